@@ -1,0 +1,324 @@
+package spectree
+
+// Effect says what a call does besides answering.
+type Effect uint8
+
+// The effect classes.
+const (
+	None      Effect = iota // free of side effects: may run under a speculative caller
+	Staged                  // the callee stages its effects until it is confirmed
+	Immediate               // takes effect when it runs: waits until its caller is confirmed
+)
+
+// Answers that are not the index of a prediction.
+const (
+	Actual  = -1 // the actual result
+	Waiting = -2 // none yet
+)
+
+// CallSpec describes a call that a run makes.
+type CallSpec struct {
+	// Op identifies the operation: connection, method, request, metadata.
+	Op       string
+	Effect   Effect
+	Conflict string // calls with different, non-empty keys commute
+	Ordered  bool   // sent only after the answers of earlier ordered calls
+	// Predictions is how many values are offered now for the result.
+	Predictions int
+	// NoPrediction says that the run must get the actual result.
+	NoPrediction bool
+	// NoSpeculation says that the call cannot be sent under a speculative caller.
+	NoSpeculation bool
+	// Local says that the run itself computes the answer: the call is neither
+	// recorded nor sent, and lives and dies with its run.
+	Local bool
+	// Once says that all calls of the task with this Op are one call.
+	Once bool
+}
+
+type sendState uint8
+
+const (
+	unsent sendState = iota
+	sentSpeculative
+	sentPlain
+)
+
+// Call is one remote operation of a task, shared by the runs that make it.
+type Call struct {
+	ID int
+	// Data is the engine's own.
+	Data any
+
+	spec        CallSpec
+	key         key
+	slot        int // in the record; -1 when not in it
+	predictions int
+	answered    bool
+	result      int // Actual, or the index of the prediction that it matched
+	send        sendState
+	refused     bool // the peer runs nothing for a speculative caller
+	confirmed   bool // Confirm was emitted
+	settled     bool
+	dead        bool // Abandon was emitted
+	orphanedAt  int  // the newest run when the last use went
+	lane        string // of the run that made it first
+	pending     *resolution
+	uses        []*Use
+	wakes       []*Call // calls to evaluate when this one is answered
+	hold        string  // the reason last given
+}
+
+// Effect returns the call's effect class.
+func (c *Call) Effect() Effect { return c.spec.Effect }
+
+// Op returns the identity given in the call's spec.
+func (c *Call) Op() string { return c.spec.Op }
+
+// Lane returns the id of the lane that makes the call.
+func (c *Call) Lane() string { return c.lane }
+
+// Answered reports whether the actual result is known, and which prediction it
+// matched, or Actual.
+func (c *Call) Answered() (result int, ok bool) { return c.result, c.answered }
+
+// Uses returns how many live runs use the call.
+func (c *Call) Uses() int { return len(c.uses) }
+
+// Confirmed reports whether the call's caller is known to be right.
+func (c *Call) Confirmed() bool { return c.confirmed || c.send == sentPlain }
+
+// Settled reports whether the call is answered and its caller confirmed.
+func (c *Call) Settled() bool { return c.settled }
+
+// irrevocable reports whether the call's effects happen whatever comes.
+func (c *Call) irrevocable() bool {
+	return c.spec.Effect != None && (c.send == sentPlain || c.confirmed)
+}
+
+// Use is one run's use of a call.
+type Use struct {
+	Call *Call
+	Run  *Run
+	// Data is the engine's own.
+	Data any
+
+	lane   *Lane
+	answer int
+	dep    *dep   // the assumptions that the call depends on
+	eff    *chain // the side effects before the call
+	ord    *chain // the ordered calls before the call
+	slot   int    // in Call.uses
+	before bool   // no longer waiting as far as the lane is concerned
+}
+
+// Answer returns the index of the prediction that the run goes on with, Actual
+// or Waiting.
+func (u *Use) Answer() int { return u.answer }
+
+// onceLane is the lane in the keys of calls that are one call in the whole task.
+const onceLane = "once"
+
+// Call tells that the lane made a call. The answer is in the Use returned, or
+// comes with Resume.
+func (t *Tree) Call(l *Lane, s CallSpec) *Use {
+	r := l.run
+	k := key{lane: l.id, op: s.Op, occ: l.occurrence(s.Op), eff: l.eff}
+	if s.Once {
+		k = key{lane: onceLane, op: s.Op}
+	}
+	if l.waiting > 0 {
+		r.ambiguous = true
+	}
+	c := t.lookup(r, k, s)
+	if s.Effect != None && (c == nil || !c.irrevocable()) {
+		if missed := t.unconsumed(r, l.id); missed != nil {
+			t.diverge(r, missed)
+			return &Use{Run: r, lane: l, answer: Waiting}
+		}
+	}
+	if c == nil {
+		t.calls++
+		c = &Call{ID: t.calls, spec: s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
+		if !s.Local {
+			t.record.add(c)
+		}
+	} else {
+		t.emit(Action{Kind: Adopt, Call: c, Run: r})
+	}
+	u := &Use{Call: c, Run: r, lane: l, answer: Waiting, dep: l.dep, eff: l.eff, ord: l.ord}
+	t.attach(u)
+	if s.Effect != None {
+		l.eff = t.push(l.eff, c, nil)
+	}
+	if s.Ordered {
+		l.ord = &chain{prev: l.ord, call: c}
+	}
+	t.answerUse(u)
+	if u.answer == Waiting {
+		l.waiting++
+	} else {
+		u.before = true
+	}
+	t.evaluate(c)
+	return u
+}
+
+// lookup finds the call in the record. One whose effects cannot be taken back
+// is found whatever effects preceded it: they have happened.
+func (t *Tree) lookup(r *Run, k key, s CallSpec) *Call {
+	if s.Local {
+		return nil
+	}
+	if s.Effect != None {
+		for _, c := range t.sent {
+			if c.key.lane == k.lane && c.key.op == k.op && c.key.occ == k.occ && c.useOf(r) == nil {
+				return c
+			}
+		}
+	}
+	return t.record.find(k)
+}
+
+// unconsumed returns a call of the lane that took effect and that the run has
+// not made, or nil.
+func (t *Tree) unconsumed(r *Run, lane string) *Call {
+	for _, c := range t.sent {
+		if c.lane == lane && c.useOf(r) == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// answerUse gives a fresh use its answer, if there is one that it may have.
+func (t *Tree) answerUse(u *Use) {
+	c, r := u.Call, u.Run
+	if c.answered {
+		u.answer = c.result
+		return
+	}
+	idx, chosen := r.choices[c]
+	if !chosen {
+		if !t.maySpeculate(r, c) || c.predictions == 0 {
+			return
+		}
+		idx = 0
+	} else if r.pinned || idx >= c.predictions {
+		return
+	}
+	t.assume(u, idx)
+	if !chosen && !c.spec.Local {
+		for i := 1; i < c.predictions; i++ {
+			t.fork(r, c, i)
+		}
+	}
+}
+
+// maySpeculate reports whether the run may take a prediction for c.
+func (t *Tree) maySpeculate(r *Run, c *Call) bool {
+	if c.spec.Local {
+		if _, wrong := t.refuted[c.localKey()]; wrong {
+			return false
+		}
+	}
+	return t.cfg.Replayable && !r.pinned && !c.spec.NoPrediction &&
+		r.open+t.cfg.Depth < t.cfg.Limits.Depth &&
+		t.started <= t.cfg.Limits.Replays && t.running <= t.cfg.Limits.Runs
+}
+
+func (c *Call) localKey() key {
+	k := c.key
+	k.eff = nil
+	return k
+}
+
+func (t *Tree) assume(u *Use, idx int) {
+	u.answer = idx
+	u.Run.open++
+	u.lane.dep = &dep{prev: u.lane.dep, call: u.Call}
+}
+
+func (t *Tree) attach(u *Use) {
+	c := u.Call
+	if len(c.uses) == 0 && c.orphanedAt > 0 {
+		t.unorphan(c)
+	}
+	u.slot = len(c.uses)
+	c.uses = append(c.uses, u)
+	u.Run.uses = append(u.Run.uses, u)
+	u.lane.uses = append(u.lane.uses, u)
+	if n := len(u.lane.uses); n > opsScan {
+		u.lane.count(n)
+	}
+}
+
+func (c *Call) useOf(r *Run) *Use {
+	for _, u := range c.uses {
+		if u.Run == r {
+			return u
+		}
+	}
+	return nil
+}
+
+// detach takes a use away from its call, which may become an orphan.
+func (t *Tree) detach(u *Use) {
+	c := u.Call
+	last := len(c.uses) - 1
+	if last < 0 || u.slot > last || c.uses[u.slot] != u {
+		return
+	}
+	moved := c.uses[last]
+	c.uses[u.slot] = moved
+	moved.slot = u.slot
+	c.uses[last] = nil
+	c.uses = c.uses[:last]
+	if len(c.uses) > 0 || c.dead {
+		return
+	}
+	switch {
+	case c.spec.Local, c.send == unsent && !c.answered:
+		t.abandon(c)
+	case c.irrevocable(), c.settled:
+		// Stays in the record: it happened.
+	default:
+		c.orphanedAt = t.started
+		t.orphans = append(t.orphans, c)
+	}
+}
+
+func (t *Tree) unorphan(c *Call) {
+	c.orphanedAt = 0
+	for i, o := range t.orphans {
+		if o == c {
+			t.orphans = append(t.orphans[:i], t.orphans[i+1:]...)
+			return
+		}
+	}
+}
+
+func (t *Tree) abandon(c *Call) {
+	c.dead = true
+	t.record.remove(c)
+	t.emit(Action{Kind: Abandon, Call: c})
+}
+
+// Expire abandons every call that no run uses: the grace is over.
+func (t *Tree) Expire() { t.sweep(t.started + 1) }
+
+// sweep abandons the calls that were orphaned before the run with this ID started.
+func (t *Tree) sweep(before int) {
+	keep := t.orphans[:0]
+	for _, c := range t.orphans {
+		switch {
+		case c.orphanedAt >= before:
+			keep = append(keep, c)
+		case c.answered && c.Confirmed():
+			c.orphanedAt = 0
+		default:
+			t.abandon(c)
+		}
+	}
+	t.orphans = keep
+}

@@ -1,0 +1,184 @@
+package spectree
+
+// Limits bound the speculation of one task. At a limit the task goes on without
+// speculating. All fields must be positive.
+type Limits struct {
+	Depth   int // open assumptions of one run, the caller's included
+	Width   int // runs of one task that are alive at once
+	Replays int // runs of one task beyond the first, in all
+	Runs    int // goroutines of one task that execute at once, discarded ones included
+}
+
+// Config describes a task.
+type Config struct {
+	Limits Limits
+	// Depth is how many assumptions the task's caller stands on.
+	Depth int
+	// CallerOpen says that the task's caller depends on an open assumption.
+	CallerOpen bool
+	// Replayable says that the task's function may be run again, so that its
+	// calls may return predictions.
+	Replayable bool
+}
+
+// Caller is what is known of the task's caller.
+type Caller uint8
+
+// The states of a task's caller.
+const (
+	CallerOpen Caller = iota
+	CallerConfirmed
+	CallerRefuted
+)
+
+// Kind says what an Action asks for.
+type Kind uint8
+
+// The kinds of actions. The comments name the fields that are set.
+const (
+	StartRun   Kind = iota // Run: execute the function from the top
+	DiscardRun             // Run, Call (the call that refuted it, if any): it computed on a wrong guess
+	Resume                 // Use: its Answer is no longer Waiting
+	Send                   // Call, Speculative: start an attempt, or let a held one go on
+	Hold                   // Call, Reason: not sent yet; for reports only
+	Adopt                  // Call, Run: a new run uses a call that another one made; for reports only
+	Confirm                // Call: its caller's assumptions held
+	Abandon                // Call: nobody wants it any more
+	Settle                 // Call: it is answered and its caller confirmed, so that others may learn its result
+	Release                // Lane: its barrier is passed
+	Offer                  // Run: it returned, but stands on guesses of its own
+	Final                  // Run: it returned and none of its own guesses is open
+	Commit                 // Run: it is Final and the task's caller is confirmed
+	Diverge                // Run, Call (if any): the function is not deterministic
+)
+
+// Action is one thing that the engine must do, in order.
+type Action struct {
+	Kind        Kind
+	Run         *Run
+	Call        *Call
+	Use         *Use
+	Lane        *Lane
+	Speculative bool
+	Reason      string
+}
+
+// Tree is the state of one task. The zero value is not usable; see New.
+type Tree struct {
+	cfg    Config
+	caller Caller
+	out    []Action
+
+	runs    []*Run // alive
+	started int    // runs started so far; the newest run's ID
+	running int    // runs whose goroutine has not ended
+	calls   int    // calls made so far; the newest call's ID
+	final   *Run
+	over    bool // committed, refuted or diverged: nothing happens any more
+
+	record  record
+	sent    []*Call // calls with side effects that cannot be taken back, in the order sent
+	orphans []*Call // calls without a use, still adoptable
+	// waitCaller holds the calls that the caller's confirmation may move.
+	waitCaller []*Call
+	refuted    map[key]struct{} // local calls whose prediction was wrong once
+}
+
+// New returns the tree of a task of which nothing has run.
+func New(cfg Config) *Tree {
+	t := &Tree{cfg: cfg, caller: CallerConfirmed}
+	if cfg.CallerOpen {
+		t.caller = CallerOpen
+	}
+	return t
+}
+
+// Start starts the first run.
+func (t *Tree) Start() *Run { return t.startRun(nil) }
+
+// Take returns the actions since the last Take. The slice is the tree's own
+// until the next call of any method.
+func (t *Tree) Take() []Action {
+	out := t.out
+	t.out = t.out[:0]
+	return out
+}
+
+// Caller returns what is known of the task's caller.
+func (t *Tree) Caller() Caller { return t.caller }
+
+// Over reports whether the task has ended.
+func (t *Tree) Over() bool { return t.over }
+
+// Orphans returns how many calls wait to be adopted or abandoned.
+func (t *Tree) Orphans() int { return len(t.orphans) }
+
+// ConfirmCaller tells that the caller's assumptions held.
+func (t *Tree) ConfirmCaller() {
+	if t.over || t.caller != CallerOpen {
+		return
+	}
+	t.caller = CallerConfirmed
+	wait := t.waitCaller
+	t.waitCaller = nil
+	for _, c := range wait {
+		t.evaluate(c)
+	}
+	for _, r := range t.runs {
+		t.releaseBarriers(r)
+	}
+	if t.final != nil {
+		t.commit()
+	}
+}
+
+// RefuteCaller tells that the caller was wrong, gave up or is lost.
+func (t *Tree) RefuteCaller() {
+	if t.over || t.caller == CallerRefuted {
+		return
+	}
+	t.caller = CallerRefuted
+	t.End()
+}
+
+// End ends the task without a result: all runs are discarded, all calls abandoned.
+func (t *Tree) End() {
+	if t.over {
+		return
+	}
+	t.over = true
+	for len(t.runs) > 0 {
+		t.discard(t.runs[len(t.runs)-1], nil)
+	}
+	t.abandonRest()
+}
+
+// abandonRest lets go of every call that is not settled.
+func (t *Tree) abandonRest() {
+	for _, c := range t.record.all {
+		if !c.settled && !c.dead {
+			c.dead = true
+			t.emit(Action{Kind: Abandon, Call: c})
+		}
+	}
+	t.orphans = nil
+}
+
+func (t *Tree) commit() {
+	t.over = true
+	for _, c := range t.final.uses {
+		t.evaluate(c.Call)
+	}
+	t.emit(Action{Kind: Commit, Run: t.final})
+	t.abandonRest()
+}
+
+func (t *Tree) diverge(r *Run, c *Call) {
+	if t.over {
+		return
+	}
+	t.emit(Action{Kind: Diverge, Run: r, Call: c})
+	t.End()
+}
+
+func (t *Tree) emit(a Action) { t.out = append(t.out, a) }
