@@ -1,8 +1,6 @@
 package foresay
 
-import (
-	"context"
-)
+import "context"
 
 // Operation is one remote call as a transport, such as specgrpc, describes it
 // to the engine. All that it holds must stay unchanged from Perform on.
@@ -11,14 +9,14 @@ type Operation struct {
 	Site *Site
 	// Conn names the connection. Calls on different connections are different calls.
 	Conn string
-	// Identity is what makes two calls of one method on one connection the
-	// same call: the deterministic request bytes, or the Site's key of them,
-	// and the metadata that the Site names.
+	// Identity is what makes two calls of one site on one connection the same
+	// call: the deterministic request bytes, or the Site's key of them, and the
+	// metadata that the Site names.
 	Identity string
 	// Request is the request as the Site's predictors and conflict key see it.
 	Request any
 	// Observed says that the caller looks at the transport (headers, trailers,
-	// peer): such a call is neither predicted nor sent under speculation.
+	// peer): such a call is neither predicted nor sent for a speculative caller.
 	Observed bool
 	// CanSpeculate says that Transport can carry a caller that is itself
 	// speculative. Without it such a call is held until its caller is confirmed.
@@ -28,22 +26,26 @@ type Operation struct {
 }
 
 // Transport carries an Operation's attempts. Its methods are called without
-// locks held, at most one attempt of a call at a time.
+// locks held.
 type Transport interface {
 	// Start begins an attempt and returns at once. The transport later calls
-	// a.Finish exactly once. ctx carries the caller's values. It ends when
-	// nobody wants the attempt any more, unless a resolver was set with
-	// a.OnResolve: then the resolver is told instead, and ctx ends with the task
-	// at the latest by the transport's own lease. If !a.Speculative(), ctx has
-	// the caller's deadline; otherwise it has none: see a.Timeout.
+	// a.Finish exactly once. ctx carries the caller's values; it has the caller's
+	// deadline unless a.Speculative(). It ends when nobody wants the attempt any
+	// more, unless a resolver was set with a.OnResolve, which is told instead.
 	Start(ctx context.Context, a *Attempt)
-	// Equal says whether an actual response is the predicted one, by the
-	// Site's equivalence. It may run user code; a panic counts as "no".
+	// Equal says whether an actual response counts as the predicted one. It may
+	// run user code; a panic counts as "no".
 	Equal(prediction, actual any) bool
 	// Same says whether two predictions are the same value, exactly.
 	Same(a, b any) bool
 	// Accept makes a value offered as a prediction the engine's own: it checks
-	// the type and copies. It reports false if the value cannot be a response.
+	// the type and copies. It reports false for what cannot be a response.
 	Accept(prediction any) (any, bool)
 }
 
+func (op *Operation) conflict() string {
+	if f := op.Site.cfg.ConflictKey; f != nil {
+		return f(op.Request)
+	}
+	return ""
+}

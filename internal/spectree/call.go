@@ -60,8 +60,8 @@ type Call struct {
 	refused     bool // the peer runs nothing for a speculative caller
 	confirmed   bool // Confirm was emitted
 	settled     bool
-	dead        bool // Abandon was emitted
-	orphanedAt  int  // the newest run when the last use went
+	dead        bool   // Abandon was emitted
+	orphanedAt  int    // the newest run when the last use went
 	lane        string // of the run that made it first
 	pending     *resolution
 	uses        []*Use
