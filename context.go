@@ -1,0 +1,82 @@
+package foresay
+
+import (
+	"context"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+type laneKey struct{}
+
+// lane is one goroutine's sequence of calls within a run.
+type lane struct {
+	tree *spectree.Lane
+	run  *run
+	// barriers are the goroutines that wait until the run is confirmed.
+	barriers []chan struct{}
+}
+
+// laneContext carries the lane without the cost of context.WithValue's lookup
+// for every key.
+type laneContext struct {
+	context.Context
+	lane *lane
+}
+
+func (c *laneContext) Value(key any) any {
+	if key == (laneKey{}) {
+		return c.lane
+	}
+	return c.Context.Value(key)
+}
+
+func laneOf(ctx context.Context) *lane {
+	l, _ := ctx.Value(laneKey{}).(*lane)
+	return l
+}
+
+// plain returns ctx outside of its task.
+func plain(ctx context.Context) context.Context { return &laneContext{ctx, nil} }
+
+// InTask reports whether ctx belongs to a run of a task, so that calls made
+// with it may be predicted, held and replayed.
+func InTask(ctx context.Context) bool { return laneOf(ctx) != nil }
+
+// ExecutionState tells how the code that holds a context is being run.
+type ExecutionState struct {
+	InTask      bool // in a Do, a Then or a speculative handler
+	Speculative bool // the run, or its caller, stands on an open assumption
+	Discarded   bool // one of them was wrong
+	Depth       int  // open assumptions, those of callers on other nodes included
+	Run         int  // which run of the task this is, from 1
+}
+
+// State tells whether one runs speculatively.
+func State(ctx context.Context) ExecutionState {
+	l := laneOf(ctx)
+	if l == nil {
+		return ExecutionState{}
+	}
+	t := l.run.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := l.run.tree
+	return ExecutionState{
+		InTask: true, Speculative: r.Speculative(), Discarded: r.Discarded(),
+		Depth: l.tree.Depth(), Run: r.ID,
+	}
+}
+
+type predictingKey struct{}
+
+// Predicting returns a context that offers values for the result of the calls
+// made with it through a speculative client, best first. A value that cannot be
+// the call's response is ignored and counted as invalid. [SpecRPC §2, Figure 1]
+func Predicting(ctx context.Context, values ...any) context.Context {
+	return context.WithValue(ctx, predictingKey{}, values)
+}
+
+func offered(ctx context.Context) []any {
+	v, _ := ctx.Value(predictingKey{}).([]any)
+	return v
+}

@@ -1,0 +1,146 @@
+package foresay
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// Effect says what a call does at its server besides answering.
+type Effect uint8
+
+const (
+	// EffectUnknown leaves it to the transport to find out; if it cannot, the
+	// call is taken to have side effects.
+	EffectUnknown Effect = iota
+	// EffectNone: the call may run for a caller that turns out to be wrong.
+	EffectNone
+	// EffectStaged: the server holds the effects back until the call is confirmed.
+	EffectStaged
+	// EffectImmediate: the call takes effect when it runs, so it is sent only
+	// when its caller stands on no open assumption.
+	EffectImmediate
+)
+
+// String returns the name that configuration files use.
+func (e Effect) String() string {
+	names := [...]string{"unknown", "none", "staged", "immediate"}
+	if int(e) < len(names) {
+		return names[e]
+	}
+	return fmt.Sprintf("Effect(%d)", uint8(e))
+}
+
+// Mode switches a site's predictions.
+type Mode uint8
+
+const (
+	// ModeOn takes predictions.
+	ModeOn Mode = iota
+	// ModeOff takes none: calls wait for their actual results.
+	ModeOff
+)
+
+// String returns the name that configuration files use.
+func (m Mode) String() string {
+	names := [...]string{"on", "off"}
+	if int(m) < len(names) {
+		return names[m]
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
+// Predictor guesses responses. Its methods are called concurrently, and must
+// not keep or change their arguments' contents.
+type Predictor interface {
+	// Predict returns guesses at the response, best first, or none.
+	Predict(ctx context.Context, request any) []any
+	// Learn tells of a confirmed actual response.
+	Learn(ctx context.Context, request, response any)
+}
+
+// SiteConfig describes a call site. The zero value of every field but Name is
+// its default.
+type SiteConfig struct {
+	// Name addresses the site: the full gRPC method, "/pkg.Service/Method".
+	Name string
+	Mode Mode
+	// Effect is the effect class. EffectUnknown: from the method's declaration.
+	Effect Effect
+	// Predictors are asked in order, after the values given to Predicting.
+	Predictors []Predictor
+	// Equal says when an actual response counts as the predicted one, which then
+	// is the call's result for the whole task. nil: when they are equal. It need
+	// not be transitive: the first prediction to arrive that is equal wins.
+	Equal func(prediction, actual any) bool
+	// ConflictKey groups calls with side effects: calls with different, non-empty
+	// keys, of any sites, commute. nil: the call conflicts with all.
+	ConflictKey func(request any) string
+	// Key replaces the request's bytes in the identity of a call, by which a
+	// replay recognises it.
+	Key func(request any) []byte
+	// Metadata names the outgoing metadata that are part of a call's identity.
+	Metadata []string
+	// Ordered sends a call only when earlier calls of ordered sites in its lane
+	// are answered, so that of two reads the later never sees the older state.
+	Ordered bool
+	// ServerPredictions asks the server to predict also for callers that stand
+	// on no assumption.
+	ServerPredictions bool
+}
+
+// SiteStats counts what happened at a site since it was made.
+type SiteStats struct {
+	Calls     int64 // calls made by runs, without those answered from a record
+	Predicted int64 // calls for which a run went on with a prediction
+	Right     int64 // predicted calls whose result was the prediction taken
+	Wrong     int64 // predicted calls whose result was another one
+	Held      int64 // calls that waited before they were sent
+	Adopted   int64 // calls that a later run used again
+	Abandoned int64 // calls made for a wrong guess, in vain
+	Refused   int64 // attempts that the server or the transport refused
+	Invalid   int64 // predictions that could not be responses
+	Learnt    int64 // confirmed results told to the predictors
+}
+
+// Site is one call site: its configuration, predictors and statistics. It is
+// safe for concurrent use and lives as long as its client.
+type Site struct {
+	cfg   SiteConfig
+	stats siteCounters
+}
+
+type siteCounters struct {
+	calls, predicted, right, wrong, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
+}
+
+// NewSite validates the configuration.
+func NewSite(cfg SiteConfig) (*Site, error) {
+	switch {
+	case cfg.Name == "":
+		return nil, fmt.Errorf("foresay: site: Name is empty; want a full method such as /pkg.Service/Method")
+	case cfg.Mode > ModeOff:
+		return nil, fmt.Errorf("foresay: site %s: unknown mode %v", cfg.Name, cfg.Mode)
+	case cfg.Effect > EffectImmediate:
+		return nil, fmt.Errorf("foresay: site %s: unknown effect class %v", cfg.Name, cfg.Effect)
+	}
+	for i, p := range cfg.Predictors {
+		if p == nil {
+			return nil, fmt.Errorf("foresay: site %s: predictor %d is nil", cfg.Name, i)
+		}
+	}
+	return &Site{cfg: cfg}, nil
+}
+
+// Config returns the site's configuration.
+func (s *Site) Config() SiteConfig { return s.cfg }
+
+// Stats returns the site's counters.
+func (s *Site) Stats() SiteStats {
+	c := &s.stats
+	return SiteStats{
+		Calls: c.calls.Load(), Predicted: c.predicted.Load(), Right: c.right.Load(), Wrong: c.wrong.Load(),
+		Held: c.held.Load(), Adopted: c.adopted.Load(), Abandoned: c.abandoned.Load(),
+		Refused: c.refused.Load(), Invalid: c.invalid.Load(), Learnt: c.learnt.Load(),
+	}
+}
