@@ -1,0 +1,73 @@
+package tidy
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// checkGlobals reports package-level variables, less those that nobody changes:
+// errors, compiled regular expressions, embedded files, and _ = assertions.
+func checkGlobals(tree *tree, report *report) {
+	for _, f := range tree.code() {
+		for _, decl := range f.ast.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.VAR || embeds(group.Doc) {
+				continue
+			}
+			for _, spec := range group.Specs {
+				checkVar(f, spec.(*ast.ValueSpec), report)
+			}
+		}
+	}
+}
+
+func checkVar(f *file, spec *ast.ValueSpec, report *report) {
+	if embeds(spec.Doc) {
+		return
+	}
+	for i, name := range spec.Names {
+		if name.Name == "_" || len(spec.Values) == len(spec.Names) && constant(f, spec.Values[i]) {
+			continue
+		}
+		report.at(f, name.Pos(), "the variable %s is package-level state: pass it as an argument", name.Name)
+	}
+}
+
+// constant tells whether a variable's initial value is of a kind that nobody
+// changes.
+func constant(f *file, value ast.Expr) bool {
+	call, ok := value.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	switch selector.Sel.Name {
+	case "New":
+		return pkg.Name == f.importName("errors")
+	case "Errorf":
+		return pkg.Name == f.importName("fmt")
+	case "MustCompile", "MustCompilePOSIX":
+		return pkg.Name == f.importName("regexp")
+	}
+	return false
+}
+
+func embeds(doc *ast.CommentGroup) bool {
+	if doc == nil {
+		return false
+	}
+	for _, comment := range doc.List {
+		if strings.HasPrefix(comment.Text, "//go:embed ") {
+			return true
+		}
+	}
+	return false
+}

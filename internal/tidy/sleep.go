@@ -1,0 +1,32 @@
+package tidy
+
+import (
+	"go/ast"
+)
+
+// checkSleep reports tests that sleep on the wall clock. It is a heuristic: a
+// file that imports testing/synctest is taken to sleep in bubbles only.
+func checkSleep(tree *tree, report *report) {
+	for _, f := range tree.files {
+		name := f.importName("time")
+		if !f.test || name == "" || f.importName("testing/synctest") != "" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if selects(n, name, "Sleep") {
+				report.at(f, n.Pos(), "sleeps on the wall clock: use a synctest bubble")
+			}
+			return true
+		})
+	}
+}
+
+// selects tells whether n is the selector pkg.name.
+func selects(n ast.Node, pkg, name string) bool {
+	selector, ok := n.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != name {
+		return false
+	}
+	ident, ok := selector.X.(*ast.Ident)
+	return ok && ident.Name == pkg
+}

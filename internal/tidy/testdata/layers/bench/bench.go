@@ -1,0 +1,6 @@
+package bench
+
+import (
+	"example.com/tidy"
+	"example.com/tidy/smr/raft"
+)

@@ -1,0 +1,3 @@
+package tidy
+
+import "example.com/tidy/bench"

@@ -1,0 +1,6 @@
+package sim
+
+import (
+	"example.com/tidy/smr"
+	"example.com/tidy/smr/raft"
+)

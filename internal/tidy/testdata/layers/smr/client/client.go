@@ -1,0 +1,6 @@
+package client
+
+import (
+	"example.com/tidy/smr"
+	"example.com/tidy/smr/raft"
+)

@@ -1,0 +1,6 @@
+package domino
+
+import (
+	"example.com/tidy/smr"
+	"example.com/tidy/smr/fastpaxos"
+)

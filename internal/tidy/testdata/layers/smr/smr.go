@@ -1,0 +1,6 @@
+package smr
+
+import (
+	"example.com/tidy/quorum"
+	"example.com/tidy/smr/raft"
+)

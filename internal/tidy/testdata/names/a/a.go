@@ -1,0 +1,2 @@
+// Package util is a bag.
+package util

@@ -1,0 +1,1 @@
+package types //tidy:ok to show that a waiver works

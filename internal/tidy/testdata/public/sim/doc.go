@@ -1,0 +1,3 @@
+package sim
+
+// Not a package comment.

@@ -1,0 +1,2 @@
+// Package tidy has its comment in the wrong file.
+package tidy

@@ -1,0 +1,2 @@
+// Package wan has all that it should.
+package wan

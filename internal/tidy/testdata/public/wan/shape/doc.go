@@ -1,0 +1,2 @@
+// Package shape has a comment and a test.
+package shape

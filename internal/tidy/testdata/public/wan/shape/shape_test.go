@@ -1,0 +1,5 @@
+package shape
+
+type t struct{}
+
+func (t) Example() {}

@@ -1,0 +1,3 @@
+package wan
+
+func Example() {}

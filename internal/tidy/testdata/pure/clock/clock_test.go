@@ -1,0 +1,5 @@
+package clock
+
+import "os"
+
+func args() []string { return os.Args }

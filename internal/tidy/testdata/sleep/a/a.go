@@ -1,0 +1,5 @@
+package a
+
+import "time"
+
+func a() { time.Sleep(1) }

@@ -1,0 +1,11 @@
+package a
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestB(t *testing.T) {
+	synctest.Test(t, func(*testing.T) { time.Sleep(1) })
+}

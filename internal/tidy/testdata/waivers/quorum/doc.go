@@ -1,0 +1,2 @@
+// Package quorum has all that the other rules ask for.
+package quorum

@@ -1,0 +1,3 @@
+package quorum
+
+func Example() {}
