@@ -1,0 +1,119 @@
+package shape
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/foresay/foresay/wan"
+)
+
+// firstPort is the first port of dialing ends.
+const firstPort = 32768
+
+// DialContext returns a function that dials from a site, for grpc.WithContextDialer.
+func (n *Network) DialContext(from wan.Site) func(ctx context.Context, address string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) { return n.Dial(ctx, from, address) }
+}
+
+// Dial connects a site to the address of a listener of this network. As with TCP it returns after one round trip, with
+// an error that is syscall.ECONNREFUSED if nobody listens there, and the listener accepts half a round trip later.
+func (n *Network) Dial(ctx context.Context, from wan.Site, address string) (net.Conn, error) {
+	c, err := n.dial(ctx, from, address)
+	if err != nil {
+		return nil, fmt.Errorf("shape: dial %s from %s: %w", address, from, err)
+	}
+	return c, nil
+}
+
+func (n *Network) dial(ctx context.Context, from wan.Site, address string) (net.Conn, error) {
+	crashed, at, err := n.route(from, address)
+	if err != nil {
+		return nil, err
+	}
+	p := wan.Path{From: from, To: at.site}
+	if err := n.cross(ctx, crashed, p); err != nil {
+		return nil, err
+	}
+	l := n.listenerAt(at)
+	if err := n.cross(ctx, crashed, p.Reverse()); err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, syscall.ECONNREFUSED
+	}
+	client, server := n.newPipe(p, n.port(from), l)
+	if err := n.register(client, client.end); err != nil {
+		return nil, err
+	}
+	if err := n.register(server, server.end); err != nil {
+		return nil, err
+	}
+	client.out.signal(signOpen, nil)
+	return client, nil
+}
+
+// route returns where address is, and what closes when the dialing site crashes.
+func (n *Network) route(from wan.Site, address string) (crashed <-chan struct{}, at addr, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	crashed, ok := n.crashed[from]
+	if !ok {
+		return nil, addr{}, n.unknown(from)
+	}
+	at, ok = n.addresses[address]
+	if !ok {
+		return nil, addr{}, fmt.Errorf("no listener ever had this address: %w", syscall.ECONNREFUSED)
+	}
+	return crashed, at, nil
+}
+
+func (n *Network) listenerAt(at addr) *listener {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.listeners[at]
+}
+
+// port returns a fresh address of a dialing end.
+func (n *Network) port(site wan.Site) addr {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lastPort[site]++
+	return addr{site: site, port: firstPort - 1 + n.lastPort[site]}
+}
+
+// cross waits as long as a packet without payload takes along p, which is for ever while p is down.
+func (n *Network) cross(ctx context.Context, crashed <-chan struct{}, p wan.Path) error {
+	for {
+		now := n.schedule.now()
+		_, due, healed := n.links[p].send(now, 0)
+		if healed == nil {
+			if due <= now {
+				return ctx.Err()
+			}
+			arrived := make(chan struct{})
+			e := newEvent(func(time.Duration) { close(arrived) })
+			n.schedule.at(e, due)
+			defer n.schedule.cancel(e)
+			return n.await(ctx, crashed, arrived)
+		}
+		if err := n.await(ctx, crashed, healed); err != nil {
+			return err
+		}
+	}
+}
+
+func (n *Network) await(ctx context.Context, crashed, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-crashed:
+		return net.ErrClosed
+	case <-n.done:
+		return net.ErrClosed
+	}
+}
