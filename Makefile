@@ -1,0 +1,88 @@
+# make check is exactly what CI runs, after .ci/run has set a machine up.
+
+# The packages in which goroutines meet: they are tested with the race detector.
+CONCURRENT = . ./internal/spectree $(wildcard ./specgrpc) ./wan/...
+
+# Tools are pinned in a module of their own: go tool -modfile builds them.
+STATICCHECK = go tool -modfile=tools/go.mod staticcheck
+
+STEPS = lint tidy gen-check mod-check examples test race demo
+
+# How long fuzz-short fuzzes each target, and how long soak goes on.
+FUZZTIME ?= 10s
+SOAK_SECONDS ?= 600
+
+# What bench runs.
+EXPERIMENT ?= chain
+
+SHELL = bash
+.SHELLFLAGS = -euo pipefail -c
+.PHONY: check test race lint tidy gen gen-check mod-check fuzz-short soak examples demo bench
+
+check:
+	@for step in $(STEPS); do \
+		echo "==> $$step"; start=$$SECONDS; \
+		$(MAKE) --no-print-directory $$step; \
+		echo "==> $$step took $$((SECONDS - start)) s"; \
+	done
+
+test:
+	go test ./...
+
+race:
+	go test -race $(CONCURRENT)
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
+		echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; \
+	fi
+	go vet ./...
+	cd tools && go vet ./...
+	$(STATICCHECK) ./...
+
+# The repository's law (not go mod tidy, which mod-check checks).
+tidy:
+	go test ./internal/tidy
+
+gen:
+	cd tools && go run ./protogen
+
+gen-check:
+	cd tools && go run ./protogen -check
+
+mod-check:
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+# Each fuzz target for a short while, one after the other.
+fuzz-short:
+	@for file in $$(grep -rlE '^func Fuzz' --include='*_test.go' . || true); do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' $$file); do \
+			echo "==> $$target in $$(dirname $$file)"; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$(dirname $$file); \
+		done; \
+	done
+
+# The randomised tests with one seed after the other. They read FORESAY_SEED.
+soak:
+	@seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); \
+	while [ $$SECONDS -lt $$end ]; do \
+		echo "==> FORESAY_SEED=$$seed"; \
+		FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT) || \
+			{ echo "replay: FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT)"; exit 1; }; \
+		seed=$$((seed + 1)); \
+	done
+
+# The programs of examples/ build; the packages' Example functions print what
+# they say.
+examples:
+	$(if $(wildcard examples),go build -o /dev/null ./examples/...)
+	go test -run '^Example' $$(grep -rlE '^func Example' --include='*_test.go' . \
+		| grep -v /testdata/ | xargs -r dirname | sort -u)
+
+demo:
+	$(if $(wildcard cmd/foresay),go run ./cmd/foresay demo </dev/null,@echo "no cmd/foresay yet")
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+	go run ./cmd/foresay bench $(EXPERIMENT) --out bench-out
