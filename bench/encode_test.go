@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sample() *Result {
+	return &Result{Experiment: "chain", Mode: Virtual, Rows: []Row{
+		{{"system", "grpc"}, {"correct_percent", 90}, {"mean_ms", 40.0}, {"ratio_to_grpc", 1.0}},
+		{{"system", "foresay, \"do\""}, {"correct_percent", 100}, {"path", "spec"}, {"mean_ms", 10.000001}},
+	}}
+}
+
+func write(t *testing.T, f func(*bytes.Buffer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestJSONKeepsOrderAndRoundTrips(t *testing.T) {
+	want := sample()
+	text := write(t, func(b *bytes.Buffer) error { return want.WriteJSON(b) })
+	for _, part := range []string{`"experiment": "chain"`, `"mode": "virtual"`, `"system": "grpc"`, `"mean_ms": 40.0,`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the JSON lacks %s:\n%s", part, text)
+		}
+	}
+	if strings.Index(text, `"path"`) > strings.Index(text, `"mean_ms": 10`) {
+		t.Errorf("the cells are out of order:\n%s", text)
+	}
+	var got Result
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, &got); diff != "" {
+		t.Errorf("another result came back:\n%s", diff)
+	}
+}
+
+func TestRowsThatAreNotFlatAreRejected(t *testing.T) {
+	for _, text := range []string{`[]`, `3`, `{"a":[1]}`, `{"a":{"b":1}}`, `{"a":true}`, `{"a":null}`, `{"a":1e999}`, `{"a":99999999999999999999}`, `{"a"`, ``} {
+		var r Row
+		if err := r.UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s was read as %v, want an error", text, r)
+		}
+	}
+}
+
+func TestCSVHasOneColumnPerName(t *testing.T) {
+	got := write(t, func(b *bytes.Buffer) error { return sample().WriteCSV(b) })
+	want := `system,correct_percent,path,mean_ms,ratio_to_grpc
+grpc,90,,40,1
+"foresay, ""do""",100,spec,10.000001,
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTableIsAligned(t *testing.T) {
+	got := write(t, func(b *bytes.Buffer) error { return sample().WriteTable(b) })
+	want := `system         correct_percent  path  mean_ms  ratio_to_grpc
+grpc                        90  -      40.000         1.0000
+foresay, "do"              100  spec   10.000              -
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,35 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/foresay/foresay/bench"
+)
+
+func ExampleExperiments() {
+	for _, e := range bench.Experiments() {
+		fmt.Println(e.Name, e.Modes)
+	}
+	// Output:
+	// chain [virtual real]
+	// chain-rtt [virtual real]
+	// chain-length [virtual real]
+	// bandwidth [virtual real]
+	// overhead [real]
+	// multilevel [virtual real]
+}
+
+func ExampleResult_WriteTable() {
+	r := bench.Result{Experiment: "chain", Mode: bench.Virtual, Rows: []bench.Row{
+		{{Name: "system", Value: "grpc"}, {Name: "correct_percent", Value: 90}, {Name: "mean_ms", Value: 40.0}},
+		{{Name: "system", Value: "foresay-do"}, {Name: "correct_percent", Value: 90}, {Name: "mean_ms", Value: 13.0}},
+	}}
+	if err := r.WriteTable(os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// system      correct_percent  mean_ms
+	// grpc                     90   40.000
+	// foresay-do               90   13.000
+}

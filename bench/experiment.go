@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Mode says what time an experiment runs in.
+type Mode string
+
+const (
+	// Virtual is the time of a testing/synctest bubble: exact, and not spent.
+	Virtual Mode = "virtual"
+	// Real is the wall clock.
+	Real Mode = "real"
+)
+
+// Options say how an experiment is run.
+type Options struct {
+	// Mode is one of the experiment's modes. Empty: its first.
+	Mode Mode
+	// Quick asks for a result within seconds: fewer points, fewer requests.
+	Quick bool
+	// Seed fixes which predictions are right and in what order systems take turns.
+	Seed uint64
+	// Bubble runs f in a testing/synctest bubble and returns when it has ended.
+	// Virtual mode needs it; a package that is no test has no bubbles of its own.
+	Bubble func(f func())
+	// Progress, if not nil, is told before each step.
+	Progress func(Progress)
+}
+
+// Progress tells how far an experiment is.
+type Progress struct {
+	Experiment  string
+	Done, Total int
+	// Doing says what is measured next.
+	Doing string
+}
+
+// An Experiment is a question that can be put to all systems.
+type Experiment struct {
+	Name string
+	// Summary is one line that tells what is run.
+	Summary string
+	// Modes are the modes that it can run in, its default first.
+	Modes []Mode
+
+	study   func(scale) study
+	figures []figure
+}
+
+// scale is what the size of a study depends on.
+type scale struct {
+	mode  Mode
+	quick bool
+}
+
+// pick returns the first value for a quick run, else the second.
+func pick[T any](s scale, quick, full T) T {
+	if s.quick {
+		return quick
+	}
+	return full
+}
+
+// Experiments returns all experiments, in the order in which they are best read.
+func Experiments() []Experiment {
+	return []Experiment{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), multilevel()}
+}
+
+// Lookup returns the experiment of that name.
+func Lookup(name string) (Experiment, bool) {
+	all := Experiments()
+	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
+	if i < 0 {
+		return Experiment{}, false
+	}
+	return all[i], true
+}
+
+// ErrMode says that an experiment does not run in the mode asked for.
+var ErrMode = errors.New("mode not offered")
+
+// CheckMode returns the mode that an option of m means: the default for the empty
+// one, and an error wrapping ErrMode for one that the experiment does not offer.
+func (e Experiment) CheckMode(m Mode) (Mode, error) {
+	if m == "" {
+		return e.Modes[0], nil
+	}
+	if slices.Contains(e.Modes, m) {
+		return m, nil
+	}
+	var offered []string
+	for _, o := range e.Modes {
+		offered = append(offered, string(o))
+	}
+	return "", fmt.Errorf("bench: %s: %w: %s runs in %s mode only", e.Name, ErrMode, e.Name, strings.Join(offered, " or "))
+}
+
+// Run runs the experiment. The same options give the same result in virtual mode,
+// and the same requests in the same order in real mode.
+func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
+	mode, err := e.CheckMode(o.Mode)
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(e.Name, e.study(scale{mode, o.Quick}), mode, o.Seed, o.Progress)
+	if mode == Virtual {
+		if o.Bubble == nil {
+			return nil, fmt.Errorf("bench: %s: virtual mode needs Options.Bubble", e.Name)
+		}
+		err = s.virtual(ctx, o.Bubble)
+	} else {
+		err = s.real(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Experiment: e.Name, Mode: mode, Rows: s.rows()}, nil
+}

@@ -1,0 +1,278 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A figure says how rows become a picture.
+type figure struct {
+	suffix string // of the file's name; empty for an experiment's only figure
+	title  string
+	// x and y are columns of numbers.
+	x, xLabel string
+	y, yLabel string
+	// series are the columns that tell the lines apart.
+	series []string
+	// where, if it has a name, picks the rows that have this cell.
+	where Cell
+	// bars draws bars side by side for each x, instead of lines.
+	bars bool
+}
+
+// A Figure is a picture of a result.
+type Figure struct {
+	// Name begins with the experiment's and has no extension.
+	Name string
+	SVG  []byte
+}
+
+// Figures draws the result of one of this package's experiments.
+func (r *Result) Figures() ([]Figure, error) {
+	e, ok := Lookup(r.Experiment)
+	if !ok {
+		return nil, fmt.Errorf("bench: figures: no experiment %q", r.Experiment)
+	}
+	var out []Figure
+	for _, f := range e.figures {
+		name := e.Name
+		if f.suffix != "" {
+			name += "-" + f.suffix
+		}
+		svg, err := f.draw(r)
+		if err != nil {
+			return nil, fmt.Errorf("bench: figure %s: %w", name, err)
+		}
+		out = append(out, Figure{Name: name, SVG: svg})
+	}
+	return out, nil
+}
+
+// A line is one series of a figure.
+type line struct {
+	name   string
+	points plotter.XYs // by x
+}
+
+// lines returns the figure's series in the order in which the rows have them.
+func (f figure) lines(rows []Row) []line {
+	var lines []line
+	for _, row := range rows {
+		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
+			continue
+		}
+		x, okX := row.Number(f.x)
+		y, okY := row.Number(f.y)
+		if !okX || !okY {
+			continue
+		}
+		var names []string
+		for _, c := range f.series {
+			names = append(names, row.Text(c))
+		}
+		name := strings.Join(names, ", ")
+		i := slices.IndexFunc(lines, func(l line) bool { return l.name == name })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, line{name: name})
+		}
+		lines[i].points = append(lines[i].points, plotter.XY{X: x, Y: y})
+	}
+	for _, l := range lines {
+		slices.SortFunc(l.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+	}
+	return lines
+}
+
+const (
+	figureWidth  = 7.2 * vg.Inch
+	figureHeight = 4.2 * vg.Inch
+	margin       = 0.15 * vg.Inch
+)
+
+func (f figure) draw(r *Result) ([]byte, error) {
+	lines := f.lines(r.Rows)
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("no row has %s and %s", f.x, f.y)
+	}
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("%s (%s time)", f.title, r.Mode)
+	p.X.Label.Text, p.Y.Label.Text = f.xLabel, f.yLabel
+	p.Y.Min = 0
+	p.Y.Tick.Marker = steps{}
+	legend := plot.NewLegend()
+	style(p, &legend)
+	grid := plotter.NewGrid()
+	grid.Vertical.Width = 0
+	grid.Horizontal.Color = color.Gray{Y: 0xdd}
+	p.Add(grid)
+	add := f.addLines
+	if f.bars {
+		add = f.addBars
+	}
+	if err := add(p, &legend, lines); err != nil {
+		return nil, err
+	}
+	p.Y.Max *= 1.05
+	return render(p, &legend, lines)
+}
+
+// render draws the plot with the legend to its right, where it hides nothing.
+func render(p *plot.Plot, legend *plot.Legend, lines []line) ([]byte, error) {
+	svg := vgsvg.New(figureWidth, figureHeight)
+	c := draw.New(svg)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, margin, -margin, margin, -margin)
+	width := vg.Length(0)
+	for _, l := range lines {
+		width = max(width, legend.TextStyle.Width(l.name))
+	}
+	width += legend.ThumbnailWidth + 3*margin
+	p.Draw(draw.Crop(c, 0, -width, 0, 0))
+	legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-width+2*margin, 0, 0, -2*margin))
+	var b bytes.Buffer
+	if _, err := svg.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	// The font that the text is measured for, and those of the same measure.
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), nil
+}
+
+// steps ticks at multiples of 1, 2 or 5 times a power of ten, four to nine of them.
+type steps struct{}
+
+func (steps) Ticks(lo, hi float64) []plot.Tick {
+	rough := (hi - lo) / 5
+	step := math.Pow(10, math.Floor(math.Log10(rough)))
+	for _, m := range []float64{5, 2} {
+		if m*step <= rough {
+			step *= m
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(lo / step); i*step <= hi; i++ {
+		// Rounding drops what binary fractions leave behind the last decimal.
+		label := strconv.FormatFloat(math.Round(i*step*1e9)/1e9, 'f', -1, 64)
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: label})
+	}
+	return ticks
+}
+
+func style(p *plot.Plot, legend *plot.Legend) {
+	sans := func(size float64, weight int) font.Font {
+		f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
+		if weight > 0 {
+			f.Weight = 2 // bold, as gonum's collection registers it
+		}
+		return f
+	}
+	ink := color.Gray{Y: 0x33}
+	p.Title.TextStyle.Font = sans(12, 1)
+	p.Title.TextStyle.Color = ink
+	p.Title.Padding = vg.Points(10)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font = sans(10.5, 0)
+		a.Label.TextStyle.Color = ink
+		a.Label.Padding = vg.Points(4)
+		a.Tick.Label.Font = sans(9.5, 0)
+		a.Tick.Label.Color = ink
+		a.LineStyle.Color = ink
+		a.Tick.LineStyle.Color = ink
+		a.Padding = vg.Points(3)
+	}
+	legend.TextStyle.Font = sans(10, 0)
+	legend.TextStyle.Color = ink
+	legend.Top, legend.Left = true, true
+	legend.Padding = vg.Points(4)
+	legend.ThumbnailWidth = vg.Points(24)
+}
+
+// colours are told apart by colour-blind readers too (Okabe and Ito).
+func colour(i int) color.Color {
+	colours := []color.RGBA{
+		{0x55, 0x55, 0x55, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x72, 0xb2, 0xff}, {0x00, 0x9e, 0x73, 0xff},
+		{0xd5, 0x5e, 0x00, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0xb8, 0xa8, 0x00, 0xff},
+	}
+	return colours[i%len(colours)]
+}
+
+func (f figure) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
+	var ticks []plot.Tick
+	for i, l := range lines {
+		drawn, points, err := plotter.NewLinePoints(l.points)
+		if err != nil {
+			return err
+		}
+		// Systems often coincide: a broad line shows beside the narrow dashed one over it.
+		drawn.Width = vg.Points(3)
+		points.Radius = vg.Points(3.5)
+		if i%2 == 1 {
+			drawn.Width = vg.Points(1.4)
+			drawn.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+			points.Radius = vg.Points(2)
+		}
+		drawn.Color, points.Color = colour(i), colour(i)
+		points.Shape = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}}[i%2]
+		p.Add(drawn, points)
+		legend.Add(l.name, drawn, points)
+		for _, xy := range l.points {
+			if !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value == xy.X }) {
+				ticks = append(ticks, plot.Tick{Value: xy.X, Label: strconv.FormatFloat(xy.X, 'f', -1, 64)})
+			}
+		}
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	return nil
+}
+
+func (f figure) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
+	var xs []float64
+	for _, l := range lines {
+		for _, xy := range l.points {
+			if !slices.Contains(xs, xy.X) {
+				xs = append(xs, xy.X)
+			}
+		}
+	}
+	slices.Sort(xs)
+	labels := make([]string, len(xs))
+	for i, x := range xs {
+		labels[i] = strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	width := min(vg.Points(26), (figureWidth*0.5)/vg.Length(len(xs)*(len(lines)+1)))
+	for i, l := range lines {
+		values := make(plotter.Values, len(xs))
+		for _, xy := range l.points {
+			values[slices.Index(xs, xy.X)] = xy.Y
+		}
+		bars, err := plotter.NewBarChart(values, width)
+		if err != nil {
+			return err
+		}
+		bars.Color = colour(i)
+		bars.LineStyle.Width = 0
+		bars.Offset = width * vg.Length(float64(i)-float64(len(lines)-1)/2)
+		p.Add(bars)
+		legend.Add(l.name, bars)
+	}
+	p.NominalX(labels...)
+	p.X.Padding = vg.Points(3)
+	p.X.Min, p.X.Max = -0.5, math.Max(float64(len(xs))-0.5, 0.5)
+	return nil
+}

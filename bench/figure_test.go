@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+)
+
+// plausible makes a result that has all the rows of the experiment's study, without running it.
+func plausible(t *testing.T, e Experiment) *Result {
+	t.Helper()
+	s := newSession(e.Name, e.study(scale{mode: e.Modes[0], quick: true}), e.Modes[0], 1, nil)
+	for g, group := range s.groups {
+		for i := range group {
+			r := repeated(1000000 * (1 + 3*4))
+			r.total.bytes, r.total.cpu = 100, 50000
+			s.tally[g][i] = r
+		}
+	}
+	return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()}
+}
+
+func TestEveryExperimentDrawsItsFigures(t *testing.T) {
+	for _, e := range Experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			figures, err := plausible(t, e).Figures()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(figures) != len(e.figures) || len(figures) == 0 {
+				t.Fatalf("%d figures were drawn, want %d and at least one", len(figures), len(e.figures))
+			}
+			for i, f := range figures {
+				checkSVG(t, f, e.figures[i])
+			}
+		})
+	}
+}
+
+func checkSVG(t *testing.T, got Figure, want figure) {
+	t.Helper()
+	var text strings.Builder
+	d := xml.NewDecoder(strings.NewReader(string(got.SVG)))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s is no XML: %v", got.Name, err)
+		}
+		if c, ok := token.(xml.CharData); ok {
+			text.Write(c)
+		}
+	}
+	for _, part := range []string{want.title, want.xLabel, want.yLabel, "grpc"} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("%s does not say %q", got.Name, part)
+		}
+	}
+}
+
+func TestFigureWithoutRowsIsAnError(t *testing.T) {
+	r := &Result{Experiment: "chain", Mode: Virtual}
+	if _, err := r.Figures(); err == nil || !strings.Contains(err.Error(), "figure chain") {
+		t.Errorf("got error %v, want one that names the figure", err)
+	}
+	if _, err := (&Result{Experiment: "nothing"}).Figures(); err == nil {
+		t.Error("figures of an unknown experiment were drawn")
+	}
+}

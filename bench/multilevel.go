@@ -1,0 +1,38 @@
+package bench
+
+import "time"
+
+func multilevel() Experiment {
+	const rtt = 2 * time.Millisecond
+	const servers = 4
+	return Experiment{
+		Name:    "multilevel",
+		Summary: "a call passed on through 1 to 4 servers, 10 ms of work in each after the next one's answer, 2 ms apart; servers predict, right and wrong",
+		Modes:   []Mode{Virtual, Real},
+		study: func(s scale) study {
+			st := study{top: topology{servers: servers, rtt: rtt, forward: true}, rounds: rounds(s)}
+			for _, predict := range []guess{rightGuess, wrongGuess} {
+				for _, n := range pick(s, []int{1, 4}, []int{1, 2, 3, 4}) {
+					l := chainLoad(s)
+					l.calls, l.guessing = 1, false
+					l.ask.hops, l.ask.predict = n-1, predict
+					params := []Cell{{"servers", n}, {"server_prediction", predict.String()}}
+					st.groups = append(st.groups, sideBySide(params, l))
+				}
+			}
+			return st
+		},
+		figures: []figure{
+			{
+				suffix: "right", title: "A call through several servers, which predict right",
+				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
+				series: []string{"system"}, where: Cell{"server_prediction", "right"},
+			},
+			{
+				suffix: "wrong", title: "A call through several servers, which predict wrong",
+				x: "servers", xLabel: "servers in the chain", y: "mean_ms", yLabel: "mean completion time (ms)",
+				series: []string{"system"}, where: Cell{"server_prediction", "wrong"},
+			},
+		},
+	}
+}

@@ -1,0 +1,31 @@
+package bench
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// quantile returns the q-quantile of sorted values by nearest rank: the smallest
+// value that at least q of all are not above. It is 0 without values.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	// The subtraction keeps 0.9*10, which is just above 9 in binary, at rank 9.
+	rank := int(math.Ceil(q*float64(len(sorted)) - 1e-9))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// median returns the middle value, or the mean of the middle two; NaN without values.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(values))
+	m := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[m]
+	}
+	return (s[m-1] + s[m]) / 2
+}

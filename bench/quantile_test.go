@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestQuantileIsTheNearestRank(t *testing.T) {
+	ten := []time.Duration{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for _, tt := range []struct {
+		sorted []time.Duration
+		q      float64
+		want   time.Duration
+	}{
+		{nil, 0.5, 0},
+		{[]time.Duration{7}, 0, 7},
+		{[]time.Duration{7}, 0.99, 7},
+		{ten, 0, 1},
+		{ten, 0.5, 5},
+		{ten, 0.51, 6},
+		{ten, 0.9, 9},
+		{ten, 0.99, 10},
+		{ten, 1, 10},
+	} {
+		if got := quantile(tt.sorted, tt.q); got != tt.want {
+			t.Errorf("quantile(%v, %v) = %v, want %v", tt.sorted, tt.q, got, tt.want)
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, tt := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{3}, 3},
+		{[]float64{9, 1, 5}, 5},
+		{[]float64{4, 1, 3, 2}, 2.5},
+	} {
+		if got := median(tt.values); got != tt.want {
+			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
+		}
+	}
+	if got := median(nil); !math.IsNaN(got) {
+		t.Errorf("median of nothing = %v, want NaN", got)
+	}
+}
+
+func TestHistogramKeepsThreeDigits(t *testing.T) {
+	h := newHistogram()
+	for i := range 1000 {
+		h.record(time.Duration(i+1) * 10 * time.Microsecond)
+	}
+	h.record(2 * longestLatency) // is kept as the longest
+	for _, tt := range []struct {
+		q    float64
+		want time.Duration
+	}{{0.5, 5010 * time.Microsecond}, {0.99, 9910 * time.Microsecond}, {1, longestLatency}} {
+		got := h.quantile(tt.q)
+		if diff := math.Abs(float64(got-tt.want)) / float64(tt.want); diff > 0.002 {
+			t.Errorf("quantile %v is %v, want %v within 0.2 %%", tt.q, got, tt.want)
+		}
+	}
+}
+
+// repeated makes rounds of one request each.
+func repeated(latencies ...time.Duration) *tally {
+	t := &tally{dist: &exactDistribution{}}
+	for _, d := range latencies {
+		t.add(round{latencies: [][]time.Duration{{d}}, elapsed: d})
+	}
+	return t
+}
+
+func TestRatioIsTheMedianOfTheRounds(t *testing.T) {
+	base := repeated(40*time.Millisecond, 400*time.Millisecond, 40*time.Millisecond)
+	own := repeated(10*time.Millisecond, 100*time.Millisecond, 900*time.Millisecond)
+	// One round was disturbed for both, one for the second only.
+	if got := own.ratio(base, latencyRatio.of); got != 0.25 {
+		t.Errorf("ratio of the means is %v, want 0.25", got)
+	}
+	if got := own.ratio(base, opsRatio.of); got != 4 {
+		t.Errorf("ratio of the rates is %v, want 4", got)
+	}
+	if got := own.ratio(base, cpuRatio.of); !math.IsNaN(got) {
+		t.Errorf("ratio of times that nobody measured is %v, want NaN", got)
+	}
+}
+
+func TestOverallWeighsRequestsNotRounds(t *testing.T) {
+	own := &tally{dist: &exactDistribution{}}
+	own.add(round{latencies: [][]time.Duration{{2 * time.Millisecond, 4 * time.Millisecond}, {6 * time.Millisecond}}, elapsed: time.Second, bytes: 300})
+	own.add(round{latencies: [][]time.Duration{{12 * time.Millisecond}}, elapsed: time.Second, bytes: 100})
+	if got, want := own.overall(), (figures{meanMs: 6, opsPerSecond: 2, bytesPerOp: 100}); got != want {
+		t.Errorf("overall figures are %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// A study is an experiment at its chosen size.
+type study struct {
+	top topology
+	// groups hold the trials that are compared with each other. The first of a group
+	// is what the others are measured against.
+	groups [][]trial
+	// rounds is how often each trial is repeated in real mode.
+	rounds int
+	// ratios are compared besides the mean latency.
+	ratios []ratio
+}
+
+// A trial is one stack under one load.
+type trial struct {
+	stack  stack
+	params []Cell
+	load   load
+}
+
+func (t trial) String() string {
+	s := t.stack.name
+	for _, c := range t.params {
+		s += fmt.Sprintf(" %s=%s", c.Name, text(c.Value, -1))
+	}
+	return s
+}
+
+// A ratio is a column that compares a figure with the base's.
+type ratio string
+
+const (
+	latencyRatio ratio = "ratio_to_grpc"
+	opsRatio     ratio = "ops_ratio_to_grpc"
+	cpuRatio     ratio = "cpu_ratio_to_grpc"
+	bytesRatio   ratio = "bytes_ratio_to_grpc"
+)
+
+func (r ratio) of(f figures) float64 {
+	switch r {
+	case opsRatio:
+		return f.opsPerSecond
+	case cpuRatio:
+		return f.cpuUsPerOp
+	case bytesRatio:
+		return f.bytesPerOp
+	}
+	return f.meanMs
+}
+
+// A session is a study being run.
+type session struct {
+	study
+	mode   Mode
+	seed   uint64
+	report func(Progress)
+	name   string
+	done   int
+	total  int
+	tally  [][]*tally // of each group's trials
+}
+
+func newSession(name string, s study, mode Mode, seed uint64, report func(Progress)) *session {
+	ses := &session{study: s, mode: mode, seed: seed, report: report, name: name}
+	if report == nil {
+		ses.report = func(Progress) {}
+	}
+	repeats := 1
+	if mode == Real {
+		repeats = s.rounds
+	}
+	for _, group := range s.groups {
+		var tallies []*tally
+		for range group {
+			t := &tally{dist: &exactDistribution{}}
+			if mode == Real {
+				t.dist = newHistogram()
+			}
+			tallies = append(tallies, t)
+		}
+		ses.tally = append(ses.tally, tallies)
+		ses.total += repeats * len(group)
+	}
+	return ses
+}
+
+func (s *session) step(t trial) {
+	s.report(Progress{Experiment: s.name, Done: s.done, Total: s.total, Doing: t.String()})
+	s.done++
+}
+
+// warmUp is the purpose of the requests that are not measured; rounds count from 0.
+const warmUp = math.MaxUint64
+
+// virtual runs each trial in a bubble of its own.
+func (s *session) virtual(ctx context.Context, bubble func(func())) error {
+	for g, group := range s.groups {
+		for i, t := range group {
+			s.step(t)
+			var err error
+			bubble(func() { err = s.inBubble(ctx, t, uint64(g), s.tally[g][i]) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) inBubble(outer context.Context, t trial, group uint64, into *tally) error {
+	if err := outer.Err(); err != nil {
+		return err
+	}
+	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), time.Hour)
+	defer cancel()
+	top := s.top
+	top.exact = true
+	sys, err := openSystem(t.stack, Virtual, top, t.load.callers)
+	if err == nil {
+		if err = s.warm(ctx, sys, t, group); err == nil {
+			err = s.measure(ctx, sys, t, into, group, 0)
+		}
+	}
+	if e := sys.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// real opens all systems and lets the trials of each group take turns, in another order each round.
+func (s *session) real(ctx context.Context) (err error) {
+	systems := map[string]*system{}
+	for _, group := range s.groups {
+		for _, t := range group {
+			sys := systems[t.stack.name]
+			if sys == nil {
+				sys, err = openSystem(t.stack, Real, s.top, 0)
+				systems[t.stack.name] = sys
+				defer func() {
+					if e := sys.close(); err == nil {
+						err = e
+					}
+				}()
+				if err != nil {
+					return err
+				}
+			}
+			if err := sys.admit(t.load.callers); err != nil {
+				return err
+			}
+		}
+	}
+	for r := range s.rounds {
+		for g, group := range s.groups {
+			for _, i := range random(s.seed, uint64(g), uint64(r), 1).Perm(len(group)) {
+				t := group[i]
+				s.step(t)
+				name := t.stack.name
+				if r == 0 {
+					if err := s.warm(ctx, systems[name], t, uint64(g)); err != nil {
+						return err
+					}
+				}
+				if err := s.measure(ctx, systems[name], t, s.tally[g][i], uint64(g), uint64(r)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// warm lets each caller make a few requests of the trial's kind: connections are
+// made, what peers support is learnt.
+func (s *session) warm(ctx context.Context, sys *system, t trial, group uint64) error {
+	l := t.load
+	l.period = 0
+	l.perCaller = min(l.perCaller, 3)
+	if s.mode == Real && l.span > 0 {
+		l.span /= 4
+	} else {
+		l.span = 0
+	}
+	if _, err := play(ctx, sys, l, l.requests(s.seed, group, warmUp)); err != nil {
+		return err
+	}
+	return sys.settle(ctx)
+}
+
+// measure plays one round. All trials of a group get the same requests in the same round.
+func (s *session) measure(ctx context.Context, sys *system, t trial, into *tally, group, n uint64) error {
+	l := t.load
+	requests := l.requests(s.seed, group, n)
+	if s.mode == Real {
+		runtime.GC() // the garbage of the trial before is not this one's
+	} else {
+		l.span = 0
+	}
+	calls, bytes, cpu, start := sys.begun(), sys.net.bytes.Load(), cpuTime(), time.Now()
+	latencies, err := play(ctx, sys, l, requests)
+	elapsed := time.Since(start)
+	if err != nil {
+		return err
+	}
+	if err := sys.settle(ctx); err != nil {
+		return err
+	}
+	r := round{
+		latencies: latencies,
+		elapsed:   l.elapsed(elapsed),
+		calls:     sys.begun() - calls,
+		bytes:     sys.net.bytes.Load() - bytes,
+	}
+	if s.mode == Real {
+		r.cpu = cpuTime() - cpu
+	}
+	into.add(r)
+	return nil
+}
+
+// rows makes the result's rows, in the order of the study.
+func (s *session) rows() []Row {
+	var rows []Row
+	for g, group := range s.groups {
+		for i, t := range group {
+			rows = append(rows, s.row(t, s.tally[g][i], s.tally[g][0]))
+		}
+	}
+	return rows
+}
+
+func (s *session) row(t trial, own, base *tally) Row {
+	row := slices.Concat(Row{{"system", t.stack.name}}, Row(t.params))
+	f := own.overall()
+	row = append(row, measure("mean_ms", f.meanMs),
+		measure("p50_ms", milliseconds(own.dist.quantile(0.5))),
+		measure("p99_ms", milliseconds(own.dist.quantile(0.99))),
+		measure("ops_per_s", f.opsPerSecond))
+	if f.cpuUsPerOp > 0 {
+		row = append(row, measure("cpu_us_per_op", f.cpuUsPerOp))
+	}
+	row = append(row, measure("bytes_per_op", f.bytesPerOp),
+		measure("rpcs_per_op", float64(own.total.calls)/float64(own.count)))
+	for _, r := range append([]ratio{latencyRatio}, s.ratios...) {
+		if v := own.ratio(base, r.of); !math.IsNaN(v) {
+			row = append(row, measure(string(r), v))
+		}
+	}
+	return row
+}

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// A round is what one trial measured in one round.
+type round struct {
+	latencies [][]time.Duration // by caller
+	elapsed   time.Duration
+	cpu       time.Duration // of the whole process; 0 where it is not known
+	calls     int64         // begun at the servers
+	bytes     int64         // on the wire, both directions
+}
+
+func (r round) count() int {
+	n := 0
+	for _, l := range r.latencies {
+		n += len(l)
+	}
+	return n
+}
+
+// A tally adds up a trial's rounds.
+type tally struct {
+	dist   distribution
+	count  int
+	sum    time.Duration
+	total  round
+	rounds []figures
+}
+
+// figures are the measures of which ratios are taken.
+type figures struct {
+	meanMs, opsPerSecond, cpuUsPerOp, bytesPerOp float64
+}
+
+func (t *tally) add(r round) {
+	count, sum := r.count(), time.Duration(0)
+	for _, caller := range r.latencies {
+		for _, d := range caller {
+			t.dist.record(d)
+			sum += d
+		}
+	}
+	t.count += count
+	t.sum += sum
+	t.total.elapsed += r.elapsed
+	t.total.cpu += r.cpu
+	t.total.calls += r.calls
+	t.total.bytes += r.bytes
+	t.rounds = append(t.rounds, figuresOf(count, sum, r))
+}
+
+func figuresOf(count int, sum time.Duration, r round) figures {
+	n := float64(count)
+	return figures{
+		meanMs:       milliseconds(sum) / n,
+		opsPerSecond: n / r.elapsed.Seconds(),
+		cpuUsPerOp:   float64(r.cpu) / float64(time.Microsecond) / n,
+		bytesPerOp:   float64(r.bytes) / n,
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// overall returns the figures of all rounds together.
+func (t *tally) overall() figures { return figuresOf(t.count, t.sum, t.total) }
+
+// ratio compares a figure with another tally's: the median, over the rounds that
+// both have, of the ratio within the round. It is NaN where that says nothing.
+func (t *tally) ratio(base *tally, of func(figures) float64) float64 {
+	var ratios []float64
+	for i := range min(len(t.rounds), len(base.rounds)) {
+		r := of(t.rounds[i]) / of(base.rounds[i])
+		if !math.IsNaN(r) && !math.IsInf(r, 0) {
+			ratios = append(ratios, r)
+		}
+	}
+	return median(ratios)
+}
+
+// A distribution collects latencies and tells their quantiles.
+type distribution interface {
+	record(time.Duration)
+	quantile(q float64) time.Duration
+}
+
+// exactDistribution keeps every value.
+type exactDistribution struct {
+	values []time.Duration
+	sorted bool
+}
+
+func (e *exactDistribution) record(d time.Duration) {
+	e.values = append(e.values, d)
+	e.sorted = false
+}
+
+func (e *exactDistribution) quantile(q float64) time.Duration {
+	if !e.sorted {
+		slices.Sort(e.values)
+		e.sorted = true
+	}
+	return quantile(e.values, q)
+}
+
+// histogram keeps counts, with three significant digits from 100 ns to a minute.
+type histogram struct{ h *hdrhistogram.Histogram }
+
+const longestLatency = time.Minute
+
+func newHistogram() histogram {
+	return histogram{hdrhistogram.New(100, longestLatency.Nanoseconds(), 3)}
+}
+
+func (h histogram) record(d time.Duration) {
+	// Cannot fail: the value is within the histogram's range.
+	_ = h.h.RecordValue(min(max(d, 0), longestLatency).Nanoseconds())
+}
+
+func (h histogram) quantile(q float64) time.Duration {
+	return time.Duration(h.h.ValueAtQuantile(100 * q))
+}
