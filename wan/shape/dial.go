@@ -38,17 +38,40 @@ func (n *Network) dial(ctx context.Context, from wan.Site, address string) (net.
 		return nil, err
 	}
 	l := n.listenerAt(at)
+	var raw rawPair
+	if l != nil && n.real {
+		if raw, err = l.dialRaw(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := n.cross(ctx, crashed, p.Reverse()); err != nil {
+		raw.close()
 		return nil, err
 	}
-	if l == nil {
+	switch {
+	case l == nil:
 		return nil, syscall.ECONNREFUSED
+	case n.real:
+		return n.joinSockets(p, raw, l)
+	default:
+		return n.joinPipes(p, l)
 	}
-	client, server := n.newPipe(p, n.port(from), l)
-	if err := n.register(client, client.end); err != nil {
+}
+
+func (n *Network) joinPipes(p wan.Path, l *listener) (net.Conn, error) {
+	client, server := n.newPipe(p, n.port(p.From), l)
+	if err := n.register(client, server); err != nil {
 		return nil, err
 	}
-	if err := n.register(server, server.end); err != nil {
+	client.out.signal(signOpen, nil)
+	return client, nil
+}
+
+func (n *Network) joinSockets(p wan.Path, raw rawPair, l *listener) (net.Conn, error) {
+	client, server := n.newSocket(p, raw.client), n.newSocket(p.Reverse(), raw.server)
+	client.accept, client.peer = l, server
+	if err := n.register(client, server); err != nil {
+		raw.close()
 		return nil, err
 	}
 	client.out.signal(signOpen, nil)

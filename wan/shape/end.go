@@ -13,9 +13,7 @@ import (
 // A conn is one end of a connection, as its network sees it.
 type conn interface {
 	net.Conn
-	sends() wan.Path
-	// heal is called when the link that the end sends on is up again.
-	heal()
+	base() *end
 	// fail ends it at once: operations return err, and what it sent and has not arrived is lost.
 	fail(err error)
 	// crash ends it as its process's death does: what has left arrives, and then a reset.
@@ -50,8 +48,7 @@ func newEnd(n *Network, p wan.Path, local, remote net.Addr) *end {
 	}
 }
 
-func (e *end) sends() wan.Path      { return e.path }
-func (e *end) heal()                { e.out.heal() }
+func (e *end) base() *end           { return e }
 func (e *end) LocalAddr() net.Addr  { return e.local }
 func (e *end) RemoteAddr() net.Addr { return e.remote }
 

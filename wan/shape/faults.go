@@ -81,7 +81,7 @@ func (n *Network) change(p wan.Path, f func(*wan.Link)) {
 		return
 	}
 	for _, c := range n.connected(func(q wan.Path) bool { return q == p }) {
-		c.heal()
+		c.base().out.heal()
 	}
 }
 
@@ -104,7 +104,7 @@ func (n *Network) connected(match func(wan.Path) bool) []conn {
 	defer n.mu.Unlock()
 	var cs []conn
 	for _, id := range slices.Sorted(maps.Keys(n.conns)) {
-		if c := n.conns[id]; match(c.sends()) {
+		if c := n.conns[id]; match(c.base().path) {
 			cs = append(cs, c)
 		}
 	}

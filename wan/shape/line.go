@@ -204,6 +204,6 @@ func (l *line) cut(err error) {
 	}
 	l.buf.Truncate(int(l.left - l.taken))
 	l.written = l.left
-	l.held = signReset
+	l.held = l.held&signOpen | signReset
 	l.leave()
 }

@@ -20,6 +20,8 @@ type listener struct {
 	mu     sync.Mutex
 	closed bool
 	done   chan struct{}
+
+	doorstep *doorstep // nil in memory
 }
 
 func newListener(n *Network, at addr) *listener {
@@ -79,6 +81,9 @@ func (l *listener) stop() (first bool) {
 	}
 	l.closed = true
 	close(l.done)
+	if l.doorstep != nil {
+		l.doorstep.raw.Close() // nothing to be told: it is closed in any case
+	}
 	return true
 }
 

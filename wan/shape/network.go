@@ -22,6 +22,7 @@ type Network struct {
 	lastPort  map[wan.Site]int
 	listeners map[addr]*listener
 	addresses map[string]addr            // of listeners, past ones included
+	places    map[addr]string            // the last address at each place
 	crashed   map[wan.Site]chan struct{} // closed when the site crashes
 	closed    bool
 
@@ -44,6 +45,7 @@ func newNetwork(m wan.Matrix, seed uint64, newAlarm func(func()) alarm) *Network
 		lastPort:  make(map[wan.Site]int),
 		listeners: make(map[addr]*listener),
 		addresses: make(map[string]addr),
+		places:    make(map[addr]string),
 		crashed:   make(map[wan.Site]chan struct{}),
 		done:      make(chan struct{}),
 	}
@@ -75,14 +77,44 @@ func (n *Network) listen(site wan.Site) (*listener, error) {
 	if n.closed {
 		return nil, net.ErrClosed
 	}
+	at := n.freePlace(site)
+	if n.real {
+		raw, err := listenRaw(n.places[at])
+		if err != nil {
+			return nil, err
+		}
+		return n.listenOn(raw, at, wan.Path{From: site, To: site})
+	}
+	l := newListener(n, at)
+	n.enlist(l)
+	return l, nil
+}
+
+// freePlace returns the first place of a site without a listener. n.mu is held.
+func (n *Network) freePlace(site wan.Site) addr {
 	at := addr{site: site, port: 1}
 	for n.listeners[at] != nil {
 		at.port++
 	}
-	l := newListener(n, at)
-	n.listeners[at] = l
-	n.addresses[l.address.String()] = at
-	return l, nil
+	return at
+}
+
+// enlist makes l known. n.mu is held.
+func (n *Network) enlist(l *listener) {
+	n.listeners[l.at] = l
+	n.addresses[l.address.String()] = l.at
+	n.places[l.at] = l.address.String()
+}
+
+// start runs f in a goroutine that Close waits for, unless the network is closed.
+func (n *Network) start(f func()) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return false
+	}
+	n.running.Go(f)
+	return true
 }
 
 // Close ends everything at once: connections fail with net.ErrClosed, and so do listeners and dials. It waits until no
@@ -107,16 +139,18 @@ func (n *Network) Close() error {
 	return nil
 }
 
-// register adds a connection's end; it fails if the network is closed.
-func (n *Network) register(c conn, e *end) error {
+// register adds ends of connections; it fails if the network is closed.
+func (n *Network) register(cs ...conn) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
 		return net.ErrClosed
 	}
-	n.lastID++
-	e.id = n.lastID
-	n.conns[e.id] = c
+	for _, c := range cs {
+		n.lastID++
+		c.base().id = n.lastID
+		n.conns[n.lastID] = c
+	}
 	return nil
 }
 
