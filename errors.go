@@ -21,7 +21,8 @@ var (
 	// ErrForeignFuture is returned for a future of one task that is used in another.
 	ErrForeignFuture = errors.New("foresay: the future belongs to a run of another task")
 
-	errGoexit = errors.New("foresay: the function ended its goroutine")
+	errGoexit   = errors.New("foresay: the function ended its goroutine")
+	errPanicked = errors.New("foresay: the function panicked")
 )
 
 // PanicError carries a panic of a function that the engine ran in a goroutine

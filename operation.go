@@ -42,10 +42,3 @@ type Transport interface {
 	// the type and copies. It reports false for what cannot be a response.
 	Accept(prediction any) (any, bool)
 }
-
-func (op *Operation) conflict() string {
-	if f := op.Site.cfg.ConflictKey; f != nil {
-		return f(op.Request)
-	}
-	return ""
-}

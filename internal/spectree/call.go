@@ -85,6 +85,14 @@ func (c *Call) Answered() (result int, ok bool) { return c.result, c.answered }
 // Uses returns how many live runs use the call.
 func (c *Call) Uses() int { return len(c.uses) }
 
+// Depth returns how many assumptions the call's maker stands on.
+func (c *Call) Depth() int {
+	if len(c.uses) == 0 {
+		return 0
+	}
+	return c.uses[0].lane.Depth()
+}
+
 // Confirmed reports whether the call's caller is known to be right.
 func (c *Call) Confirmed() bool { return c.confirmed || c.send == sentPlain }
 
@@ -222,7 +230,7 @@ func (t *Tree) maySpeculate(r *Run, c *Call) bool {
 			return false
 		}
 	}
-	return t.cfg.Replayable && !r.pinned && !c.spec.NoPrediction &&
+	return t.cfg.Replayable && !t.frozen && !r.pinned && !c.spec.NoPrediction &&
 		r.open+t.cfg.Depth < t.cfg.Limits.Depth &&
 		t.started <= t.cfg.Limits.Replays && t.running <= t.cfg.Limits.Runs
 }

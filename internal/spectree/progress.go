@@ -31,14 +31,7 @@ func (t *Tree) Answered(c *Call, match int) {
 		return
 	}
 	c.answered, c.result = true, match
-	if c.spec.Local && match == Actual {
-		if t.refuted == nil {
-			t.refuted = make(map[key]struct{})
-		}
-		t.refuted[c.localKey()] = struct{}{}
-	}
-	var wrong []*Run
-	var right []*Run
+	var wrong, right []*Run
 	for _, u := range c.uses {
 		switch {
 		case u.answer == Waiting:
@@ -50,6 +43,12 @@ func (t *Tree) Answered(c *Call, match int) {
 		default:
 			wrong = append(wrong, u.Run)
 		}
+	}
+	if c.spec.Local && len(wrong) > 0 {
+		if t.refuted == nil {
+			t.refuted = make(map[key]struct{})
+		}
+		t.refuted[c.localKey()] = struct{}{}
 	}
 	for _, r := range wrong {
 		t.discard(r, c)

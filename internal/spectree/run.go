@@ -91,6 +91,9 @@ func (l *Lane) Run() *Run { return l.run }
 // ID identifies the lane across runs.
 func (l *Lane) ID() string { return l.id }
 
+// HasEffects reports whether the lane made a call with side effects since it was forked.
+func (l *Lane) HasEffects() bool { return l.eff != l.forkEff }
+
 // Speculative reports whether what the lane does now depends on a guess.
 func (l *Lane) Speculative() bool {
 	return l.run.discarded || l.run.tree.caller != CallerConfirmed || l.dep.blocker() != nil

@@ -74,6 +74,7 @@ type Tree struct {
 	running int    // runs whose goroutine has not ended
 	calls   int    // calls made so far; the newest call's ID
 	final   *Run
+	frozen  bool // takes no predictions any more
 	over    bool // committed, refuted or diverged: nothing happens any more
 
 	record  record
@@ -112,6 +113,24 @@ func (t *Tree) Over() bool { return t.over }
 
 // Orphans returns how many calls wait to be adopted or abandoned.
 func (t *Tree) Orphans() int { return len(t.orphans) }
+
+// Replayable reports whether the task's function may be run again.
+func (t *Tree) Replayable() bool { return t.cfg.Replayable }
+
+// Budget returns how many more runs the task may start before it stops taking predictions.
+func (t *Tree) Budget() int { return max(0, t.cfg.Limits.Replays-t.started) }
+
+// Freeze has the task take no predictions any more, and reports whether a run
+// stands on no guess, so that it can come to its end by itself.
+func (t *Tree) Freeze() bool {
+	t.frozen = true
+	for _, r := range t.runs {
+		if !r.Speculative() {
+			return true
+		}
+	}
+	return false
+}
 
 // ConfirmCaller tells that the caller's assumptions held.
 func (t *Tree) ConfirmCaller() {

@@ -1,0 +1,317 @@
+package foresay
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// call is a remote operation of a task.
+type call struct {
+	task *task
+	tree *spectree.Call
+	op   *Operation
+
+	// Under the task's mu.
+	predictions []any
+	value       any
+	err         error
+	attempt     *Attempt
+	attempts    int
+	ctx         context.Context // of the code that made the call
+	began       time.Time       // set if ctx has a deadline of its own
+	limit       time.Duration   // what the deadline left then
+	abandoned   bool
+}
+
+// answer returns the result that a use of the call goes on with. Under mu.
+func (c *call) answer(idx int) (any, error) {
+	if idx >= 0 {
+		return c.predictions[idx], nil
+	}
+	return c.value, c.err
+}
+
+// send starts an attempt, or lets a held one go on plainly. Under mu.
+func (t *task) send(c *call, speculative bool) {
+	if a := c.attempt; a != nil && a.held != nil {
+		a.speculative = false
+		close(a.held)
+		a.held = nil
+		return
+	}
+	c.attempts++
+	a := &Attempt{call: c, op: c.op, number: c.attempts, speculative: speculative}
+	a.want = !speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
+	a.depth = c.tree.Depth()
+	base := context.WithoutCancel(c.ctx)
+	if deadline, ok := c.ctx.Deadline(); ok && !speculative {
+		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
+	} else {
+		a.ctx, a.cancel = context.WithCancel(base)
+	}
+	c.attempt = a
+	t.todo = append(t.todo, duty{kind: dutyStart, attempt: a})
+}
+
+// shifted returns the deadline of a plain attempt. A time limit of the code's
+// own starts anew when the call is really made: run without speculation, the
+// code would have reached it only now. The task's own deadline stays.
+func (c *call) shifted(deadline time.Time) time.Time {
+	if c.limit == 0 {
+		return deadline
+	}
+	d := time.Now().Add(c.limit)
+	if whole, ok := c.task.ctx.Deadline(); ok && whole.Before(d) {
+		return whole
+	}
+	return d
+}
+
+// resolve tells the call's attempt whether its caller was right. Under mu.
+func (t *task) resolve(c *call, yes bool) {
+	a := c.attempt
+	if a == nil || a.resolved {
+		return
+	}
+	a.resolved, a.verdict = true, yes
+	if a.resolver != nil {
+		t.todo = append(t.todo, duty{kind: dutyResolve, attempt: a, yes: yes})
+	}
+}
+
+// abandon lets go of a call that nobody wants. Under mu.
+func (t *task) abandon(c *call) {
+	c.abandoned = true
+	a := c.attempt
+	if a == nil {
+		return
+	}
+	c.op.Site.stats.abandoned.Add(1)
+	if a.held != nil {
+		close(a.held)
+		a.held = nil
+	}
+	if a.resolver != nil {
+		t.resolve(c, false)
+		return
+	}
+	a.resolved = true
+	t.todo = append(t.todo, duty{kind: dutyCancel, attempt: a})
+}
+
+// settle has the predictors learn a confirmed result. Under mu.
+func (t *task) settle(c *call) {
+	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 {
+		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
+	}
+}
+
+func (c *call) learn() {
+	c.op.Site.stats.learnt.Add(1)
+	for _, p := range c.op.Site.cfg.Predictors {
+		c.task.contain("predictor", func() { p.Learn(c.ctx, c.op.Request, c.value) })
+	}
+}
+
+// Attempt is one try at carrying out a call, as its transport sees it. Its
+// methods are safe for concurrent use.
+type Attempt struct {
+	call   *call
+	op     *Operation
+	ctx    context.Context
+	cancel context.CancelFunc
+	number int
+	depth  int
+	want   bool
+
+	// Under the task's mu.
+	speculative bool
+	resolver    func(confirmed bool)
+	resolved    bool
+	verdict     bool
+	held        chan struct{}
+	finished    bool
+}
+
+// ID returns 16 random bytes that name the attempt.
+func (a *Attempt) ID() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // crypto/rand.Read never fails
+	return id
+}
+
+// Operation returns what is attempted.
+func (a *Attempt) Operation() *Operation { return a.op }
+
+// Number counts the call's attempts from 1.
+func (a *Attempt) Number() int { return a.number }
+
+// Depth returns how many open assumptions the caller stands on.
+func (a *Attempt) Depth() int { return a.depth }
+
+// Budget returns how many runs the callee may start beyond its first.
+func (a *Attempt) Budget() int {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	return a.call.task.tree.Budget()
+}
+
+// Speculative reports whether the caller stands on an open assumption. It is
+// false from the moment that Hold returned nil.
+func (a *Attempt) Speculative() bool {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	return a.speculative
+}
+
+// WantPredictions reports whether the server's predictions are wanted although
+// the caller stands on no assumption.
+func (a *Attempt) WantPredictions() bool { return a.want }
+
+// Timeout returns what the caller's own time limit leaves for a speculative
+// attempt, 0 for no limit.
+func (a *Attempt) Timeout() time.Duration {
+	if d, ok := a.call.ctx.Deadline(); ok {
+		return max(time.Until(a.call.shifted(d)), time.Millisecond)
+	}
+	return 0
+}
+
+// Predict offers a response that the server predicted. After Finish it does nothing.
+func (a *Attempt) Predict(v any) {
+	c := a.call
+	v, ok := c.op.Transport.Accept(v)
+	if !ok {
+		c.op.Site.stats.invalid.Add(1)
+		return
+	}
+	t := c.task
+	for {
+		t.mu.Lock()
+		known := c.predictions
+		t.mu.Unlock()
+		for _, p := range known {
+			if c.op.Transport.Same(p, v) {
+				return
+			}
+		}
+		t.mu.Lock()
+		if len(c.predictions) == len(known) {
+			break
+		}
+		t.mu.Unlock()
+	}
+	if !a.finished && c.attempt == a && !c.abandoned {
+		c.predictions = append(c.predictions, v)
+		if t.rec != nil {
+			t.rec.predicted(c)
+		}
+		t.tree.Predicted(c.tree)
+	}
+	t.unlock()
+}
+
+// OnResolve sets the resolver, at most once per attempt. It is called exactly
+// once, perhaps at once: with true when the caller's assumptions held, with
+// false when nobody wants the attempt any more. It must not block for long.
+func (a *Attempt) OnResolve(f func(confirmed bool)) {
+	t := a.call.task
+	t.mu.Lock()
+	a.resolver = f
+	now := a.resolved
+	t.mu.Unlock()
+	if now {
+		f(a.verdict)
+	}
+}
+
+// Hold tells that nothing ran at the server, or that a call without side
+// effects was lost. It returns nil when the call may be made plainly, and
+// ErrMisspeculated when nobody wants it any more.
+func (a *Attempt) Hold(reason string) error {
+	c, t := a.call, a.call.task
+	t.mu.Lock()
+	if c.abandoned || t.tree.Over() || c.attempt != a {
+		t.mu.Unlock()
+		return ErrMisspeculated
+	}
+	c.op.Site.stats.refused.Add(1)
+	held := make(chan struct{})
+	a.held = held
+	a.resolver, a.resolved = nil, false
+	t.tree.Refused(c.tree, reason)
+	t.unlock()
+	<-held
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.abandoned {
+		return ErrMisspeculated
+	}
+	return nil
+}
+
+// PlainContext returns the context for the plain call that follows Hold: ctx
+// with its values, the deadline that the call has now, and an end of its own if
+// nobody wants the call any more.
+func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	base := context.WithoutCancel(ctx)
+	var out context.Context
+	var cancel context.CancelFunc
+	if d, ok := a.call.ctx.Deadline(); ok {
+		out, cancel = context.WithDeadline(base, a.call.shifted(d))
+	} else {
+		out, cancel = context.WithCancel(base)
+	}
+	stop := context.AfterFunc(a.ctx, cancel)
+	return out, func() { stop(); cancel() }
+}
+
+// Finish gives the actual result, exactly once.
+func (a *Attempt) Finish(v any, err error) {
+	c, t := a.call, a.call.task
+	for {
+		t.mu.Lock()
+		known := c.predictions
+		stale := c.attempt != a || a.finished || c.abandoned
+		t.mu.Unlock()
+		match := spectree.Actual
+		if err == nil && !stale {
+			match = c.match(known, v)
+		}
+		t.mu.Lock()
+		if len(c.predictions) != len(known) {
+			t.mu.Unlock()
+			continue
+		}
+		if c.attempt == a && !a.finished {
+			a.finished = true
+			c.value, c.err = v, err
+			if t.rec != nil {
+				t.rec.answered(c, match)
+			}
+			t.tree.Answered(c.tree, match)
+		}
+		release := a.resolver == nil
+		t.unlock()
+		if release {
+			a.cancel()
+		}
+		return
+	}
+}
+
+// match returns the index of the first prediction that v is equivalent to.
+func (c *call) match(predictions []any, v any) (idx int) {
+	idx = spectree.Actual
+	c.task.contain("equivalence", func() {
+		for i, p := range predictions {
+			if c.op.Transport.Equal(p, v) {
+				idx = i
+				return
+			}
+		}
+	})
+	return idx
+}

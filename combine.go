@@ -1,0 +1,222 @@
+package foresay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// ErrNoQuorum is wrapped by the error of a Quorum of which too many futures
+// failed or disagree.
+var ErrNoQuorum = errors.New("foresay: no quorum")
+
+// All returns the results of all futures, in order, or the error of the first
+// one that failed, in order.
+func All[T any](futures ...*Future[T]) *Future[[]T] {
+	ctx := context.Background()
+	if len(futures) > 0 {
+		ctx = futures[0].f.ctx
+	}
+	return Go(ctx, func(ctx context.Context) ([]T, error) {
+		out := make([]T, len(futures))
+		for i, f := range futures {
+			var err error
+			if out[i], err = f.Wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+// Any returns the result of the first future to succeed, or, if none does, the
+// errors of all. The others run on.
+func Any[T any](futures ...*Future[T]) *Future[T] {
+	return combined(futures, nil, func(c *combination) (int, error) {
+		for _, i := range c.arrived {
+			if c.members[i].err == nil {
+				return i, nil
+			}
+		}
+		if len(c.arrived) < len(c.members) {
+			return undecided, nil
+		}
+		return undecided, c.errors()
+	})
+}
+
+// Quorum returns the first value that n of the futures agree on by equal (nil:
+// plain equality). The first of them to answer is a prediction for it: what
+// depends on a quorum goes on with the nearest replica's answer. If too many
+// fail or disagree the error wraps ErrNoQuorum. [SpecRPC §4.1]
+func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
+	same := equalValues
+	if equal != nil {
+		same = func(a, b any) bool {
+			at, ok := a.(T)
+			bt, ok2 := b.(T)
+			return ok && ok2 && equal(at, bt)
+		}
+	}
+	return combined(futures, same, func(c *combination) (int, error) {
+		best := 0
+		for _, i := range c.arrived {
+			if c.members[i].err != nil {
+				continue
+			}
+			votes := 0
+			for _, j := range c.arrived {
+				if c.members[j].err == nil && same(c.members[i].value, c.members[j].value) {
+					votes++
+				}
+			}
+			if votes >= n {
+				return i, nil
+			}
+			best = max(best, votes)
+		}
+		if open := len(c.members) - len(c.arrived); best+open >= n && open > 0 {
+			return undecided, nil
+		}
+		return undecided, fmt.Errorf("%w: %d of %d agree, want %d: %w", ErrNoQuorum, best, len(c.members), n, c.errors())
+	})
+}
+
+const undecided = -1
+
+// combination is a future that is decided by the results of others as they arrive.
+type combination struct {
+	out     *future
+	members []*future
+	decide  func(c *combination) (winner int, err error)
+
+	mu      sync.Mutex
+	arrived []int // in the order of arrival
+	hinted  bool  // a prediction was passed on
+	over    bool
+}
+
+func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide func(*combination) (int, error)) *Future[T] {
+	ctx := context.Background()
+	c := &combination{decide: decide}
+	var names []string
+	for _, f := range futures {
+		c.members = append(c.members, f.f)
+		names = append(names, f.f.name)
+		ctx = f.f.ctx
+	}
+	c.out = newFuture(ctx, equal)
+	if len(futures) == 0 {
+		c.out.settle(func() { c.out.err = fmt.Errorf("%w: no futures given", ErrNoQuorum) })
+		return &Future[T]{c.out}
+	}
+	c.out.run = c.members[0].run
+	c.out.name = "(" + strings.Join(names, ",") + ")"
+	for i, m := range c.members {
+		if m.run != c.out.run {
+			c.out.settle(func() { c.out.err = ErrForeignFuture })
+			break
+		}
+		m.subscribe(&arrival{c, i})
+	}
+	return &Future[T]{c.out}
+}
+
+// arrival is a combination's subscription to one of its members.
+type arrival struct {
+	c *combination
+	i int
+}
+
+func (a *arrival) predicted(v any) { a.c.early(v) }
+
+// early passes the first value heard of on as a prediction.
+func (c *combination) early(v any) {
+	c.mu.Lock()
+	first := !c.over && !c.hinted
+	c.hinted = true
+	c.mu.Unlock()
+	if first {
+		c.out.predict(v)
+	}
+}
+
+func (a *arrival) completed() {
+	c := a.c
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return
+	}
+	c.arrived = append(c.arrived, a.i)
+	winner, err := c.decide(c)
+	winner = c.recorded(winner)
+	c.over = winner != undecided || err != nil
+	over := c.over
+	c.mu.Unlock()
+	m := c.members[a.i]
+	switch {
+	case over:
+		c.out.settle(func() { c.fill(winner, err) })
+	case m.err == nil && m.failed == nil && !m.effects:
+		c.early(m.value)
+	}
+}
+
+// recorded makes the choice the same in all runs of a task: where several
+// members would do, the one that an earlier run chose is waited for.
+func (c *combination) recorded(winner int) int {
+	r := c.out.run
+	if winner == undecided || r == nil {
+		return winner
+	}
+	t := r.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.choices == nil {
+		t.choices = make(map[string]int)
+	}
+	chosen, ok := t.choices[c.out.name]
+	if !ok {
+		t.choices[c.out.name] = winner
+		return winner
+	}
+	for _, i := range c.arrived {
+		if i == chosen && c.members[i].err == nil {
+			return chosen
+		}
+	}
+	if len(c.arrived) < len(c.members) {
+		return undecided
+	}
+	return winner
+}
+
+// fill sets the combined result: the winner's value, which depends on all that
+// arrived before it.
+func (c *combination) fill(winner int, err error) {
+	c.out.err = err
+	if winner != undecided {
+		c.out.value = c.members[winner].value
+	}
+	for _, i := range c.arrived {
+		m := c.members[i]
+		c.out.effects = c.out.effects || m.effects
+		c.out.lanes = append(c.out.lanes, m.lanes...)
+		if m.failed != nil && c.out.failed == nil {
+			c.out.failed = m.failed
+		}
+	}
+}
+
+func (c *combination) errors() error {
+	var errs []error
+	for _, m := range c.members {
+		if isClosed(m.ready) {
+			errs = append(errs, m.err)
+		}
+	}
+	return errors.Join(errs...)
+}

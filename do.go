@@ -1,0 +1,72 @@
+package foresay
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// Do runs f, ordinary sequential code, and returns its result. Calls that f
+// makes through a speculative client may return predicted responses; the code
+// after such a call is a run that depends on it. If the actual response
+// differs, the run is discarded and f runs again from the top, in a new
+// goroutine: the calls that it already made are answered from the task's record.
+// Do returns only what was confirmed, after its commit hooks ran.
+//
+// f must be deterministic given its calls' results, must touch the world only
+// through its calls, Act, Memo and hooks (or after Barrier), and must not share
+// variables that it changes between runs. A panic of a confirmed run is raised
+// again here as a *PanicError. Within a task, Do is a plain call of f. Do may be
+// called concurrently.
+func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts ...Option) (T, error) {
+	if InTask(ctx) {
+		return f(ctx)
+	}
+	cfg := defaults(ctx)
+	for _, o := range opts {
+		o.apply(&cfg)
+	}
+	t := newTask(ctx, cfg, spectree.Config{Replayable: true}, func(ctx context.Context) (any, error) { return f(ctx) })
+	t.start()
+	t.wait()
+	v, err := t.result()
+	out, _ := v.(T)
+	return out, err
+}
+
+// wait waits until the task has ended.
+func (t *task) wait() {
+	select {
+	case <-t.done:
+	case <-t.ctx.Done():
+		t.cancelled()
+		<-t.done
+	}
+}
+
+// result returns what an ended task gives its caller, after its commit hooks.
+func (t *task) result() (any, error) {
+	defer t.reported()
+	r := t.winner
+	if t.err != nil || r == nil {
+		return nil, t.err
+	}
+	r.release()
+	r.cancel(context.Canceled)
+	return r.outcome()
+}
+
+// outcome ends its caller's goroutine as the run's function ended its own.
+func (r *run) outcome() (any, error) {
+	if r.failed != nil {
+		panic(r.failed)
+	}
+	if r.goexit {
+		runtime.Goexit()
+	}
+	return r.value, r.err
+}
+
+func untilDeadline(d time.Time) time.Duration { return max(time.Until(d), 1) }

@@ -1,0 +1,193 @@
+package foresay
+
+import (
+	"context"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// Barrier waits until the run is confirmed, and returns ErrMisspeculated if it
+// is discarded instead. From the moment it waits the run takes no predictions
+// and is never run again, so that what follows may touch the world freely.
+// Outside of a task it returns nil. [SpecRPC §3.5.2, specBlock]
+func Barrier(ctx context.Context) error {
+	l := laneOf(ctx)
+	if l == nil {
+		return nil
+	}
+	t := l.run.task
+	t.mu.Lock()
+	if err := l.run.check(); err != nil {
+		return err
+	}
+	return t.barrier(ctx, l)
+}
+
+// barrier is called with mu held and releases it.
+func (t *task) barrier(ctx context.Context, l *lane) error {
+	if t.tree.Barrier(l.tree) {
+		t.unlock()
+		return nil
+	}
+	passed := make(chan struct{})
+	l.barriers = append(l.barriers, passed)
+	t.unlock()
+	select {
+	case <-passed:
+		return nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	if isClosed(passed) {
+		t.mu.Unlock()
+		return nil
+	}
+	if err := l.run.check(); err != nil {
+		return err
+	}
+	t.mu.Unlock()
+	return contextError(ctx)
+}
+
+// Act runs f, which has a side effect, once per task and key, when everything
+// that the code did before is confirmed, and records its result for later runs.
+// The code may go on to speculate after it. f's context is outside of the task.
+// Outside of a task Act is a plain call of f.
+func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T, error)) (T, error) {
+	l := laneOf(ctx)
+	if l == nil {
+		return f(ctx)
+	}
+	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) { return f(ctx) }}}
+	spec := spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
+	v, err := l.run.task.make(ctx, l, op, spec, nil)
+	if p, ok := v.(*PanicError); ok && err == errPanicked {
+		panic(p)
+	}
+	out, _ := v.(T)
+	return out, err
+}
+
+// act is the transport of Act: it carries a call to a local function.
+type act struct {
+	f func(context.Context) (any, error)
+}
+
+func (a *act) Start(ctx context.Context, at *Attempt) {
+	go func() {
+		v, err := any(nil), errGoexit
+		defer func() {
+			if p := recover(); p != nil {
+				v, err = asPanic(p), errPanicked
+			}
+			at.Finish(v, err)
+		}()
+		v, err = a.f(plain(ctx))
+	}()
+}
+
+func (a *act) Equal(_, _ any) bool      { return false }
+func (a *act) Same(_, _ any) bool       { return false }
+func (a *act) Accept(v any) (any, bool) { return v, true }
+
+func actSite() *Site { return &Site{cfg: SiteConfig{Name: "act", Effect: EffectImmediate}} }
+
+// memo is a recorded value, or one that is being computed.
+type memo struct {
+	ready chan struct{}
+	value any
+	err   error
+	valid bool
+}
+
+// Memo runs f, which reads something that changes, such as the time, a random
+// number or a local file, and records its result once per task and key, so that
+// later runs see the same. It does not wait; f must not depend on responses,
+// which may be wrong guesses. Outside of a task Memo is a plain call of f.
+func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T, error)) (T, error) {
+	var zero T
+	l := laneOf(ctx)
+	if l == nil {
+		return f(ctx)
+	}
+	t := l.run.task
+	for {
+		t.mu.Lock()
+		if err := l.run.check(); err != nil {
+			return zero, err
+		}
+		m := t.memos[key]
+		if m == nil {
+			m = &memo{ready: make(chan struct{})}
+			if t.memos == nil {
+				t.memos = make(map[string]*memo)
+			}
+			t.memos[key] = m
+			t.mu.Unlock()
+			return compute(ctx, t, key, m, f)
+		}
+		t.mu.Unlock()
+		select {
+		case <-m.ready:
+		case <-ctx.Done():
+			return zero, contextError(ctx)
+		}
+		if m.valid {
+			out, _ := m.value.(T)
+			return out, m.err
+		}
+	}
+}
+
+// compute fills a memo. If f panics, the next run computes it anew.
+func compute[T any](ctx context.Context, t *task, key string, m *memo, f func(context.Context) (T, error)) (T, error) {
+	defer func() {
+		if !m.valid {
+			t.mu.Lock()
+			delete(t.memos, key)
+			t.mu.Unlock()
+		}
+		close(m.ready)
+	}()
+	v, err := f(plain(ctx))
+	m.value, m.err, m.valid = v, err, true
+	return v, err
+}
+
+// OnCommit has f run when the work up to here is confirmed: after the run
+// returned, in the order of registration, before the task's result is returned.
+// If the run is discarded f never runs. f cannot change the result. Outside of
+// a task f runs at once.
+func OnCommit(ctx context.Context, f func()) {
+	l := laneOf(ctx)
+	if l == nil {
+		f()
+		return
+	}
+	t := l.run.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !l.run.tree.Discarded() {
+		l.run.commit = append(l.run.commit, f)
+	}
+}
+
+// OnRollback has f run if the run is discarded, the last registered first,
+// before another run takes its place. It may run while the discarded code still
+// executes, and at once if the run is discarded already. If the run is
+// confirmed, and outside of a task, f never runs.
+func OnRollback(ctx context.Context, f func()) {
+	l := laneOf(ctx)
+	if l == nil {
+		return
+	}
+	t := l.run.task
+	t.mu.Lock()
+	if l.run.tree.Discarded() {
+		t.mu.Unlock()
+		t.contain("rollback hook", f)
+		return
+	}
+	l.run.rollback = append(l.run.rollback, f)
+	t.mu.Unlock()
+}

@@ -1,0 +1,292 @@
+package foresay
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/foresay/foresay/internal/spectree"
+	"google.golang.org/protobuf/proto"
+)
+
+// Future is the result of a call of Go, Then, All, Any or Quorum. It may be
+// used by several goroutines.
+type Future[T any] struct{ f *future }
+
+// Go starts f, which typically makes one call, and returns its future. f has
+// the rights of a function given to Do. Values offered with Guess, and results
+// of f that stand on predictions of f's own calls, are predictions for what
+// depends on the future. Outside of a task the future is a task of its own; in
+// a task, f is part of the run, like a Group's function.
+func Go[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts ...CallOption) *Future[T] {
+	cfg := defaults(ctx)
+	cfg.predictions, cfg.equal = nil, nil
+	for _, o := range opts {
+		o.apply(&cfg)
+	}
+	fn := func(ctx context.Context) (any, error) { return f(ctx) }
+	if l := laneOf(ctx); l != nil {
+		return &Future[T]{goInRun(ctx, l, cfg, fn)}
+	}
+	return &Future[T]{goTask(ctx, cfg, fn)}
+}
+
+// Then attaches f to the future: f runs once for each distinct value predicted
+// for it, and once for the actual value if no prediction matched; exactly one
+// of these runs wins. If a prediction inside f is wrong, f runs again from its
+// top, not from the chain's. If the future fails, so does the result, and f does
+// not run for the error. [SpecRPC §2, callbacks and factories]
+func Then[T, U any](future *Future[T], f func(ctx context.Context, v T) (U, error), opts ...CallOption) *Future[U] {
+	return Go(future.f.ctx, func(ctx context.Context) (U, error) {
+		v, err := future.Wait(ctx)
+		if err != nil {
+			var zero U
+			return zero, err
+		}
+		return f(ctx, v)
+	}, opts...)
+}
+
+// Wait waits for the result. Outside of a task it returns confirmed values
+// only, after their commit hooks ran; in a task it may return a prediction, on
+// which the run then depends. If ctx ends first it returns an error that wraps
+// ctx's. It panics with a *PanicError if a confirmed function panicked.
+func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	v, err := f.f.await(ctx)
+	out, _ := v.(T)
+	return out, err
+}
+
+// future is a result that comes, with predictions for it that come before.
+type future struct {
+	ctx   context.Context // where what depends on it runs
+	run   *run            // the run that it is part of, if any
+	name  string          // within the run: the same in each run
+	equal func(prediction, actual any) bool
+	ready chan struct{}
+
+	mu          sync.Mutex
+	predictions []any
+	subscribers []subscriber
+	settled     bool
+
+	// Set before ready is closed.
+	value   any
+	err     error
+	failed  *PanicError
+	effects bool    // calls with side effects were made for it
+	lanes   []*lane // whose assumptions it depends on, in a run
+}
+
+// subscriber is told of a future's predictions and then of its result.
+type subscriber interface {
+	predicted(v any)
+	completed()
+}
+
+func newFuture(ctx context.Context, equal func(p, a any) bool) *future {
+	if equal == nil {
+		equal = equalValues
+	}
+	return &future{ctx: ctx, equal: equal, ready: make(chan struct{})}
+}
+
+func equalValues(a, b any) bool {
+	if pa, ok := a.(proto.Message); ok {
+		if pb, ok := b.(proto.Message); ok {
+			return proto.Equal(pa, pb)
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// predict offers a value for the result.
+func (f *future) predict(v any) {
+	f.mu.Lock()
+	for _, p := range f.predictions {
+		if f.settled || equalValues(p, v) {
+			f.mu.Unlock()
+			return
+		}
+	}
+	f.predictions = append(f.predictions, v)
+	subs := f.subscribers
+	f.mu.Unlock()
+	for _, s := range subs {
+		s.predicted(v)
+	}
+}
+
+// settle closes the future; set has filled in the result.
+func (f *future) settle(set func()) bool {
+	f.mu.Lock()
+	if f.settled {
+		f.mu.Unlock()
+		return false
+	}
+	set()
+	f.settled = true
+	subs := f.subscribers
+	f.subscribers = nil
+	close(f.ready)
+	f.mu.Unlock()
+	for _, s := range subs {
+		s.completed()
+	}
+	return true
+}
+
+func (f *future) subscribe(s subscriber) {
+	f.mu.Lock()
+	known, settled := f.predictions, f.settled
+	if !settled {
+		f.subscribers = append(f.subscribers, s)
+	}
+	f.mu.Unlock()
+	if settled {
+		s.completed()
+		return
+	}
+	for _, p := range known {
+		s.predicted(p)
+	}
+}
+
+// goTask runs fn as a task of its own.
+func goTask(ctx context.Context, cfg taskConfig, fn func(context.Context) (any, error)) *future {
+	f := newFuture(ctx, cfg.equal)
+	f.predictions = cfg.predictions
+	t := newTask(ctx, cfg, spectree.Config{Replayable: true}, fn)
+	stop := context.AfterFunc(ctx, t.cancelled)
+	t.out = &futureSink{f, t, stop}
+	t.start()
+	return f
+}
+
+// futureSink passes a task's results on to its future.
+type futureSink struct {
+	f    *future
+	task *task
+	stop func() bool
+}
+
+func (s *futureSink) offer(r *run) {
+	// What depends on a prediction must not run ahead of side effects that the
+	// prediction's own run has yet to make.
+	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
+		s.f.predict(r.value)
+	}
+}
+
+func (s *futureSink) complete(r *run, err error) {
+	s.stop()
+	if r != nil && len(r.commit) > 0 {
+		go s.release(r) // user code, not for a transport's goroutine
+		return
+	}
+	s.finish(r, err, nil)
+}
+
+func (s *futureSink) release(r *run) {
+	var failed *PanicError
+	defer func() {
+		if p := recover(); p != nil {
+			failed = asPanic(p)
+		}
+		s.finish(r, nil, failed)
+	}()
+	r.release()
+}
+
+func (s *futureSink) finish(r *run, err error, failed *PanicError) {
+	s.task.reported()
+	s.f.settle(func() {
+		s.f.err = err
+		if r == nil {
+			return
+		}
+		r.cancel(context.Canceled)
+		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
+		s.f.effects = r.tree.HasEffects()
+		if failed != nil {
+			s.f.failed = failed
+		}
+		if r.goexit {
+			s.f.err = errGoexit
+		}
+	})
+}
+
+// result returns a settled future's result, each time as the caller's own copy.
+func (f *future) result() (any, error) {
+	if f.failed != nil {
+		panic(f.failed)
+	}
+	return own(f.value), f.err
+}
+
+func own(v any) any {
+	if m, ok := v.(proto.Message); ok && m != nil {
+		return proto.Clone(m)
+	}
+	return v
+}
+
+// await waits for the result as the code that holds ctx sees it.
+func (f *future) await(ctx context.Context) (any, error) {
+	l := laneOf(ctx)
+	switch {
+	case l == nil && f.run == nil:
+		select {
+		case <-f.ready:
+			return f.result()
+		case <-ctx.Done():
+			return nil, contextError(ctx)
+		}
+	case l != nil && f.run == nil:
+		return f.awaitTask(ctx, l)
+	case l != nil && f.run == l.run:
+		return f.awaitLane(ctx, l)
+	}
+	return nil, ErrForeignFuture
+}
+
+// awaitTask makes the other task's result a call of this one.
+func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
+	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
+	spec := spectree.CallSpec{Op: "future\x00" + op.Identity, NoSpeculation: false}
+	v, err := l.run.task.make(ctx, l, op, spec, nil)
+	if err == errPanicked {
+		panic(f.failed)
+	}
+	return own(v), err
+}
+
+func futureSite() *Site { return &Site{cfg: SiteConfig{Name: "future", Effect: EffectNone}} }
+
+// futureTransport carries a call to another task.
+type futureTransport struct{ f *future }
+
+func (ft *futureTransport) Start(_ context.Context, a *Attempt) {
+	ft.f.subscribe(&futureAttempt{ft.f, a})
+}
+
+func (ft *futureTransport) Equal(p, a any) bool      { return !ft.f.effects && ft.f.equal(p, a) }
+func (ft *futureTransport) Same(a, b any) bool       { return equalValues(a, b) }
+func (ft *futureTransport) Accept(v any) (any, bool) { return v, true }
+
+type futureAttempt struct {
+	f *future
+	a *Attempt
+}
+
+func (s *futureAttempt) predicted(v any) { s.a.Predict(v) }
+
+func (s *futureAttempt) completed() {
+	if s.f.failed != nil {
+		s.a.Finish(nil, errPanicked)
+		return
+	}
+	s.a.Finish(s.f.value, s.f.err)
+}

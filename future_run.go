@@ -1,0 +1,136 @@
+package foresay
+
+import (
+	"context"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// goInRun runs fn as a part of the run that ctx belongs to.
+func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Context) (any, error)) *future {
+	child := l.fork()
+	own, cancel := context.WithCancel(ctx)
+	l.run.unawaited(cancel)
+	f := newFuture(ctx, cfg.equal)
+	f.run, f.name = l.run, child.tree.ID()
+	f.predictions = cfg.predictions
+	go func() {
+		var v any
+		err := errGoexit
+		var failed *PanicError
+		defer func() {
+			if p := recover(); p != nil {
+				failed = asPanic(p)
+				l.run.strayed(failed)
+			}
+			f.settle(func() {
+				f.value, f.err, f.failed = v, err, failed
+				f.lanes = []*lane{child}
+				f.effects = child.hasEffects()
+			})
+			cancel()
+			l.run.lanes.Done()
+		}()
+		v, err = fn(&laneContext{own, child})
+	}()
+	return f
+}
+
+func (l *lane) hasEffects() bool {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	return l.tree.HasEffects()
+}
+
+// awaitLane waits for a part of the same run. Its predictions are taken as
+// those of a local call, which the run itself answers.
+func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
+	if !isClosed(f.ready) {
+		if v, err, predicted := f.awaitCall(ctx, l); predicted || err != nil {
+			return v, err
+		}
+	}
+	t := l.run.task
+	t.mu.Lock()
+	for _, from := range f.lanes {
+		t.tree.Join(l.tree, from.tree)
+	}
+	if l.run.stray == f.failed {
+		l.run.stray = nil // raised here instead
+	}
+	t.mu.Unlock()
+	return f.result()
+}
+
+// awaitCall waits for a prediction or for the end of the future.
+func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, predicted bool) {
+	t := l.run.task
+	op := &Operation{Site: futureSite(), Identity: f.name, Transport: &futureTransport{f}}
+	t.mu.Lock()
+	if err := l.run.check(); err != nil {
+		return nil, err, false
+	}
+	u := t.tree.Call(l.tree, spectree.CallSpec{Op: "local\x00" + f.name, Local: true})
+	c := t.newCall(ctx, u.Call, op, nil)
+	w := &waiter{ready: make(chan struct{})}
+	u.Data = w
+	t.unlock()
+	f.subscribe(&localCall{f, c, u})
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		t.mu.Lock()
+		if err := l.run.check(); err != nil {
+			return nil, err, false
+		}
+		if u.Answer() == spectree.Waiting {
+			t.tree.Drop(u)
+			t.unlock()
+			return nil, contextError(ctx), false
+		}
+		t.mu.Unlock()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if idx := u.Answer(); idx >= 0 {
+		return own(c.predictions[idx]), nil, true
+	}
+	return nil, nil, false
+}
+
+// localCall passes a future's results on to a run's use of it.
+type localCall struct {
+	f *future
+	c *call
+	u *spectree.Use
+}
+
+func (s *localCall) predicted(v any) {
+	t := s.c.task
+	t.mu.Lock()
+	s.c.predictions = append(s.c.predictions, v)
+	t.tree.Predicted(s.c.tree)
+	t.unlock()
+}
+
+func (s *localCall) completed() {
+	t := s.c.task
+	t.mu.Lock()
+	predictions := s.c.predictions
+	t.mu.Unlock()
+	match := spectree.Actual
+	if s.f.failed == nil && s.f.err == nil && !s.f.effects {
+		match = s.c.match(predictions, s.f.value)
+	}
+	t.mu.Lock()
+	if s.u.Answer() == spectree.Waiting {
+		t.tree.Answered(s.c.tree, spectree.Actual)
+	} else {
+		var lanes []*spectree.Lane
+		for _, l := range s.f.lanes {
+			lanes = append(lanes, l.tree)
+		}
+		t.tree.Resolve(s.c.tree, lanes, match)
+	}
+	t.unlock()
+}

@@ -1,0 +1,114 @@
+package foresay
+
+import (
+	"context"
+	"sync"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// Group runs functions concurrently within a task and keeps their calls apart,
+// so that a replay knows which goroutine made which. Go must be called from one
+// goroutine. A run ends only when its groups' functions have ended. Outside of
+// a task a Group only runs functions and waits.
+type Group struct {
+	ctx      context.Context
+	lane     *lane
+	wg       sync.WaitGroup
+	children []*member
+}
+
+type member struct {
+	lane   *lane
+	err    error
+	failed *PanicError
+	goexit bool
+}
+
+// NewGroup returns an empty group for the goroutine that owns ctx.
+func NewGroup(ctx context.Context) *Group { return &Group{ctx: ctx, lane: laneOf(ctx)} }
+
+// Go runs f in a goroutine of its own.
+func (g *Group) Go(f func(ctx context.Context) error) {
+	m := &member{}
+	ctx := g.ctx
+	if g.lane != nil {
+		m.lane = g.lane.fork()
+		ctx = &laneContext{g.ctx, m.lane}
+	}
+	g.children = append(g.children, m)
+	g.wg.Add(1)
+	go func() {
+		normal := false
+		defer func() {
+			if !normal {
+				m.end(recover())
+			}
+			g.wg.Done()
+			if m.lane != nil {
+				m.lane.run.lanes.Done()
+			}
+		}()
+		m.err = f(ctx)
+		normal = true
+	}()
+}
+
+// Wait waits until all functions returned and returns the error of the first,
+// in the order of Go, that has one. It panics with a *PanicError if one panicked.
+func (g *Group) Wait() error {
+	g.wg.Wait()
+	children := g.children
+	g.children = nil
+	if g.lane != nil {
+		t := g.lane.run.task
+		t.mu.Lock()
+		for _, m := range children {
+			t.tree.Join(g.lane.tree, m.lane.tree)
+			if m.failed != nil && g.lane.run.stray == m.failed {
+				g.lane.run.stray = nil // raised here instead
+			}
+		}
+		t.mu.Unlock()
+	}
+	var err error
+	for _, m := range children {
+		switch {
+		case m.failed != nil:
+			panic(m.failed)
+		case m.goexit && err == nil:
+			err = errGoexit
+		case err == nil:
+			err = m.err
+		}
+	}
+	return err
+}
+
+// end notes that the function did not return, see run.ended. A panic that
+// nobody waits for is the run's.
+func (m *member) end(p any) {
+	if p == nil {
+		m.goexit = true
+		return
+	}
+	m.failed = asPanic(p)
+	if m.lane != nil {
+		m.lane.run.strayed(m.failed)
+	}
+}
+
+// fork returns a lane for a goroutine of the same run, which the run waits for.
+func (l *lane) fork() *lane {
+	t := l.run.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.run.lanes.Add(1)
+	return newLane(l.run, t.tree.Fork(l.tree))
+}
+
+func newLane(r *run, tl *spectree.Lane) *lane {
+	l := &lane{tree: tl, run: r}
+	tl.Data = l
+	return l
+}

@@ -1,0 +1,171 @@
+package foresay
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// HandlerConfig describes a server's handling of one call to a transport's
+// server side.
+type HandlerConfig struct {
+	// Name names the task in reports and logs: the full method.
+	Name string
+	// Speculative says that the caller stands on an open assumption: Confirm or
+	// Abort must follow.
+	Speculative bool
+	// Replayable says that the function may be run again, so that its nested
+	// calls may return predictions.
+	Replayable bool
+	// Depth is how many open assumptions the caller stands on.
+	Depth  int
+	Limits Limits
+	Logger *slog.Logger
+	Report func(*Report)
+	// Predicted is told of early answers, one at a time, in order: those given
+	// to Predict, and results of runs that stand on predictions of their own.
+	Predicted func(v any)
+}
+
+// Handler is a server's handling of one call, as a task whose caller may be
+// speculative. [SpecRPC §3.1, RPC objects]
+type Handler struct {
+	task      *task
+	cfg       HandlerConfig
+	offers    sync.Mutex
+	hooked    bool
+	confirmed bool
+}
+
+type handlerKey struct{}
+
+// NewHandler returns a handler that has not begun. ctx is the call's.
+func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
+	h := &Handler{cfg: cfg}
+	tc := defaults(ctx)
+	tc.name, tc.limits, tc.report = cfg.Name, cfg.Limits, cfg.Report
+	if cfg.Logger != nil {
+		tc.logger = cfg.Logger
+	}
+	h.task = newTask(context.WithValue(ctx, handlerKey{}, h), tc, spectree.Config{
+		Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable,
+	}, nil)
+	h.task.out = h
+	h.task.inline = !cfg.Replayable
+	return h
+}
+
+// Run runs f and returns its result once it depends on no guess of f's own:
+// that is the final answer if the caller is right. A panic of the run that
+// stands is raised again here. If the call is aborted or ctx ends meanwhile, Run
+// returns the reason; it does not wait for code that ignores its context, except
+// for a function that is not replayable, which runs in the calling goroutine.
+func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
+	t := h.task
+	t.fn = f
+	t.mu.Lock()
+	r := t.tree.Start()
+	t.unlock()
+	if !h.cfg.Replayable {
+		r.Data.(*run).execute()
+	}
+	select {
+	case <-t.final:
+	case <-t.ctx.Done():
+		t.cancelled()
+		<-t.final
+	}
+	t.mu.Lock()
+	w, err := t.winner, t.err
+	if w != nil {
+		h.hooked = len(w.commit) > 0 || w.tree.HasEffects()
+	}
+	t.mu.Unlock()
+	if w == nil {
+		return nil, err
+	}
+	return w.outcome()
+}
+
+// Tentative reports, after Run, whether the result stands only once Finish
+// returned nil: the run has hooks, or made calls with side effects.
+func (h *Handler) Tentative() bool { return h.hooked }
+
+// Confirm tells that the caller was right. Only the first of Confirm and Abort counts.
+func (h *Handler) Confirm() {
+	t := h.task
+	t.mu.Lock()
+	t.tree.ConfirmCaller()
+	t.unlock()
+}
+
+// Abort tells that the caller was wrong, gave up or is lost. After Confirm it
+// does nothing; a confirmed call ends like any other, by its context.
+func (h *Handler) Abort() {
+	t := h.task
+	t.mu.Lock()
+	if t.tree.Caller() == spectree.CallerOpen {
+		t.tree.RefuteCaller()
+		t.fail(ErrMisspeculated)
+	}
+	t.unlock()
+}
+
+// Finish waits, after Run, for the caller's word. It returns nil once the call
+// is confirmed and its commit hooks ran, and otherwise the reason why it is undone.
+func (h *Handler) Finish() error {
+	t := h.task
+	select {
+	case <-t.done:
+	case <-t.ctx.Done():
+		t.cancelled()
+		<-t.done
+	}
+	defer t.reported()
+	if t.err != nil {
+		return t.err
+	}
+	t.winner.release()
+	t.winner.cancel(context.Canceled)
+	return nil
+}
+
+func (h *Handler) offer(r *run) {
+	if r.failed == nil && !r.goexit && r.err == nil {
+		h.predicted(r.value)
+	}
+}
+
+func (h *Handler) complete(*run, error) {}
+
+func (h *Handler) predicted(v any) {
+	h.offers.Lock()
+	defer h.offers.Unlock()
+	if h.cfg.Predicted != nil {
+		h.cfg.Predicted(v)
+	}
+}
+
+// Predict sends an early answer to the caller of the handler that ctx belongs
+// to, if the caller wants one; the handler goes on to its actual answer. It
+// returns ErrMisspeculated in a discarded run. [SpecRPC §2.1, specReturn]
+func Predict(ctx context.Context, response any) error {
+	l := laneOf(ctx)
+	if l == nil {
+		return nil
+	}
+	h, _ := ctx.Value(handlerKey{}).(*Handler)
+	if h == nil {
+		return nil
+	}
+	t := l.run.task
+	t.mu.Lock()
+	if err := l.run.check(); err != nil {
+		return err
+	}
+	t.mu.Unlock()
+	h.predicted(response)
+	return nil
+}

@@ -1,0 +1,226 @@
+package foresay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// waiter is a goroutine of a run that waits for a call's answer.
+type waiter struct{ ready chan struct{} }
+
+// Perform makes a call as a transport describes it, for the run that ctx
+// belongs to: it returns a predicted response at once if there is one, and the
+// actual result otherwise. The value is shared by runs and must not be changed.
+// Without a run in ctx it panics: see InTask. The error is the transport's own,
+// ErrMisspeculated, ErrDiverged, or an error that wraps ctx's if ctx ended while
+// the code waited.
+func Perform(ctx context.Context, op *Operation) (any, error) {
+	l := laneOf(ctx)
+	if l == nil {
+		panic("foresay: Perform needs a context of a task")
+	}
+	t := l.run.task
+	predictions := t.predictions(ctx, op)
+	spec := spectree.CallSpec{
+		Op: op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity, Effect: op.class(), Conflict: op.conflict(),
+		Ordered: op.Site.cfg.Ordered, Predictions: len(predictions), NoPrediction: op.Observed || op.Site.cfg.Mode == ModeOff,
+		NoSpeculation: op.Observed || !op.CanSpeculate,
+	}
+	if len(predictions) == 0 {
+		spec.NoPrediction = spec.NoPrediction || ctx.Err() != nil
+	}
+	return t.make(ctx, l, op, spec, predictions)
+}
+
+// class maps the site's effect class to the tree's.
+func (op *Operation) class() spectree.Effect {
+	switch op.Site.cfg.Effect {
+	case EffectNone:
+		return spectree.None
+	case EffectStaged:
+		return spectree.Staged
+	default:
+		return spectree.Immediate
+	}
+}
+
+func (op *Operation) conflict() string {
+	if f := op.Site.cfg.ConflictKey; f != nil {
+		return f(op.Request)
+	}
+	return ""
+}
+
+// make makes the call and waits for its answer.
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec spectree.CallSpec, predictions []any) (any, error) {
+	t.mu.Lock()
+	for {
+		if err := l.run.check(); err != nil {
+			return nil, err
+		}
+		if !t.tree.MustPin(l.tree, spec.Effect) {
+			break
+		}
+		if err := t.barrier(ctx, l); err != nil {
+			return nil, err
+		}
+		t.mu.Lock()
+	}
+	u := t.tree.Call(l.tree, spec)
+	if u.Call == nil { // the call diverged, and the task with it
+		t.unlock()
+		return nil, ErrDiverged
+	}
+	c, _ := u.Call.Data.(*call)
+	if c == nil {
+		c = t.newCall(ctx, u.Call, op, predictions)
+	}
+	answer := u.Answer()
+	if t.rec != nil {
+		t.rec.used(u, c)
+	}
+	if answer != spectree.Waiting {
+		v, err := c.answer(answer)
+		if answer >= 0 {
+			op.Site.stats.predicted.Add(1)
+		}
+		t.unlock()
+		return v, err
+	}
+	w := &waiter{ready: make(chan struct{})}
+	u.Data = w
+	t.unlock()
+	return t.await(ctx, l, c, u, w)
+}
+
+func (t *task) newCall(ctx context.Context, tc *spectree.Call, op *Operation, predictions []any) *call {
+	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx}
+	tc.Data = c
+	op.Site.stats.calls.Add(1)
+	if d, ok := ctx.Deadline(); ok {
+		if whole, ok := t.ctx.Deadline(); !ok || d.Before(whole) {
+			c.limit = untilDeadline(d)
+		}
+	}
+	return c
+}
+
+// await waits for the answer of a use, or for the end of the code's wish for it.
+func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		if err := t.interrupted(ctx, l, c, u, w); err != nil {
+			return nil, err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	idx := u.Answer()
+	if idx >= 0 {
+		c.op.Site.stats.predicted.Add(1)
+	}
+	return c.answer(idx)
+}
+
+// interrupted deals with the end of ctx while the code waits. It returns nil
+// once there is an answer after all.
+func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) error {
+	t.mu.Lock()
+	if u.Answer() != spectree.Waiting {
+		t.mu.Unlock()
+		return nil
+	}
+	if err := l.run.check(); err != nil {
+		return err
+	}
+	firm := !l.tree.Speculative()
+	switch {
+	case firm && c.attempt != nil && c.tree.Uses() == 1:
+		// As in plain code: the attempt ends, and its error is the call's result.
+		// A deadline ends it by itself.
+		if ctx.Err() == context.Canceled {
+			t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
+		}
+		t.unlock()
+		<-w.ready
+		return nil
+	case !firm && ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:
+		// Without speculation the code would not have come here yet, so its time
+		// limit is not over: the call is made plainly once that is known.
+		t.mu.Unlock()
+		select {
+		case <-w.ready:
+			return nil
+		case <-l.run.ctx.Done():
+			return t.interrupted(l.run.ctx, l, c, u, w)
+		}
+	}
+	t.tree.Drop(u)
+	t.unlock()
+	return contextError(ctx)
+}
+
+// contextError returns the error of code that gave up because ctx ended.
+func contextError(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("foresay: gave up waiting: %w (%w)", ctx.Err(), cause)
+	}
+	return fmt.Errorf("foresay: gave up waiting: %w", ctx.Err())
+}
+
+// mayPredict reports whether predictions are of use to the task's runs.
+func (t *task) mayPredict(op *Operation) bool {
+	return op.Site.cfg.Mode == ModeOn && t.tree.Replayable()
+}
+
+// predictions collects what the code and the site's predictors guess.
+func (t *task) predictions(ctx context.Context, op *Operation) []any {
+	if op.Observed || !t.mayPredict(op) {
+		return nil
+	}
+	var out []any
+	add := func(values []any) {
+		for _, v := range values {
+			v, ok := op.Transport.Accept(v)
+			if !ok {
+				op.Site.stats.invalid.Add(1)
+				continue
+			}
+			if !known(op, out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	add(offered(ctx))
+	for _, p := range op.Site.cfg.Predictors {
+		t.contain("predictor", func() { add(p.Predict(ctx, op.Request)) })
+	}
+	return out
+}
+
+func known(op *Operation, values []any, v any) bool {
+	for _, o := range values {
+		if op.Transport.Same(o, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// contain runs user code that must not take the engine down with it.
+func (t *task) contain(what string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			logger := t.cfg.logger
+			if logger == nil {
+				logger = slog.Default()
+			}
+			logger.Error("foresay: panic contained", "in", what, "task", t.cfg.name, "panic", p)
+		}
+	}()
+	f()
+}

@@ -1,0 +1,178 @@
+package foresay
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// recorder keeps what happens in a task for its report and its log. It is used
+// under the task's mu.
+type recorder struct {
+	cfg   taskConfig
+	start time.Time
+	runs  []RunReport
+	calls []CallReport
+	at    map[*spectree.Call]int // index in calls
+	steps map[*spectree.Use]step
+	told  bool
+}
+
+type step struct{ run, index int }
+
+func newRecorder(cfg taskConfig) *recorder {
+	return &recorder{
+		cfg: cfg, start: time.Now(),
+		at: make(map[*spectree.Call]int), steps: make(map[*spectree.Use]step),
+	}
+}
+
+const never = time.Duration(-1)
+
+func (r *recorder) now() time.Duration { return time.Since(r.start) }
+
+// call returns the call's entry, and makes it if the call is new.
+func (r *recorder) call(c *spectree.Call) *CallReport {
+	i, ok := r.at[c]
+	if !ok {
+		site := ""
+		if d, ok := c.Data.(*call); ok {
+			site = d.op.Site.cfg.Name
+		}
+		i = len(r.calls)
+		r.at[c] = i
+		r.calls = append(r.calls, CallReport{
+			ID: i + 1, Site: site, Lane: c.Lane(), Effect: effectName(c.Effect()),
+			Made: r.now(), Answered: never, Match: spectree.Actual, Confirmed: never, Abandoned: never,
+		})
+	}
+	return &r.calls[i]
+}
+
+func effectName(e spectree.Effect) string {
+	return [...]string{"none", "staged", "immediate"}[e]
+}
+
+// used notes that a run made a call.
+func (r *recorder) used(u *spectree.Use, c *call) {
+	_, adopted := r.at[c.tree]
+	cr := r.call(c.tree)
+	for range len(c.predictions) - len(cr.Predicted) {
+		cr.Predicted = append(cr.Predicted, r.now())
+	}
+	run := &r.runs[u.Run.ID-1]
+	s := StepReport{Call: cr.ID, Lane: c.tree.Lane(), At: r.now(), Resumed: never, Prediction: u.Answer(), Adopted: adopted}
+	if s.Prediction != spectree.Waiting {
+		s.Resumed = s.At
+	}
+	r.steps[u] = step{u.Run.ID - 1, len(run.Steps)}
+	run.Steps = append(run.Steps, s)
+	r.log("call", "call", cr.ID, "site", cr.Site, "run", u.Run.ID, "answer", s.Prediction, "adopted", adopted)
+}
+
+func (r *recorder) predicted(c *call) {
+	cr := r.call(c.tree)
+	cr.Predicted = append(cr.Predicted, r.now())
+	r.log("predicted", "call", cr.ID, "site", cr.Site, "prediction", len(cr.Predicted)-1)
+}
+
+func (r *recorder) answered(c *call, match int) {
+	cr := r.call(c.tree)
+	cr.Answered, cr.Match = r.now(), match
+	if c.err != nil {
+		cr.Error = c.err.Error()
+	}
+	r.log("answered", "call", cr.ID, "site", cr.Site, "match", match, "error", cr.Error)
+}
+
+// record notes an action of the tree.
+func (r *recorder) record(a *spectree.Action) {
+	now := r.now()
+	switch a.Kind {
+	case spectree.StartRun:
+		r.runs = append(r.runs, RunReport{ID: a.Run.ID, Started: now, Returned: never, Ended: never, State: "open"})
+		r.log("run", "run", a.Run.ID)
+	case spectree.DiscardRun:
+		rr := &r.runs[a.Run.ID-1]
+		rr.State, rr.Ended = "discarded", now
+		if a.Call != nil {
+			rr.RefutedBy = r.call(a.Call).ID
+		}
+		r.log("discarded", "run", a.Run.ID, "refuted_by", rr.RefutedBy)
+	case spectree.Resume:
+		if s, ok := r.steps[a.Use]; ok {
+			st := &r.runs[s.run].Steps[s.index]
+			st.Resumed, st.Prediction = now, a.Use.Answer()
+		}
+	case spectree.Final:
+		r.runs[a.Run.ID-1].State = "confirmed"
+	case spectree.Commit:
+		r.runs[a.Run.ID-1].Ended = now
+		r.log("confirmed", "run", a.Run.ID)
+	case spectree.Diverge:
+		r.log("diverged", "run", a.Run.ID)
+	default:
+		r.recordCall(a, now)
+	}
+}
+
+func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
+	if a.Call == nil {
+		return
+	}
+	cr := r.call(a.Call)
+	switch a.Kind {
+	case spectree.Send:
+		cr.Sent = append(cr.Sent, SendReport{At: now, Speculative: a.Speculative})
+		r.log("sent", "call", cr.ID, "site", cr.Site, "speculative", a.Speculative)
+	case spectree.Hold:
+		cr.Held = append(cr.Held, HoldReport{At: now, Reason: a.Reason})
+		r.log("held", "call", cr.ID, "site", cr.Site, "reason", a.Reason)
+	case spectree.Settle:
+		if cr.Confirmed == never {
+			cr.Confirmed = now
+		}
+	case spectree.Confirm:
+		cr.Confirmed = now
+		r.log("confirm", "call", cr.ID, "site", cr.Site)
+	case spectree.Abandon:
+		cr.Abandoned = now
+		r.log("abandoned", "call", cr.ID, "site", cr.Site)
+	}
+}
+
+// returned notes that a run's function returned.
+func (r *recorder) returned(run *spectree.Run) { r.runs[run.ID-1].Returned = r.now() }
+
+func (r *recorder) log(event string, args ...any) {
+	if r.cfg.logger == nil {
+		return
+	}
+	args = append([]any{"task", r.cfg.name, "at", r.now()}, args...)
+	r.cfg.logger.Log(context.Background(), slog.LevelDebug, "foresay: "+event, args...)
+}
+
+// reported hands the report of an ended task to whoever asked for it, once.
+func (t *task) reported() {
+	t.mu.Lock()
+	r := t.rec
+	if r == nil || r.told || r.cfg.report == nil {
+		t.mu.Unlock()
+		return
+	}
+	r.told = true
+	out := &Report{
+		Task: r.cfg.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
+		Runs: append([]RunReport(nil), r.runs...), Calls: append([]CallReport(nil), r.calls...),
+	}
+	if t.err != nil {
+		out.Outcome = t.err.Error()
+	}
+	for i := range out.Runs {
+		out.Runs[i].Steps = append([]StepReport(nil), out.Runs[i].Steps...)
+	}
+	t.mu.Unlock()
+	r.cfg.report(out)
+}

@@ -1,0 +1,75 @@
+package foresay
+
+import "time"
+
+// Report is what happened in a task. Times are offsets from the task's start;
+// -1 stands for never. Task.Runs and Task.Calls are in the order in which they
+// began, and their IDs count from 1 in that order.
+type Report struct {
+	Task     string        `json:"task"`
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration_ns"`
+	// Outcome is "confirmed", or why there is no result.
+	Outcome string       `json:"outcome"`
+	Runs    []RunReport  `json:"runs"`
+	Calls   []CallReport `json:"calls"`
+}
+
+// RunReport is one execution of the task's function.
+type RunReport struct {
+	ID       int           `json:"id"`
+	Started  time.Duration `json:"started_ns"`
+	Returned time.Duration `json:"returned_ns"` // its function, or -1
+	Ended    time.Duration `json:"ended_ns"`    // confirmed or discarded
+	// State is "confirmed", "discarded" or "open".
+	State string `json:"state"`
+	// RefutedBy is the call whose result discarded the run, 0 for none.
+	RefutedBy int `json:"refuted_by,omitempty"`
+	// Steps are the calls that the run made, in order.
+	Steps []StepReport `json:"steps"`
+}
+
+// StepReport is one run's use of a call.
+type StepReport struct {
+	Call int           `json:"call"`
+	Lane string        `json:"lane,omitempty"`
+	At   time.Duration `json:"at_ns"`
+	// Resumed is when the run had an answer.
+	Resumed time.Duration `json:"resumed_ns"`
+	// Prediction is the index of the prediction that the run took, or -1 for
+	// the actual result, or -2 if it never had an answer.
+	Prediction int `json:"prediction"`
+	// Adopted says that the call was made by an earlier run.
+	Adopted bool `json:"adopted,omitempty"`
+}
+
+// CallReport is one remote operation.
+type CallReport struct {
+	ID        int             `json:"id"`
+	Site      string          `json:"site"`
+	Lane      string          `json:"lane,omitempty"`
+	Effect    string          `json:"effect"`
+	Made      time.Duration   `json:"made_ns"`
+	Held      []HoldReport    `json:"held,omitempty"`
+	Sent      []SendReport    `json:"sent,omitempty"`
+	Predicted []time.Duration `json:"predicted_ns,omitempty"` // arrival of each prediction
+	Answered  time.Duration   `json:"answered_ns"`            // arrival of the actual result, or -1
+	// Match is the index of the prediction that the actual result equals, or -1.
+	Match     int           `json:"match"`
+	Error     string        `json:"error,omitempty"`
+	Confirmed time.Duration `json:"confirmed_ns"` // when its caller was known to be right, or -1
+	Abandoned time.Duration `json:"abandoned_ns"` // when nobody wanted it any more, or -1
+}
+
+// HoldReport says since when a call was not sent, and why.
+type HoldReport struct {
+	At     time.Duration `json:"at_ns"`
+	Reason string        `json:"reason"`
+}
+
+// SendReport is one attempt at a call.
+type SendReport struct {
+	At time.Duration `json:"at_ns"`
+	// Speculative says that the attempt was sent for a caller that stood on a guess.
+	Speculative bool `json:"speculative"`
+}

@@ -1,0 +1,163 @@
+package foresay
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// run is one execution of a task's function.
+type run struct {
+	task   *task
+	tree   *spectree.Run
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	main   *lane
+	lanes  sync.WaitGroup // goroutines of Group and of futures
+
+	// Set by the run's goroutine before it returns.
+	value  any
+	err    error
+	failed *PanicError
+	goexit bool
+	stray  *PanicError // of a goroutine that nobody waited for; under mu
+
+	// Under the task's mu.
+	commit   []func()
+	rollback []func()
+	futures  []context.CancelFunc // end the futures that the run started
+	wasted   int                  // operations since the run was discarded
+}
+
+func newRun(t *task, tr *spectree.Run) *run {
+	r := &run{task: t, tree: tr}
+	tr.Data = r
+	r.main = newLane(r, tr.Main())
+	base, cancel := context.WithCancelCause(t.ctx)
+	r.cancel = cancel
+	r.ctx = &laneContext{base, r.main}
+	return r
+}
+
+// execute runs the user's function to its end, whatever end that is.
+func (r *run) execute() {
+	normal := false
+	defer func() {
+		if !normal {
+			r.ended(recover())
+		}
+		r.returned()
+	}()
+	r.value, r.err = r.task.fn(r.ctx)
+	normal = true
+}
+
+// ended notes that user code did not return: it panicked with p, or ended its
+// goroutine if p is nil.
+func (r *run) ended(p any) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	switch {
+	case p == nil:
+		r.goexit = true
+	case r.failed == nil:
+		r.failed = asPanic(p)
+	}
+}
+
+func (r *run) strayed(p *PanicError) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	if r.stray == nil {
+		r.stray = p
+	}
+}
+
+// unawaited keeps how to end a future that the run started.
+func (r *run) unawaited(cancel context.CancelFunc) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	r.futures = append(r.futures, cancel)
+}
+
+func asPanic(p any) *PanicError {
+	if pe, ok := p.(*PanicError); ok {
+		return pe
+	}
+	return &PanicError{Value: p, Stack: debug.Stack()}
+}
+
+// returned tells the tree that the run's goroutines ended.
+func (r *run) returned() {
+	t := r.task
+	t.mu.Lock()
+	futures := r.futures
+	t.mu.Unlock()
+	for _, cancel := range futures {
+		cancel() // what the function did not wait for, it does not need
+	}
+	r.lanes.Wait()
+	t.mu.Lock()
+	if r.failed == nil {
+		r.failed = r.stray
+	}
+	if t.rec != nil {
+		t.rec.returned(r.tree)
+	}
+	t.tree.Exited(r.tree)
+	t.tree.Returned(r.tree)
+	t.unlock()
+}
+
+// check returns the error of a run that must not go on. A discarded run that
+// ignores the error for long is ended. Called under mu, which it keeps unless
+// it returns an error.
+func (r *run) check() error {
+	t := r.task
+	if !r.tree.Discarded() && !t.tree.Over() {
+		return nil
+	}
+	r.wasted++
+	patience := r.wasted <= wastedOperations
+	err := ErrMisspeculated
+	if t.err != nil {
+		err = t.err
+	}
+	t.mu.Unlock()
+	if !patience {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// wastedOperations is how many operations a discarded run may try before its
+// goroutine is ended.
+const wastedOperations = 100
+
+// rollBack undoes what a discarded run did, last first.
+func (r *run) rollBack() {
+	t := r.task
+	for {
+		t.mu.Lock()
+		n := len(r.rollback)
+		if n == 0 {
+			t.mu.Unlock()
+			return
+		}
+		f := r.rollback[n-1]
+		r.rollback = r.rollback[:n-1]
+		t.mu.Unlock()
+		t.contain("rollback hook", f)
+	}
+}
+
+// release runs the commit hooks of a confirmed run, in order.
+func (r *run) release() {
+	for _, f := range r.commit {
+		f()
+	}
+	r.commit = nil
+}

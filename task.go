@@ -1,0 +1,254 @@
+package foresay
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// task is one invocation of a user's function, with its calls and runs. The
+// tree decides, under mu; the task obeys. What runs user code or may block is
+// put off until mu is released.
+type task struct {
+	ctx context.Context
+	fn  func(context.Context) (any, error)
+	cfg taskConfig
+	out sink // who else learns of results; nil for Do
+
+	mu     sync.Mutex
+	tree   *spectree.Tree
+	todo   []duty
+	inline bool // the first run executes in its caller's goroutine
+	grace  *time.Timer
+	memos  map[string]*memo
+	// choices are the members that combinations of futures chose, by name.
+	choices map[string]int
+	rec     *recorder
+	winner  *run
+	// err is set before done is closed, if the task ended without a winner.
+	err   error         // ended without a winner
+	final chan struct{} // closed when the winner is known, or the task ended without one
+	done  chan struct{} // closed when it is confirmed and its commit hooks may run, or as above
+}
+
+// sink is told of a task's results, in order and without locks held.
+type sink interface {
+	offer(r *run)
+	complete(r *run, err error)
+}
+
+type dutyKind uint8
+
+const (
+	dutyStart dutyKind = iota
+	dutyRun
+	dutyResolve
+	dutyCancel
+	dutyLearn
+	dutyRollback
+	dutyOffer
+	dutyComplete
+)
+
+// duty is something to do once mu is released.
+type duty struct {
+	kind    dutyKind
+	run     *run
+	attempt *Attempt
+	call    *call
+	yes     bool
+}
+
+func newTask(ctx context.Context, cfg taskConfig, tree spectree.Config, fn func(context.Context) (any, error)) *task {
+	tree.Limits = cfg.limits.tree()
+	t := &task{
+		ctx: ctx, fn: fn, cfg: cfg, tree: spectree.New(tree),
+		final: make(chan struct{}), done: make(chan struct{}),
+	}
+	if cfg.report != nil || cfg.logger != nil {
+		t.rec = newRecorder(cfg)
+	}
+	return t
+}
+
+// start begins the first run.
+func (t *task) start() {
+	t.mu.Lock()
+	t.tree.Start()
+	t.unlock()
+}
+
+// unlock obeys what the tree decided, releases mu and does the duties.
+func (t *task) unlock() {
+	for {
+		acts := t.tree.Take()
+		if len(acts) == 0 {
+			break
+		}
+		for i := range acts {
+			t.obey(&acts[i])
+		}
+	}
+	t.watchOrphans()
+	todo := t.todo
+	t.todo = nil
+	t.mu.Unlock()
+	for i := range todo {
+		t.do(&todo[i])
+	}
+}
+
+// obey carries out an action, under mu.
+func (t *task) obey(a *spectree.Action) {
+	if t.rec != nil {
+		t.rec.record(a)
+	}
+	switch a.Kind {
+	case spectree.StartRun:
+		r := newRun(t, a.Run)
+		if t.inline {
+			t.inline = false
+			return
+		}
+		t.todo = append(t.todo, duty{kind: dutyRun, run: r})
+	case spectree.DiscardRun:
+		r := a.Run.Data.(*run)
+		r.cancel(ErrMisspeculated)
+		if len(r.rollback) > 0 {
+			t.todo = append(t.todo, duty{kind: dutyRollback, run: r})
+		}
+	case spectree.Resume:
+		w := a.Use.Data.(*waiter)
+		close(w.ready)
+	case spectree.Send:
+		t.send(a.Call.Data.(*call), a.Speculative)
+	case spectree.Hold:
+		a.Call.Data.(*call).op.Site.stats.held.Add(1)
+	case spectree.Adopt:
+		a.Call.Data.(*call).op.Site.stats.adopted.Add(1)
+	case spectree.Confirm:
+		t.resolve(a.Call.Data.(*call), true)
+	case spectree.Abandon:
+		t.abandon(a.Call.Data.(*call))
+	case spectree.Settle:
+		t.settle(a.Call.Data.(*call))
+	case spectree.Release:
+		l := a.Lane.Data.(*lane)
+		for _, b := range l.barriers {
+			close(b)
+		}
+		l.barriers = nil
+	case spectree.Offer:
+		if t.out != nil {
+			t.todo = append(t.todo, duty{kind: dutyOffer, run: a.Run.Data.(*run)})
+		}
+	case spectree.Final:
+		t.winner = a.Run.Data.(*run)
+		close(t.final)
+	case spectree.Commit:
+		t.finish()
+	case spectree.Diverge:
+		t.fail(ErrDiverged)
+	}
+}
+
+// do carries out a duty, without mu.
+func (t *task) do(d *duty) {
+	switch d.kind {
+	case dutyStart:
+		d.attempt.op.Transport.Start(d.attempt.ctx, d.attempt)
+	case dutyRun:
+		go d.run.execute()
+	case dutyResolve:
+		d.attempt.resolver(d.yes)
+	case dutyCancel:
+		d.attempt.cancel()
+	case dutyLearn:
+		d.call.learn()
+	case dutyRollback:
+		d.run.rollBack()
+	case dutyOffer:
+		t.out.offer(d.run)
+	case dutyComplete:
+		t.out.complete(d.run, t.err)
+	}
+}
+
+// finish ends the task with its winner.
+func (t *task) finish() {
+	if t.grace != nil {
+		t.grace.Stop()
+	}
+	if t.out != nil {
+		t.todo = append(t.todo, duty{kind: dutyComplete, run: t.winner})
+	}
+	close(t.done)
+}
+
+// fail ends the task without a winner. The tree is over, or is ended next.
+func (t *task) fail(err error) {
+	if t.err != nil || isClosed(t.done) {
+		return
+	}
+	t.err = err
+	if t.grace != nil {
+		t.grace.Stop()
+	}
+	if !isClosed(t.final) {
+		close(t.final)
+	}
+	if t.out != nil {
+		t.todo = append(t.todo, duty{kind: dutyComplete})
+	}
+	close(t.done)
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends the task with err unless it has a result that stands.
+func (t *task) end(err error) {
+	t.mu.Lock()
+	if !t.tree.Over() {
+		t.tree.End()
+		t.fail(err)
+	}
+	t.unlock()
+}
+
+// cancelled tells that the task's context ended. A run that stands on no guess
+// goes on, as plain code would, and sees its calls fail; any other cannot be
+// settled any more.
+func (t *task) cancelled() {
+	t.mu.Lock()
+	firm := t.tree.Freeze()
+	t.mu.Unlock()
+	if !firm {
+		t.end(contextError(t.ctx))
+	}
+}
+
+// watchOrphans has calls that no run uses abandoned after the grace.
+func (t *task) watchOrphans() {
+	if t.grace != nil || t.tree.Orphans() == 0 || t.tree.Over() {
+		return
+	}
+	grace := t.cfg.limits.AdoptGrace
+	if grace <= 0 {
+		grace = 250 * time.Millisecond
+	}
+	t.grace = time.AfterFunc(grace, func() {
+		t.mu.Lock()
+		t.grace = nil
+		t.tree.Expire()
+		t.unlock()
+	})
+}
