@@ -32,8 +32,8 @@ type mark struct {
 type line struct {
 	link *link
 	when *schedule
-	// arrive is told, on the schedule's goroutine and without locks, that bytes or signs have arrived.
-	arrive func(now time.Duration, signs sign)
+	// arrive is told, without locks, that bytes or signs have arrived. Calls may overlap: what arrived first may be told last.
+	arrive func(signs sign)
 
 	mu sync.Mutex
 	// Invariant: taken <= arrived <= left <= written, and buf holds the bytes from taken to written.
@@ -61,46 +61,57 @@ func newLine(l *link, when *schedule) *line {
 // write appends what fits of p.
 func (l *line) write(p []byte) (n int, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.err != nil {
+		defer l.mu.Unlock()
 		return 0, l.err
 	}
 	n = min(len(p), int(windowBytes-(l.written-l.taken)))
 	if n > 0 {
 		l.buf.Write(p[:n])
 		l.written += int64(n)
-		l.leave()
 	}
+	l.leaveAndUnlock()
 	return n, nil
 }
 
-// signal lets s leave after all bytes that were written. If it ends the line, err is what further writes return.
+// signal lets s leave after all bytes that were written; further writes return err, unless it is nil. It does nothing on
+// a line that was dropped.
 func (l *line) signal(s sign, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dropped {
-		return
+	if !l.dropped {
+		l.held |= s
 	}
 	if l.err == nil {
 		l.err = err
 	}
-	l.held |= s
-	l.leave()
+	l.leaveAndUnlock()
 }
 
 // heal lets what was held by a link that was down leave.
 func (l *line) heal() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.dropped {
-		l.leave()
-	}
+	l.leaveAndUnlock()
 }
 
-// leave puts on the way what waits, unless the link is down. l.mu is held.
-func (l *line) leave() {
+// cut loses what has not left yet, and lets a reset leave behind what has.
+func (l *line) cut(err error) {
+	l.mu.Lock()
+	if !l.dropped {
+		l.buf.Truncate(int(l.left - l.taken))
+		l.written = l.left
+		l.held = l.held&signOpen | signReset
+	}
+	if l.err == nil {
+		l.err = err
+	}
+	l.leaveAndUnlock()
+}
+
+// leaveAndUnlock puts on the way what waits, unless the link is down. What takes no time arrives before it returns.
+func (l *line) leaveAndUnlock() {
 	now := l.when.now()
 	idle := len(l.flying) == 0
+	arrived, here := sign(0), false
 	for l.left < l.written || l.held != 0 {
 		left, due, healed := l.link.send(now, int(l.written-l.left))
 		if healed != nil {
@@ -112,10 +123,20 @@ func (l *line) leave() {
 			signs, l.held = l.held, 0
 		}
 		l.last = max(l.last, due)
+		if l.last <= now && len(l.flying) == 0 {
+			l.arrived = l.left
+			arrived |= signs
+			here = true
+			continue
+		}
 		l.fly(mark{due: l.last, end: l.left, signs: signs})
 	}
 	if idle && len(l.flying) > 0 {
 		l.when.at(l.event, l.flying[0].due)
+	}
+	l.mu.Unlock()
+	if here {
+		l.arrive(arrived)
 	}
 }
 
@@ -148,7 +169,7 @@ func (l *line) fire(now time.Duration) {
 	dropped := l.dropped
 	l.mu.Unlock()
 	if n > 0 && !dropped {
-		l.arrive(now, signs)
+		l.arrive(signs)
 	}
 }
 
@@ -190,20 +211,4 @@ func notify(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// cut loses what has not left yet, and lets a reset leave behind what has.
-func (l *line) cut(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dropped {
-		return
-	}
-	if l.err == nil {
-		l.err = err
-	}
-	l.buf.Truncate(int(l.left - l.taken))
-	l.written = l.left
-	l.held = l.held&signOpen | signReset
-	l.leave()
 }

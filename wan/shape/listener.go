@@ -3,8 +3,6 @@ package shape
 import (
 	"net"
 	"sync"
-
-	"github.com/foresay/foresay/wan"
 )
 
 // backlog is how many connections wait for Accept; further ones are reset.
@@ -30,16 +28,23 @@ func newListener(n *Network, at addr) *listener {
 
 // offer queues c for Accept.
 func (l *listener) offer(c conn) {
+	if !l.enqueue(c) {
+		c.crash()
+	}
+}
+
+func (l *listener) enqueue(c conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed {
-		select {
-		case l.queue <- c:
-			return
-		default:
-		}
+	if l.closed {
+		return false
 	}
-	c.crash()
+	select {
+	case l.queue <- c:
+		return true
+	default:
+		return false
+	}
 }
 
 // Accept waits for a connection, which it returns one and a half round trips after it was dialed.
@@ -89,9 +94,6 @@ func (l *listener) stop() (first bool) {
 
 // Addr returns the address to dial.
 func (l *listener) Addr() net.Addr { return l.address }
-
-// site returns where the listener is.
-func (l *listener) site() wan.Site { return l.at.site }
 
 func (l *listener) opError(op string) error {
 	return &net.OpError{Op: op, Net: l.address.Network(), Addr: l.address, Err: net.ErrClosed}

@@ -31,8 +31,8 @@ func (n *Network) newPipe(p wan.Path, local addr, l *listener) (client, server *
 	return client, server
 }
 
-// arrived is called when something has arrived at p. All arrivals of a network are called one after the other.
-func (p *pipe) arrived(_ time.Duration, signs sign) {
+// arrived is called when something has arrived at p.
+func (p *pipe) arrived(signs sign) {
 	if signs&signReset != 0 {
 		p.fail(syscall.ECONNRESET)
 		p.net.forget(p.peer.id)

@@ -21,6 +21,7 @@ type socket struct {
 	pumping bool // a goroutine writes to raw
 	ending  sign // what has arrived of signClose and signReset
 	gone    bool // raw is closed
+	broken  bool // raw takes no more bytes; it may still have some to read
 	opened  bool // the handshake has ended
 }
 
@@ -32,7 +33,7 @@ func (n *Network) newSocket(p wan.Path, raw net.Conn) *socket {
 }
 
 // deliver is called when something has arrived at the other end, as far as time goes.
-func (s *socket) deliver(_ time.Duration, signs sign) {
+func (s *socket) deliver(signs sign) {
 	if signs&signOpen != 0 {
 		s.open()
 	}
@@ -96,20 +97,18 @@ func (s *socket) pump() {
 	}
 }
 
-// settle closes raw once all that had to be written is, or cannot be.
+// settle closes raw if all that had to be written is, or cannot be; err is why raw takes no more, or nil.
 func (s *socket) settle(err error) {
 	if err != nil {
-		s.fail(err)
-		return
+		s.out.drop(err)
 	}
 	s.mu.Lock()
-	ending := s.ending
-	if s.pumping {
-		ending = 0
-	}
+	s.broken = s.broken || err != nil
+	reset := s.ending&signReset != 0
+	over := reset || s.ending&signClose != 0 && !s.pumping || s.broken && s.err != nil
 	s.mu.Unlock()
-	if ending != 0 {
-		s.closeRaw(ending&signReset != 0)
+	if over {
+		s.closeRaw(reset)
 	}
 }
 
@@ -149,6 +148,7 @@ func (s *socket) Close() error {
 	}
 	s.unblock()
 	s.out.signal(signClose, net.ErrClosed)
+	s.settle(nil) // the line carries nothing if raw is broken
 	return nil
 }
 
@@ -168,6 +168,7 @@ func (s *socket) crash() {
 	s.stop(net.ErrClosed)
 	s.unblock()
 	s.out.cut(net.ErrClosed)
+	s.settle(nil)
 }
 
 // unblock ends reads of a stopped end.
