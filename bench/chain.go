@@ -44,7 +44,7 @@ func sideBySide(params []Cell, l load) []trial {
 func chain() Experiment {
 	return Experiment{
 		Name:    "chain",
-		Summary: "4 dependent calls of 10 ms, 16 clients at 10 requests/s, against the share of right predictions (SpecRPC figure 8a)",
+		Summary: "4 dependent calls of 10 ms; 0 to 100 % of predictions right (SpecRPC figure 8a)",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
 			st := study{top: topology{servers: chainServers}, rounds: rounds(s), ratios: []ratio{cpuRatio}}
@@ -89,7 +89,7 @@ func chainRTT() Experiment {
 	const rtt = 10 * time.Millisecond
 	return Experiment{
 		Name:    "chain-rtt",
-		Summary: "4 dependent calls without work over a round trip of 10 ms: what promise pipelining hides",
+		Summary: "4 dependent calls without work, 10 ms round trip (what promise pipelining hides)",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
 			st := study{top: topology{servers: 1, rtt: rtt}, rounds: rounds(s)}
@@ -110,7 +110,7 @@ func chainRTT() Experiment {
 func bandwidth() Experiment {
 	return Experiment{
 		Name:    "bandwidth",
-		Summary: "bytes on the wire for a request of 4 calls of 64 bytes, both directions (SpecRPC figure 8c)",
+		Summary: "bytes on the wire for 4 dependent calls of 64 bytes (SpecRPC figure 8c)",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
 			st := study{top: topology{servers: chainServers}, rounds: rounds(s), ratios: []ratio{bytesRatio}}

@@ -83,7 +83,7 @@ func Lookup(name string) (Experiment, bool) {
 }
 
 // ErrMode says that an experiment does not run in the mode asked for.
-var ErrMode = errors.New("mode not offered")
+var ErrMode = errors.New("no such mode")
 
 // CheckMode returns the mode that an option of m means: the default for the empty
 // one, and an error wrapping ErrMode for one that the experiment does not offer.
@@ -98,7 +98,7 @@ func (e Experiment) CheckMode(m Mode) (Mode, error) {
 	for _, o := range e.Modes {
 		offered = append(offered, string(o))
 	}
-	return "", fmt.Errorf("bench: %s: %w: %s runs in %s mode only", e.Name, ErrMode, e.Name, strings.Join(offered, " or "))
+	return "", fmt.Errorf("bench: %s: %w: %s (it runs in %s mode only)", e.Name, ErrMode, m, strings.Join(offered, " or "))
 }
 
 // Run runs the experiment. The same options give the same result in virtual mode,

@@ -7,7 +7,7 @@ func multilevel() Experiment {
 	const servers = 4
 	return Experiment{
 		Name:    "multilevel",
-		Summary: "a call passed on through 1 to 4 servers, 10 ms of work in each after the next one's answer, 2 ms apart; servers predict, right and wrong",
+		Summary: "a call passed on through 1 to 4 servers of 10 ms each, which predict right or wrong",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
 			st := study{top: topology{servers: servers, rtt: rtt, forward: true}, rounds: rounds(s)}

@@ -5,7 +5,7 @@ import "time"
 func overhead() Experiment {
 	return Experiment{
 		Name:    "overhead",
-		Summary: "a 64-byte echo and a chain of 4 over loopback, no work, 1 and 16 callers in a closed loop: latency, throughput and processor time",
+		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []Mode{Real},
 		study: func(s scale) study {
 			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 3, 20), ratios: []ratio{opsRatio, cpuRatio}}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/bench"
+)
+
+// benchFlags are the flags that all experiments share.
+type benchFlags struct {
+	json          bool
+	out           string
+	real, virtual bool
+	quick         bool
+	seed          uint64
+}
+
+func (p *program) benchCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench NAME",
+		Short: "Run an experiment: plain gRPC and Foresay side by side",
+		Long: "Run an experiment: the same requests through plain gRPC and through Foresay.\n\n" +
+			"In virtual mode time passes only where calls wait: latencies are exact and the same everywhere.\n" +
+			"In real mode the systems take turns on the wall clock, over this machine's loopback interface.",
+		Args: cobra.ArbitraryArgs,
+		RunE: unknownExperiment,
+
+		SuggestionsMinimumDistance: 2,
+	}
+	flags := c.PersistentFlags()
+	flags.BoolVar(&f.json, "json", false, "write JSON instead of a table")
+	flags.StringVar(&f.out, "out", "", "also write JSON, CSV and SVG figures to this `directory`")
+	flags.BoolVar(&f.real, "real", false, "run on the wall clock")
+	flags.BoolVar(&f.virtual, "virtual", false, "run in virtual time")
+	flags.BoolVar(&f.quick, "quick", false, "end within seconds: fewer points, fewer requests")
+	flags.Uint64Var(&f.seed, "seed", 1, "fixes which predictions are right and the order of turns")
+	for _, e := range bench.Experiments() {
+		c.AddCommand(&cobra.Command{
+			Use:   e.Name,
+			Short: e.Summary,
+			Args:  cobra.NoArgs,
+			RunE:  func(c *cobra.Command, _ []string) error { return p.runBench(c.Context(), e, f) },
+		})
+	}
+	c.AddCommand(p.benchListCommand(), p.bubbleCommand())
+	return c
+}
+
+func (p *program) benchListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "Name the experiments",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			for _, e := range bench.Experiments() {
+				if _, err := fmt.Fprintf(p.Out, "%-14s%s\n", e.Name, e.Summary); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func unknownExperiment(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("bench: name an experiment; 'foresay bench list' shows them")
+	}
+	hint := "'foresay bench list' shows them"
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("bench: no experiment %q; %s", args[0], hint)
+}
+
+// runBench runs the experiment and writes what it found.
+func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags) error {
+	mode, err := f.mode(e)
+	if err != nil {
+		return err
+	}
+	var dir outDir
+	if f.out != "" {
+		if dir, err = openOutDir(f.out); err != nil {
+			return err
+		}
+	}
+	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed}
+	var result *bench.Result
+	if mode == bench.Virtual {
+		result, err = p.runInChild(ctx, e, o)
+	} else {
+		bar := newProgress(p.Err)
+		o.Progress = bar.report
+		result, err = e.Run(ctx, o)
+		bar.clear()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("bench: %s: interrupted", e.Name)
+		}
+		return err
+	}
+	if f.out != "" {
+		files, err := dir.write(result)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(p.Err, "wrote", strings.Join(files, ", "))
+	}
+	if f.json {
+		return result.WriteJSON(p.Out)
+	}
+	return result.WriteTable(p.Out)
+}
+
+func (f benchFlags) mode(e bench.Experiment) (bench.Mode, error) {
+	var want bench.Mode
+	switch {
+	case f.real && f.virtual:
+		return "", usagef("bench: %s: --real and --virtual exclude each other", e.Name)
+	case f.real:
+		want = bench.Real
+	case f.virtual:
+		want = bench.Virtual
+	}
+	mode, err := e.CheckMode(want)
+	if errors.Is(err, bench.ErrMode) {
+		return "", usageError{err}
+	}
+	return mode, err
+}

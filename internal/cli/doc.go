@@ -1,0 +1,4 @@
+// Package cli holds the subcommands of the foresay command.
+//
+// Exit codes: 0 for success, 1 for a failure, 2 for a command line that makes no sense.
+package cli

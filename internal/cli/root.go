@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Main runs the command line, which is without the program's own name, and returns the exit code.
+func Main(ctx context.Context, args []string, s Streams) int {
+	p := &program{Streams: s}
+	root := p.root()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(s.Err, "foresay:", err)
+	if usage := (usageError{}); p.began && !errors.As(err, &usage) {
+		return 1
+	}
+	fmt.Fprintf(s.Err, "Run '%s --help' for usage.\n", command.CommandPath())
+	return 2
+}
+
+// A program is one run of the command line.
+type program struct {
+	Streams
+	// began says that the command line has been understood and a command is at work.
+	began bool
+}
+
+// A usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "foresay",
+		Short: "Act on an answer before it arrives",
+		Long: "Foresay lets a distributed program act on an answer before it arrives,\n" +
+			"and take the act back if the answer was another one.",
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { p.began = true },
+	}
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(p.benchCommand(), p.versionCommand())
+	return root
+}
+
+// isTerminal tells whether a person sees what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
