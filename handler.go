@@ -53,6 +53,7 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 		Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable,
 	}, nil)
 	h.task.out = h
+	h.task.final = make(chan struct{})
 	h.task.inline = !cfg.Replayable
 	return h
 }

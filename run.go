@@ -15,7 +15,8 @@ type run struct {
 	tree   *spectree.Run
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	main   *lane
+	main   lane
+	inner  laneContext // what ctx is; here to save an allocation
 	lanes  sync.WaitGroup // goroutines of Group and of futures
 
 	// Set by the run's goroutine before it returns.
@@ -35,10 +36,12 @@ type run struct {
 func newRun(t *task, tr *spectree.Run) *run {
 	r := &run{task: t, tree: tr}
 	tr.Data = r
-	r.main = newLane(r, tr.Main())
+	r.main = lane{tree: tr.Main(), run: r}
+	tr.Main().Data = &r.main
 	base, cancel := context.WithCancelCause(t.ctx)
 	r.cancel = cancel
-	r.ctx = &laneContext{base, r.main}
+	r.inner = laneContext{base, &r.main}
+	r.ctx = &r.inner
 	return r
 }
 

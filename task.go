@@ -63,10 +63,7 @@ type duty struct {
 
 func newTask(ctx context.Context, cfg taskConfig, tree spectree.Config, fn func(context.Context) (any, error)) *task {
 	tree.Limits = cfg.limits.tree()
-	t := &task{
-		ctx: ctx, fn: fn, cfg: cfg, tree: spectree.New(tree),
-		final: make(chan struct{}), done: make(chan struct{}),
-	}
+	t := &task{ctx: ctx, fn: fn, cfg: cfg, tree: spectree.New(tree), done: make(chan struct{})}
 	if cfg.report != nil || cfg.logger != nil {
 		t.rec = newRecorder(cfg)
 	}
@@ -92,11 +89,13 @@ func (t *task) unlock() {
 		}
 	}
 	t.watchOrphans()
-	todo := t.todo
-	t.todo = nil
+	var few [4]duty
+	todo := append(few[:0], t.todo...)
+	clear(t.todo)
+	t.todo = t.todo[:0]
 	t.mu.Unlock()
-	for i := range todo {
-		t.do(&todo[i])
+	for _, d := range todo {
+		t.do(d)
 	}
 }
 
@@ -146,7 +145,9 @@ func (t *task) obey(a *spectree.Action) {
 		}
 	case spectree.Final:
 		t.winner = a.Run.Data.(*run)
-		close(t.final)
+		if t.final != nil {
+			close(t.final)
+		}
 	case spectree.Commit:
 		t.finish()
 	case spectree.Diverge:
@@ -155,7 +156,7 @@ func (t *task) obey(a *spectree.Action) {
 }
 
 // do carries out a duty, without mu.
-func (t *task) do(d *duty) {
+func (t *task) do(d duty) {
 	switch d.kind {
 	case dutyStart:
 		d.attempt.op.Transport.Start(d.attempt.ctx, d.attempt)
@@ -196,7 +197,7 @@ func (t *task) fail(err error) {
 	if t.grace != nil {
 		t.grace.Stop()
 	}
-	if !isClosed(t.final) {
+	if t.final != nil && !isClosed(t.final) {
 		close(t.final)
 	}
 	if t.out != nil {

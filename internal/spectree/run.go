@@ -20,7 +20,7 @@ type Run struct {
 	Data any
 
 	tree      *Tree
-	main      *Lane
+	main      Lane
 	discarded bool
 	returned  bool
 	exited    bool
@@ -56,7 +56,7 @@ type Lane struct {
 const opsScan = 16
 
 // Main returns the lane of the run's own goroutine.
-func (r *Run) Main() *Lane { return r.main }
+func (r *Run) Main() *Lane { return &r.main }
 
 // Discarded reports whether the run computed on a wrong guess.
 func (r *Run) Discarded() bool { return r.discarded }
@@ -250,7 +250,7 @@ func (t *Tree) startRun(choices map[*Call]int) *Run {
 	t.started++
 	t.running++
 	r := &Run{ID: t.started, tree: t, choices: choices}
-	r.main = &Lane{run: r}
+	r.main.run = r
 	t.runs = append(t.runs, r)
 	t.emit(Action{Kind: StartRun, Run: r})
 	return r

@@ -87,7 +87,7 @@ type Tree struct {
 
 // New returns the tree of a task of which nothing has run.
 func New(cfg Config) *Tree {
-	t := &Tree{cfg: cfg, caller: CallerConfirmed}
+	t := &Tree{cfg: cfg, caller: CallerConfirmed, out: make([]Action, 0, 8)}
 	if cfg.CallerOpen {
 		t.caller = CallerOpen
 	}
