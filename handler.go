@@ -26,17 +26,18 @@ type HandlerConfig struct {
 	Report func(*Report)
 	// Predicted is told of early answers, one at a time, in order: those given
 	// to Predict, and results of runs that stand on predictions of their own.
+	// It is not called after Run has returned.
 	Predicted func(v any)
 }
 
 // Handler is a server's handling of one call, as a task whose caller may be
 // speculative. [SpecRPC §3.1, RPC objects]
 type Handler struct {
-	task      *task
-	cfg       HandlerConfig
-	offers    sync.Mutex
-	hooked    bool
-	confirmed bool
+	task     *task
+	cfg      HandlerConfig
+	hooked   bool
+	offers   sync.Mutex // held while Predicted is called
+	answered bool       // Run has returned: no more early answers
 }
 
 type handlerKey struct{}
@@ -78,6 +79,9 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 		t.cancelled()
 		<-t.final
 	}
+	h.offers.Lock()
+	h.answered = true
+	h.offers.Unlock()
 	t.mu.Lock()
 	w, err := t.winner, t.err
 	if w != nil {
@@ -144,7 +148,7 @@ func (h *Handler) complete(*run, error) {}
 func (h *Handler) predicted(v any) {
 	h.offers.Lock()
 	defer h.offers.Unlock()
-	if h.cfg.Predicted != nil {
+	if h.cfg.Predicted != nil && !h.answered {
 		h.cfg.Predicted(v)
 	}
 }

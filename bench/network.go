@@ -22,10 +22,13 @@ func newNetwork(mode Mode, top topology) network {
 	for i := range top.servers {
 		sites = append(sites, serverSite(i))
 	}
-	if mode == Real && top.rtt == 0 {
-		return loopback{}
+	switch matrix := wan.Uniform(top.rtt, sites...); {
+	case mode == Virtual:
+		return shape.NewNetwork(matrix, 0)
+	case top.rtt > 0:
+		return shape.NewLoopback(matrix, 0)
 	}
-	return shape.NewNetwork(wan.Uniform(top.rtt, sites...), 0)
+	return loopback{}
 }
 
 // counted counts the bytes that dialled connections carry, in both directions.
