@@ -20,7 +20,10 @@ type HandlerConfig struct {
 	// calls may return predictions.
 	Replayable bool
 	// Depth is how many open assumptions the caller stands on.
-	Depth  int
+	Depth int
+	// Budget is how many runs beyond the first the caller grants, if positive;
+	// negative for none, 0 if it set no limit.
+	Budget int
 	Limits Limits
 	Logger *slog.Logger
 	Report func(*Report)
@@ -53,6 +56,7 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 	h.task = newTask(context.WithValue(ctx, handlerKey{}, h), tc, spectree.Config{
 		Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable,
 	}, nil)
+	h.task.tree.Grant(cfg.Budget)
 	h.task.out = h
 	h.task.final = make(chan struct{})
 	h.task.inline = !cfg.Replayable

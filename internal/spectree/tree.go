@@ -120,6 +120,14 @@ func (t *Tree) Replayable() bool { return t.cfg.Replayable }
 // Budget returns how many more runs the task may start before it stops taking predictions.
 func (t *Tree) Budget() int { return max(0, t.cfg.Limits.Replays-t.started) }
 
+// Grant bounds the runs beyond the first to what the caller grants: that many
+// if positive, none if negative.
+func (t *Tree) Grant(runs int) {
+	if runs != 0 {
+		t.cfg.Limits.Replays = min(t.cfg.Limits.Replays, max(0, runs))
+	}
+}
+
 // Freeze has the task take no predictions any more, and reports whether a run
 // stands on no guess, so that it can come to its end by itself.
 func (t *Tree) Freeze() bool {
