@@ -16,7 +16,7 @@ type run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	main   lane
-	inner  laneContext // what ctx is; here to save an allocation
+	inner  laneContext    // what ctx is; here to save an allocation
 	lanes  sync.WaitGroup // goroutines of Group and of futures
 
 	// Set by the run's goroutine before it returns.
