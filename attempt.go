@@ -291,6 +291,7 @@ func (a *Attempt) Finish(v any, err error) {
 			if t.rec != nil {
 				t.rec.answered(c, match)
 			}
+			c.score(match)
 			t.tree.Answered(c.tree, match)
 		}
 		release := a.resolver == nil
@@ -299,6 +300,17 @@ func (a *Attempt) Finish(v any, err error) {
 			a.cancel()
 		}
 		return
+	}
+}
+
+// score counts whether the call's predictions were any good. Under mu.
+func (c *call) score(match int) {
+	switch {
+	case len(c.predictions) == 0 || c.abandoned || c.tree.Uses() == 0:
+	case match >= 0:
+		c.op.Site.stats.right.Add(1)
+	default:
+		c.op.Site.stats.wrong.Add(1)
 	}
 }
 

@@ -92,9 +92,9 @@ type SiteConfig struct {
 // SiteStats counts what happened at a site since it was made.
 type SiteStats struct {
 	Calls     int64 // calls made by runs, without those answered from a record
-	Predicted int64 // calls for which a run went on with a prediction
-	Right     int64 // predicted calls whose result was the prediction taken
-	Wrong     int64 // predicted calls whose result was another one
+	Predicted int64 // predictions that runs went on with
+	Right     int64 // answered calls whose result was one of their predictions
+	Wrong     int64 // answered calls with predictions, none of which was the result
 	Held      int64 // calls that waited before they were sent
 	Adopted   int64 // calls that a later run used again
 	Abandoned int64 // calls made for a wrong guess, in vain
