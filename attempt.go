@@ -46,7 +46,8 @@ func (t *task) send(c *call, speculative bool) {
 	a := &Attempt{call: c, op: c.op, number: c.attempts, speculative: speculative}
 	a.want = !speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
 	a.depth = c.tree.Depth()
-	base := context.WithoutCancel(c.ctx)
+	// The transport's interceptors may make calls of their own: not the run's.
+	base := plain(context.WithoutCancel(c.ctx))
 	if deadline, ok := c.ctx.Deadline(); ok && !speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {
@@ -94,8 +95,11 @@ func (t *task) abandon(c *call) {
 		close(a.held)
 		a.held = nil
 	}
-	if a.resolver != nil {
+	if a.resolver != nil && !a.resolved {
 		t.resolve(c, false)
+		return
+	}
+	if a.finished {
 		return
 	}
 	a.resolved = true
@@ -112,7 +116,7 @@ func (t *task) settle(c *call) {
 func (c *call) learn() {
 	c.op.Site.stats.learnt.Add(1)
 	for _, p := range c.op.Site.cfg.Predictors {
-		c.task.contain("predictor", func() { p.Learn(c.ctx, c.op.Request, c.value) })
+		c.task.contain("predictor", func() { p.Learn(plain(c.ctx), c.op.Request, c.value) })
 	}
 }
 

@@ -38,7 +38,7 @@ type HandlerConfig struct {
 type Handler struct {
 	task     *task
 	cfg      HandlerConfig
-	hooked   bool
+	effects  bool       // the winner made calls with side effects
 	offers   sync.Mutex // held while Predicted is called
 	answered bool       // Run has returned: no more early answers
 }
@@ -72,6 +72,10 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	t := h.task
 	t.fn = f
 	t.mu.Lock()
+	if t.tree.Over() {
+		t.mu.Unlock()
+		return nil, t.err
+	}
 	r := t.tree.Start()
 	t.unlock()
 	if !h.cfg.Replayable {
@@ -89,7 +93,7 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	t.mu.Lock()
 	w, err := t.winner, t.err
 	if w != nil {
-		h.hooked = len(w.commit) > 0 || w.tree.HasEffects()
+		h.effects = w.tree.HasEffects()
 	}
 	t.mu.Unlock()
 	if w == nil {
@@ -99,8 +103,10 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 }
 
 // Tentative reports, after Run, whether the result stands only once Finish
-// returned nil: the run has hooks, or made calls with side effects.
-func (h *Handler) Tentative() bool { return h.hooked }
+// returned nil: the run made calls with side effects. A method that is declared
+// to stage its effects is tentative whatever its run did; hooks alone, of a
+// method free of side effects, cannot change a result.
+func (h *Handler) Tentative() bool { return h.effects }
 
 // Confirm tells that the caller was right. Only the first of Confirm and Abort counts.
 func (h *Handler) Confirm() {

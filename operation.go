@@ -29,9 +29,10 @@ type Operation struct {
 // locks held.
 type Transport interface {
 	// Start begins an attempt and returns at once. The transport later calls
-	// a.Finish exactly once. ctx carries the caller's values; it has the caller's
-	// deadline unless a.Speculative(). It ends when nobody wants the attempt any
-	// more, unless a resolver was set with a.OnResolve, which is told instead.
+	// a.Finish exactly once. ctx carries the caller's values, outside of the
+	// task; it has the caller's deadline unless a.Speculative(). It ends when
+	// nobody wants the attempt any more, unless a resolver was set with
+	// a.OnResolve and not called yet: then the resolver is called instead.
 	Start(ctx context.Context, a *Attempt)
 	// Equal says whether an actual response counts as the predicted one. It may
 	// run user code; a panic counts as "no".

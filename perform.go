@@ -197,7 +197,7 @@ func (t *task) predictions(ctx context.Context, op *Operation) []any {
 	}
 	add(offered(ctx))
 	for _, p := range op.Site.cfg.Predictors {
-		t.contain("predictor", func() { add(p.Predict(ctx, op.Request)) })
+		t.contain("predictor", func() { add(p.Predict(plain(ctx), op.Request)) })
 	}
 	return out
 }

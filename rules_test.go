@@ -688,7 +688,7 @@ func TestHandler(t *testing.T) {
 					OnRollback(ctx, func() { log = append(log, "rollback") })
 					return 41 + v, nil
 				})
-				if v != 42 || err != nil || !h.Tentative() || time.Since(start) != 10*ms || len(log) != 0 {
+				if v != 42 || err != nil || h.Tentative() || time.Since(start) != 10*ms || len(log) != 0 {
 					t.Fatal(v, err, time.Since(start), log)
 				}
 				want := []any{41}
