@@ -1,0 +1,187 @@
+package specgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/foresay/foresay"
+)
+
+// call is a unary call of a task, and the transport of its attempts.
+type call struct {
+	op      foresay.Operation
+	conn    *ClientConn
+	method  *method
+	request proto.Message // the attempts' own
+	reply   protoreflect.MessageType
+	opts    []grpc.CallOption
+}
+
+// newCall describes a call to the engine. The request is copied, since the
+// caller may change it once it has a predicted response.
+func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply proto.Message, opts []grpc.CallOption) (*call, error) {
+	m := c.method(fullMethod)
+	identity, err := c.identity(ctx, m, req, observes(opts))
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: marshal the request: %v", fullMethod, c.name(), err)
+	}
+	k := &call{conn: c, method: m, request: proto.Clone(req), reply: reply.ProtoReflect().Type()}
+	k.opts = slices.DeleteFunc(slices.Clone(opts), isObserver)
+	k.op = foresay.Operation{
+		Site: m.site, Conn: c.cc.Target(), Identity: identity, Request: k.request,
+		Observed: len(k.opts) < len(opts), CanSpeculate: plainCodec(opts), Transport: k,
+	}
+	if k.op.Observed {
+		k.op.Site = m.observed
+	}
+	if m.copyRequest {
+		// Interceptors may change the request that they are given.
+		k.op.Request = proto.Clone(k.request)
+	}
+	return k, nil
+}
+
+// identity tells calls apart: by connection, request or the site's key of it,
+// metadata that the site names, and whether the caller looks at the transport.
+func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (string, error) {
+	var key []byte
+	b := append(make([]byte, 0, 128), c.id...)
+	if observed {
+		b = append(b, "\x00observed"...)
+	}
+	cfg := &m.cfg
+	if len(cfg.Metadata) > 0 {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		for _, name := range cfg.Metadata {
+			b = fmt.Appendf(b, "\x00%q", md.Get(name))
+		}
+	}
+	b = append(b, 0)
+	if cfg.Key != nil {
+		key = cfg.Key(req)
+		return string(append(b, key...)), nil
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
+	return string(b), err
+}
+
+// plainCodec reports whether messages travel as protocol buffers, which the
+// frames of a speculative stream are.
+func plainCodec(opts []grpc.CallOption) bool {
+	for _, o := range opts {
+		switch o := o.(type) {
+		case grpc.ForceCodecCallOption, grpc.ForceCodecV2CallOption, grpc.CustomCodecCallOption:
+			return false
+		case grpc.ContentSubtypeCallOption:
+			if o.ContentSubtype != "" && o.ContentSubtype != "proto" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// deliver gives the engine's answer to the code that made the call.
+func (k *call) deliver(value any, err error, reply proto.Message, opts []grpc.CallOption) error {
+	value, err = reveal(value, err, opts)
+	if err == nil {
+		err = k.fill(reply, value)
+	}
+	var p *panicError
+	if errors.As(err, &p) {
+		panic(p.value)
+	}
+	err = asStatus(err)
+	finished(opts, err)
+	return err
+}
+
+func (k *call) fill(reply proto.Message, value any) error {
+	m, ok := value.(proto.Message)
+	if !ok {
+		return status.Errorf(codes.Internal, "specgrpc: %s to %s: the call's value is a %T", k.method.name, k.conn.name(), value)
+	}
+	if err := fill(reply, m); err != nil {
+		return status.Errorf(codes.Internal, "specgrpc: %s to %s: copy the response: %v", k.method.name, k.conn.name(), err)
+	}
+	return nil
+}
+
+// Start carries out an attempt in a goroutine of its own.
+func (k *call) Start(ctx context.Context, a *foresay.Attempt) { go k.run(ctx, a) }
+
+// run makes the call through the user's interceptors, the innermost of which
+// is ClientConn.carry.
+func (k *call) run(ctx context.Context, a *foresay.Attempt) {
+	out := &outgoing{call: k, attempt: a}
+	reply := k.reply.New().Interface()
+	var value any = reply
+	err := errors.New("specgrpc: an interceptor ended the call's goroutine")
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{value: p, stack: debug.Stack()}
+		}
+		if err != nil {
+			value = nil
+		}
+		a.Finish(value, err)
+		out.drain()
+	}()
+	ctx = context.WithValue(ctx, outgoingKey{}, out)
+	if k.op.Observed {
+		value, err = k.observe(ctx, reply)
+		return
+	}
+	err = k.conn.cc.Invoke(ctx, k.method.name, k.request, reply, k.opts...)
+}
+
+// panicError carries the panic of an interceptor to the code that made the call.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string {
+	return fmt.Sprintf("specgrpc: panic: %v\n\n%s", p.value, p.stack)
+}
+
+// Equal compares by the site's equivalence.
+func (k *call) Equal(prediction, actual any) bool {
+	if equal := k.method.cfg.Equal; equal != nil {
+		return equal(prediction, actual)
+	}
+	return k.Same(prediction, actual)
+}
+
+// Same compares exactly.
+func (k *call) Same(a, b any) bool {
+	x, ok := a.(proto.Message)
+	y, ok2 := b.(proto.Message)
+	return ok && ok2 && proto.Equal(x, y)
+}
+
+// Accept copies a response that user code offers as a prediction.
+func (k *call) Accept(prediction any) (any, bool) {
+	if own, ok := prediction.(ownPrediction); ok {
+		return own.Message, true
+	}
+	m, ok := prediction.(proto.Message)
+	if !ok {
+		return nil, false
+	}
+	out := convert(m, k.reply)
+	return out, out != nil
+}
+
+// ownPrediction is a prediction that nobody else holds.
+type ownPrediction struct{ proto.Message }

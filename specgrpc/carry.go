@@ -1,0 +1,87 @@
+package specgrpc
+
+import (
+	"context"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/foresay/foresay"
+)
+
+type outgoingKey struct{}
+
+// outgoing ties the innermost interceptor's work to the attempt it is for.
+type outgoing struct {
+	call    *call
+	attempt *foresay.Attempt
+	used    atomic.Bool
+	stream  *specStream // set once the attempt went over a speculative stream
+}
+
+// drain reads what is left of the attempt's stream.
+func (o *outgoing) drain() {
+	if o.stream != nil {
+		o.stream.drainIfResolved()
+	}
+}
+
+// carry is the innermost unary interceptor: it chooses between a plain call and
+// a speculative stream. Calls that are no attempts of a task, those that other
+// interceptors make of their own included, are plain.
+func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	out, _ := ctx.Value(outgoingKey{}).(*outgoing)
+	if out == nil || out.call.conn != c || out.call.method.name != method {
+		return c.plain(ctx, method, req, reply, cc, invoker, opts)
+	}
+	a, m := out.attempt, out.call.method
+	if !out.used.CompareAndSwap(false, true) {
+		// An interceptor tries again. The attempt has one stream only.
+		if out.stream == nil {
+			return c.plain(ctx, method, req, reply, cc, invoker, opts)
+		}
+		return c.hold(ctx, out, "an interceptor tries again", req, reply, cc, invoker, opts)
+	}
+	speculative := a.Speculative()
+	if !speculative && (!a.WantPredictions() || m.unaware() || !plainCodec(opts)) {
+		return c.plain(ctx, method, req, reply, cc, invoker, opts)
+	}
+	result, reason, err := c.speculate(ctx, out, req, reply, cc, opts, speculative)
+	if result {
+		return err
+	}
+	return c.hold(ctx, out, reason, req, reply, cc, invoker, opts)
+}
+
+// hold waits until the call may be made plainly, and makes it: nothing that the
+// attempt did so far counts.
+func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts []grpc.CallOption) error {
+	m := out.call.method.name
+	c.cfg.logger.Debug("specgrpc: call held", "method", m, "target", c.cc.Target(), "reason", reason)
+	if err := out.attempt.Hold(reason); err != nil {
+		return status.Errorf(codes.Canceled, "specgrpc: %s to %s: nobody wants the call any more: %v", m, c.name(), err)
+	}
+	ctx, cancel := out.attempt.PlainContext(ctx)
+	defer cancel()
+	return c.plain(ctx, m, req, reply, cc, invoker, opts)
+}
+
+// plain makes an ordinary call. Only when speculative streams may take up what
+// the peer admits does it watch whether the call gets a stream.
+func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts []grpc.CallOption) error {
+	if c.half.count.Load() == 0 {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	relieved := c.relieve()
+	stream, err := c.open(ctx, &grpc.StreamDesc{}, cc, method, opts...)
+	relieved()
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(req); err != nil {
+		return err
+	}
+	return stream.RecvMsg(reply)
+}

@@ -1,0 +1,182 @@
+package specgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
+)
+
+// ClientConn is a grpc.ClientConn whose unary calls speculate when they are
+// made in a task of foresay. Outside of one it is a grpc.ClientConn. It is safe
+// for concurrent use.
+type ClientConn struct {
+	cc   *grpc.ClientConn
+	cfg  clientConfig
+	open grpc.Streamer // opens a stream below the user's stream interceptors
+	id   string        // distinguishes connections to one target
+	half halfOpen
+
+	methods sync.Map // full method name -> *method
+	serial  atomic.Uint64
+}
+
+var _ grpc.ClientConnInterface = (*ClientConn)(nil)
+
+// NewClient is grpc.NewClient for a connection that speculates. It takes
+// grpc.DialOptions and ClientOptions in any order. The unary interceptors among
+// them run once per call that is really made, speculative ones included, with
+// the method's own name and never with a predicted response; stream
+// interceptors do not see speculative streams.
+func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
+	c := &ClientConn{cfg: newClientConfig()}
+	var dial []grpc.DialOption
+	for _, o := range opts {
+		own, ok := o.(ClientOption)
+		if !ok {
+			dial = append(dial, o)
+			continue
+		}
+		if err := own.applyClient(&c.cfg); err != nil {
+			return nil, err
+		}
+	}
+	c.half.limit = c.cfg.maxHalfOpen
+	c.id = fmt.Sprintf("%p", c)
+	if err := c.configureSites(); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.open, err = streamer(); err != nil {
+		return nil, err
+	}
+	// The last interceptor of the chain is the innermost.
+	c.cc, err = grpc.NewClient(target, append(dial, grpc.WithChainUnaryInterceptor(c.carry))...)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// streamer returns grpc's own way to open a stream, which all stream
+// interceptors wrap: a speculative stream carries one unary call, around which
+// the unary interceptors have run already. grpc hands it to the last interceptor
+// of any connection.
+func streamer() (grpc.Streamer, error) {
+	var inner grpc.Streamer
+	probe, err := grpc.NewClient("passthrough:///foresay",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainStreamInterceptor(func(_ context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, s grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+			inner = s
+			return nil, errProbe
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("specgrpc: find grpc's streamer: %w", err)
+	}
+	defer probe.Close()
+	_, _ = probe.NewStream(context.Background(), &grpc.StreamDesc{}, "/foresay/probe")
+	if inner == nil {
+		return nil, errors.New("specgrpc: grpc gave an interceptor no streamer")
+	}
+	return inner, nil
+}
+
+var errProbe = errors.New("specgrpc: this connection only finds out how grpc opens streams")
+
+// Invoke makes a unary call. In a task it may return a predicted response at
+// once; see package foresay. The errors of a discarded run are foresay's own,
+// such as foresay.ErrMisspeculated; all others are statuses.
+func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if !foresay.InTask(ctx) {
+		return c.cc.Invoke(ctx, method, args, reply, opts...)
+	}
+	req, ok := args.(proto.Message)
+	res, ok2 := reply.(proto.Message)
+	if !ok || !ok2 {
+		// Only messages can be compared and copied. Behind a barrier the run is
+		// never repeated, so that the call needs no record.
+		if err := foresay.Barrier(ctx); err != nil {
+			return asStatus(err)
+		}
+		return c.cc.Invoke(ctx, method, args, reply, opts...)
+	}
+	k, err := c.newCall(ctx, method, req, res, opts)
+	if err != nil {
+		return err
+	}
+	value, err := foresay.Perform(ctx, &k.op)
+	return k.deliver(value, err, res, opts)
+}
+
+// NewStream opens a stream. In a task it waits until the run is confirmed, as
+// foresay.Barrier does.
+func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if foresay.InTask(ctx) {
+		if err := foresay.Barrier(ctx); err != nil {
+			return nil, asStatus(err)
+		}
+	}
+	defer c.relieve()()
+	return c.cc.NewStream(ctx, desc, method, opts...)
+}
+
+// asStatus makes the engine's report of an ended context a status, as plain
+// calls report it.
+func asStatus(err error) error {
+	_, known := status.FromError(err)
+	switch {
+	case known, errors.Is(err, foresay.ErrMisspeculated), errors.Is(err, foresay.ErrDiverged):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, err.Error())
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, err.Error())
+	default:
+		return err
+	}
+}
+
+// Site returns the site of a method, for its configuration and statistics.
+func (c *ClientConn) Site(fullMethod string) *foresay.Site { return c.method(fullMethod).site }
+
+// HalfOpen returns how many speculative streams await their caller's word.
+func (c *ClientConn) HalfOpen() int { return int(c.half.count.Load()) }
+
+// Close closes the connection. Calls that are under way fail; servers undo what
+// was not confirmed.
+func (c *ClientConn) Close() error { return c.cc.Close() }
+
+// Target returns the target given to NewClient.
+func (c *ClientConn) Target() string { return c.cc.Target() }
+
+// CanonicalTarget returns the target with its scheme.
+func (c *ClientConn) CanonicalTarget() string { return c.cc.CanonicalTarget() }
+
+// GetState returns the connection's state.
+func (c *ClientConn) GetState() connectivity.State { return c.cc.GetState() }
+
+// WaitForStateChange waits until the state is another one than source, or ctx
+// ends, which it reports by false.
+func (c *ClientConn) WaitForStateChange(ctx context.Context, source connectivity.State) bool {
+	return c.cc.WaitForStateChange(ctx, source)
+}
+
+// Connect leaves the idle state.
+func (c *ClientConn) Connect() { c.cc.Connect() }
+
+// ResetConnectBackoff has transient failures retried at once.
+func (c *ClientConn) ResetConnectBackoff() { c.cc.ResetConnectBackoff() }
+
+// name tells which connection an error or a log line is about.
+func (c *ClientConn) name() string { return strconv.Quote(c.cc.Target()) }

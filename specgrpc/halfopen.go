@@ -1,0 +1,159 @@
+package specgrpc
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/connectivity"
+)
+
+// patience is how long a call may wait for a stream on a connection that is
+// ready before the peer's limit on concurrent streams is taken for the reason.
+// Peers do not tell that limit.
+const patience = 20 * time.Millisecond
+
+// halfOpen lists the speculative streams that await their caller's word, the
+// oldest first.
+type halfOpen struct {
+	count atomic.Int32
+	limit int
+
+	mu          sync.Mutex
+	first, last *specStream
+	leaving     *specStream // aborted for a plain call, and not over yet
+}
+
+// add lists a stream unless there are too many.
+func (h *halfOpen) add(s *specStream) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if int(h.count.Load()) >= h.limit {
+		return false
+	}
+	h.count.Add(1)
+	s.listed = true
+	s.older = h.last
+	if h.last == nil {
+		h.first = s
+	} else {
+		h.last.newer = s
+	}
+	h.last = s
+	return true
+}
+
+// ended forgets a stream that is over.
+func (h *halfOpen) ended(s *specStream) {
+	h.remove(s)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leaving == s {
+		h.leaving = nil
+	}
+}
+
+// remove takes a stream that was resolved off the list. It may be called again.
+func (h *halfOpen) remove(s *specStream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !s.listed {
+		return
+	}
+	s.listed = false
+	h.count.Add(-1)
+	if s.older == nil {
+		h.first = s.newer
+	} else {
+		s.older.newer = s.newer
+	}
+	if s.newer == nil {
+		h.last = s.older
+	} else {
+		s.newer.older = s.older
+	}
+	s.older, s.newer = nil, nil
+}
+
+// victim returns the stream to abort for a plain call: the oldest one whose
+// result is in already, so that nothing is lost, or else the oldest. While an
+// earlier victim is still on its way out there is none.
+func (h *halfOpen) victim() *specStream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leaving != nil {
+		return nil
+	}
+	for s := h.first; s != nil; s = s.newer {
+		if s.answered.Load() {
+			h.leaving = s
+			break
+		}
+		if h.leaving == nil && s.opened.Load() {
+			h.leaving = s
+		}
+	}
+	return h.leaving
+}
+
+// spare takes back the choice of a victim that was resolved meanwhile.
+func (h *halfOpen) spare(s *specStream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leaving == s {
+		h.leaving = nil
+	}
+}
+
+// waiting reports whether aborting a stream may still help.
+func (h *halfOpen) waiting() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first != nil || h.leaving != nil
+}
+
+// relieve watches a call that needs a stream now: from patience on, as long as
+// the returned function has not been called, half-open streams are aborted, one
+// after the other. Their calls are made plainly later, so nothing is lost but
+// time, and the call may be the one that their confirmation depends on.
+func (c *ClientConn) relieve() (done func()) {
+	if c.half.count.Load() == 0 {
+		return func() {}
+	}
+	r := &relief{conn: c}
+	r.mu.Lock()
+	r.timer = time.AfterFunc(patience, r.act)
+	r.mu.Unlock()
+	return r.stop
+}
+
+type relief struct {
+	conn    *ClientConn
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
+}
+
+func (r *relief) act() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return
+	}
+	half := &r.conn.half
+	if r.conn.cc.GetState() == connectivity.Ready {
+		if s := half.victim(); s != nil && !s.evict("its stream was needed for another call") {
+			half.spare(s)
+		}
+	}
+	if half.waiting() {
+		r.timer.Reset(patience)
+	}
+}
+
+func (r *relief) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.timer.Stop()
+}

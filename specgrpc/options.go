@@ -1,0 +1,124 @@
+package specgrpc
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
+)
+
+// A ClientOption configures a ClientConn. It is also a grpc.DialOption, so that
+// NewClient takes both kinds in one list; given to grpc.NewClient it does nothing.
+type ClientOption interface {
+	grpc.DialOption
+	applyClient(*clientConfig) error
+}
+
+type clientOption struct {
+	grpc.EmptyDialOption
+	apply func(*clientConfig) error
+}
+
+func (o clientOption) applyClient(c *clientConfig) error { return o.apply(c) }
+
+type clientConfig struct {
+	sites       []foresay.SiteConfig
+	overlays    []siteOverlay
+	lease       time.Duration
+	maxHalfOpen int
+	maxFrame    int
+	logger      *slog.Logger
+}
+
+func newClientConfig() clientConfig {
+	return clientConfig{
+		lease: 15 * time.Second, maxHalfOpen: 64, maxFrame: 3 << 20,
+		logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// WithSites configures methods, each by its full name. A method without a site
+// has one with the zero configuration, whose effect class is taken from the
+// method's declaration.
+func WithSites(sites ...foresay.SiteConfig) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		c.sites = append(c.sites, sites...)
+		return nil
+	}}
+}
+
+// WithSiteFile configures methods by a JSON file; see ParseSites for its form.
+// What the file says of a method goes before what WithSites says; what it
+// leaves out stays. The predictors are those that the file may name.
+func WithSiteFile(path string, predictors map[string]foresay.Predictor) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("specgrpc: site file: %w", err)
+		}
+		overlays, err := parseOverlays(data, predictors)
+		if err != nil {
+			return fmt.Errorf("specgrpc: site file %s: %w", path, err)
+		}
+		c.overlays = append(c.overlays, overlays...)
+		return nil
+	}}
+}
+
+// WithLease sets how long a speculative stream may stay without a frame from
+// the server, or without the caller's word, before it is given up and its call
+// is made plainly once the caller is confirmed. Default 15 s. A call's lease is
+// never longer than what is left of its deadline.
+func WithLease(d time.Duration) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		if d < time.Millisecond {
+			return fmt.Errorf("specgrpc: the lease %v is shorter than a millisecond", d)
+		}
+		c.lease = d
+		return nil
+	}}
+}
+
+// WithMaxHalfOpen sets how many speculative streams of the connection may await
+// their caller's word at once; further calls wait until their caller is
+// confirmed. Default 64. Keep it below the server's and the proxies' limits on
+// concurrent streams. 0 sends no call for a speculative caller.
+func WithMaxHalfOpen(n int) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		if n < 0 {
+			return fmt.Errorf("specgrpc: %d half-open streams", n)
+		}
+		c.maxHalfOpen = n
+		return nil
+	}}
+}
+
+// WithMaxSpeculativeRequest sets the size in bytes of the largest request that
+// is sent for a speculative caller. Default 3 MiB, so that with its frame it
+// fits into what a gRPC server accepts by default.
+func WithMaxSpeculativeRequest(bytes int) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		if bytes < 0 {
+			return errors.New("specgrpc: the largest speculative request has a negative size")
+		}
+		c.maxFrame = bytes
+		return nil
+	}}
+}
+
+// WithLogger has the connection tell, at debug level, what becomes of each
+// speculative stream, and at warning level of peers that break the protocol.
+func WithLogger(l *slog.Logger) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		if l == nil {
+			return errors.New("specgrpc: the logger is nil")
+		}
+		c.logger = l
+		return nil
+	}}
+}

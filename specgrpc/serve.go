@@ -1,0 +1,166 @@
+package specgrpc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+)
+
+// The reasons for which a call is undone, as the statuses that its stream ends with.
+var (
+	errByCaller = status.Error(codes.Canceled, "specgrpc: undone: the caller said Abort")
+	errStopping = status.Error(codes.Aborted, "specgrpc: undone: the server is stopping")
+	errLease    = status.Error(codes.Aborted, "specgrpc: undone: no word from the caller for the length of the lease")
+)
+
+// serve serves one speculative stream of a method.
+func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream) error {
+	frame := new(specv1.ClientFrame)
+	if err := ss.RecvMsg(frame); err == io.EOF {
+		return status.Errorf(codes.InvalidArgument, "specgrpc: %s: the stream ended before Request", m.name)
+	} else if err != nil {
+		return err
+	}
+	req, id, err := checkRequest(frame)
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "specgrpc: %s: %v", m.name, err)
+	}
+	c := newServerCall(r, m, ss, req, id)
+	defer c.cancel(context.Canceled)
+	if !c.speculative {
+		return c.serveConfirmed(srv)
+	}
+	if refused := r.admit(c, req); refused != nil {
+		c.debug("refused", "reason", refused.GetReason().String(), "detail", refused.GetDetail())
+		return ss.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Refused{Refused: refused}})
+	}
+	defer r.leave(c)
+	return c.serveSpeculative(srv, r.leaseOf(req))
+}
+
+// admit decides whether a call runs for a speculative caller.
+func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Refused {
+	refuse := func(reason specv1.Refused_Reason, format string, args ...any) *specv1.Refused {
+		return &specv1.Refused{Reason: reason, Detail: fmt.Sprintf(format, args...)}
+	}
+	const limit = specv1.Refused_REASON_LIMIT
+	switch {
+	case !c.method.admitted:
+		return refuse(specv1.Refused_REASON_EFFECTS, "%s is declared neither free of side effects nor as staging them", c.method.name)
+	case int64(req.GetDepth()) > int64(r.cfg.maxDepth):
+		return refuse(limit, "its caller stands on %d assumptions, at most %d", req.GetDepth(), r.cfg.maxDepth)
+	case len(req.GetPayload()) > r.cfg.maxPayload:
+		return refuse(limit, "its request has %d bytes, at most %d", len(req.GetPayload()), r.cfg.maxPayload)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.stopping:
+		return refuse(specv1.Refused_REASON_STOPPING, "the server is stopping")
+	case len(r.calls) >= r.cfg.maxHalfOpen:
+		return refuse(limit, "%d calls of speculative callers are under way", len(r.calls))
+	}
+	r.calls[c] = struct{}{}
+	return nil
+}
+
+func (r *ServiceRegistrar) leave(c *serverCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.calls, c)
+}
+
+// HalfOpen returns how many calls of speculative callers are under way.
+func (r *ServiceRegistrar) HalfOpen() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.calls)
+}
+
+func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {
+	if ms := req.GetLeaseMs(); ms > 0 {
+		return min(r.cfg.lease, time.Duration(ms)*time.Millisecond)
+	}
+	return r.cfg.lease
+}
+
+// serveConfirmed serves a caller that stands on no assumption and wants
+// predictions: an ordinary call but for them.
+func (c *serverCall) serveConfirmed(srv any) error {
+	c.word = confirmed
+	response, err := c.execute(srv)
+	if err := c.sendFinal(response, err, false); err != nil {
+		return err
+	}
+	c.stream.SetTrailer(c.outer.all())
+	return nil
+}
+
+// serveSpeculative serves a caller whose word is still to come. Only an
+// explicit Confirm confirms: whatever else ends the stream undoes the call.
+func (c *serverCall) serveSpeculative(srv any, lease time.Duration) error {
+	c.timer = time.AfterFunc(lease, func() { c.abort(errLease) })
+	defer c.timer.Stop()
+	go c.listen()
+	response, err, ok := c.tryExecute(srv)
+	if !ok {
+		return c.cause()
+	}
+	if err := c.answer(response, err); err != nil {
+		return err
+	}
+	c.stream.SetTrailer(c.outer.all())
+	return nil
+}
+
+// answer sends the result and waits for the caller's word, or the other way
+// round if the word came first: then the result stands when it is sent.
+func (c *serverCall) answer(response any, err error) error {
+	w, h := c.state()
+	if w == confirmed {
+		if err := c.finish(); err != nil {
+			return err
+		}
+		return c.sendFinal(response, err, false)
+	}
+	if w == noWord {
+		tentative := h != nil && (c.method.staged || h.Tentative() || c.registrar.cfg.reauthorize != nil)
+		if err := c.sendFinal(response, err, tentative); err != nil {
+			c.abort(err)
+		}
+	}
+	return c.finish()
+}
+
+// finish waits for the caller's word and makes it come true. It returns nil if
+// the call is confirmed and its hooks ran.
+func (c *serverCall) finish() error {
+	<-c.decided
+	w, h := c.state()
+	var err error
+	if h != nil {
+		err = h.Finish()
+	}
+	if cause := c.cause(); cause != nil {
+		return cause
+	}
+	if w == confirmed && err != nil {
+		return errorStatus(err).Err()
+	}
+	return nil
+}
+
+// errorStatus is the status that a plain call would end with on err.
+func errorStatus(err error) *status.Status {
+	if st, ok := status.FromError(err); ok {
+		return st
+	}
+	return status.FromContextError(err)
+}

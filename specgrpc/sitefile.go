@@ -1,0 +1,205 @@
+package specgrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/foresay/foresay"
+)
+
+// ParseSites reads the configuration of call sites from JSON:
+//
+//	{"sites": [{
+//	  "method": "/pkg.Service/Method",
+//	  "mode": "on",                        // or "off"
+//	  "effect": "none",                    // or "staged", "immediate", "unknown"
+//	  "predictors": ["last"],              // names in the map given here
+//	  "equal_ignoring": ["served_by"],     // response fields that may differ from the predicted ones
+//	  "conflict_fields": ["account.id"],   // request fields that make the conflict key
+//	  "key_fields": ["id"],                // request fields that make the call's identity
+//	  "metadata": ["x-tenant"],            // outgoing metadata that belong to it
+//	  "ordered": true,
+//	  "server_predictions": true
+//	}]}
+//
+// All but the method may be left out; see foresay.SiteConfig for what they
+// mean. A field path names fields of messages, as in the .proto; the method's
+// generated package must be linked in if there is one. Errors name the method
+// and the field.
+func ParseSites(data []byte, predictors map[string]foresay.Predictor) ([]foresay.SiteConfig, error) {
+	overlays, err := parseOverlays(data, predictors)
+	if err != nil {
+		return nil, fmt.Errorf("specgrpc: sites: %w", err)
+	}
+	out := make([]foresay.SiteConfig, len(overlays))
+	for i, o := range overlays {
+		out[i].Name = o.method
+		o.apply(&out[i])
+	}
+	return out, nil
+}
+
+// siteOverlay is what a file says of one method.
+type siteOverlay struct {
+	method string
+	set    []func(*foresay.SiteConfig)
+}
+
+func (o *siteOverlay) apply(cfg *foresay.SiteConfig) {
+	for _, f := range o.set {
+		f(cfg)
+	}
+}
+
+func parseOverlays(data []byte, predictors map[string]foresay.Predictor) ([]siteOverlay, error) {
+	var file struct {
+		Sites []map[string]json.RawMessage `json:"sites"`
+	}
+	if err := strictly(data, &file); err != nil {
+		return nil, err
+	}
+	var out []siteOverlay
+	seen := make(map[string]bool)
+	for i, fields := range file.Sites {
+		o, err := parseOverlay(fields, predictors)
+		if err != nil {
+			if o.method == "" {
+				return nil, fmt.Errorf("site %d: %w", i+1, err)
+			}
+			return nil, fmt.Errorf("method %s: %w", o.method, err)
+		}
+		if seen[o.method] {
+			return nil, fmt.Errorf("method %s: configured twice", o.method)
+		}
+		seen[o.method] = true
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func strictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return fmt.Errorf("more after the first JSON value")
+	}
+	return nil
+}
+
+func parseOverlay(fields map[string]json.RawMessage, predictors map[string]foresay.Predictor) (siteOverlay, error) {
+	var o siteOverlay
+	if err := json.Unmarshal(fields["method"], &o.method); fields["method"] != nil && err != nil {
+		return o, fmt.Errorf("field %q: %w", "method", err)
+	}
+	if err := checkMethodName(o.method); err != nil {
+		return siteOverlay{}, fmt.Errorf("field %q: %w", "method", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name == "method" {
+			continue
+		}
+		set, err := parseField(o.method, name, fields[name], predictors)
+		if err != nil {
+			return o, fmt.Errorf("field %q: %w", name, err)
+		}
+		o.set = append(o.set, set)
+	}
+	return o, nil
+}
+
+func parseField(method, name string, value json.RawMessage, predictors map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
+	switch name {
+	case "mode":
+		return parseName(value, []foresay.Mode{foresay.ModeOn, foresay.ModeOff},
+			func(c *foresay.SiteConfig, m foresay.Mode) { c.Mode = m })
+	case "effect":
+		return parseName(value, []foresay.Effect{foresay.EffectUnknown, foresay.EffectNone, foresay.EffectStaged, foresay.EffectImmediate},
+			func(c *foresay.SiteConfig, e foresay.Effect) { c.Effect = e })
+	case "ordered":
+		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.Ordered = on })
+	case "server_predictions":
+		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.ServerPredictions = on })
+	case "metadata":
+		return parseValue(value, func(c *foresay.SiteConfig, names []string) { c.Metadata = names })
+	case "predictors":
+		return parsePredictors(value, predictors)
+	case "equal_ignoring", "conflict_fields", "key_fields":
+		return parsePaths(method, name, value)
+	default:
+		return nil, fmt.Errorf("unknown")
+	}
+}
+
+func parseValue[T any](value json.RawMessage, set func(*foresay.SiteConfig, T)) (func(*foresay.SiteConfig), error) {
+	var v T
+	if err := strictly(value, &v); err != nil {
+		return nil, err
+	}
+	return func(c *foresay.SiteConfig) { set(c, v) }, nil
+}
+
+func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*foresay.SiteConfig, T)) (func(*foresay.SiteConfig), error) {
+	var name string
+	if err := strictly(value, &name); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		if names[i] = k.String(); names[i] == name {
+			return func(c *foresay.SiteConfig) { set(c, k) }, nil
+		}
+	}
+	return nil, fmt.Errorf("%q is not one of %s", name, strings.Join(names, ", "))
+}
+
+func parsePredictors(value json.RawMessage, known map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
+	var names []string
+	if err := strictly(value, &names); err != nil {
+		return nil, err
+	}
+	chosen := make([]foresay.Predictor, len(names))
+	for i, name := range names {
+		p, ok := known[name]
+		if !ok {
+			return nil, fmt.Errorf("no predictor is called %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		chosen[i] = p
+	}
+	return func(c *foresay.SiteConfig) { c.Predictors = chosen }, nil
+}
+
+func parsePaths(method, name string, value json.RawMessage) (func(*foresay.SiteConfig), error) {
+	var names []string
+	if err := strictly(value, &names); err != nil {
+		return nil, err
+	}
+	d := methodDescriptor(method)
+	if d == nil {
+		return nil, fmt.Errorf("the method is unknown here; link its generated package in")
+	}
+	message := d.Input()
+	if name == "equal_ignoring" {
+		message = d.Output()
+	}
+	paths, err := parseFieldPaths(message, names)
+	if err != nil {
+		return nil, err
+	}
+	return func(c *foresay.SiteConfig) {
+		switch name {
+		case "equal_ignoring":
+			c.Equal = paths.equalWithout
+		case "conflict_fields":
+			c.ConflictKey = func(request any) string { return string(paths.only(request)) }
+		case "key_fields":
+			c.Key = paths.only
+		}
+	}, nil
+}

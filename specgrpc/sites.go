@@ -1,0 +1,150 @@
+package specgrpc
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/foresay/foresay"
+)
+
+// unawareFor is how long a connection remembers that a peer does not offer a
+// method's speculative stream. It only saves attempts: what the peer really is
+// shows anew in each of them.
+const unawareFor = 5 * time.Second
+
+// method is what a connection knows of a method.
+type method struct {
+	name string // full
+	spec string // of its speculative stream
+	site *foresay.Site
+	cfg  foresay.SiteConfig
+	// observed is the site of calls whose caller looks at the transport: their
+	// values are not plain responses, so no predictor may learn them.
+	observed *foresay.Site
+	// pure says that the method has no side effects.
+	pure         bool
+	copyRequest  bool         // user code looks at requests while they are sent
+	unawareUntil atomic.Int64 // Unix nanoseconds
+}
+
+func (m *method) unaware() bool {
+	until := m.unawareUntil.Load()
+	return until != 0 && time.Now().UnixNano() < until
+}
+
+func (m *method) setUnaware() { m.unawareUntil.Store(time.Now().Add(unawareFor).UnixNano()) }
+
+// method returns what is known of a method, configured or not.
+func (c *ClientConn) method(fullMethod string) *method {
+	if m, ok := c.methods.Load(fullMethod); ok {
+		return m.(*method)
+	}
+	m, err := newMethod(foresay.SiteConfig{Name: fullMethod})
+	if err != nil { // an empty name: let grpc refuse it
+		m, _ = newMethod(foresay.SiteConfig{Name: "/"})
+		return m
+	}
+	known, _ := c.methods.LoadOrStore(strings.Clone(fullMethod), m)
+	return known.(*method)
+}
+
+// configureSites makes the configured methods known.
+func (c *ClientConn) configureSites() error {
+	configs := make(map[string]*foresay.SiteConfig)
+	var order []string
+	add := func(name string) (cfg *foresay.SiteConfig, isNew bool) {
+		if cfg, ok := configs[name]; ok {
+			return cfg, false
+		}
+		cfg = &foresay.SiteConfig{Name: name}
+		configs[name] = cfg
+		order = append(order, name)
+		return cfg, true
+	}
+	for _, site := range c.cfg.sites {
+		if err := checkMethodName(site.Name); err != nil {
+			return fmt.Errorf("specgrpc: site: %w", err)
+		}
+		cfg, isNew := add(site.Name)
+		if !isNew {
+			return fmt.Errorf("specgrpc: site %s: configured twice", site.Name)
+		}
+		*cfg = site
+	}
+	for _, o := range c.cfg.overlays {
+		cfg, _ := add(o.method)
+		o.apply(cfg)
+	}
+	for _, name := range order {
+		m, err := newMethod(*configs[name])
+		if err != nil {
+			return fmt.Errorf("specgrpc: %w", err)
+		}
+		c.methods.Store(name, m)
+	}
+	return nil
+}
+
+// checkMethodName accepts /pkg.Service/Method.
+func checkMethodName(name string) error {
+	service, method, ok := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	if !ok || service == "" || method == "" || name[0] != '/' || strings.Contains(method, "/") {
+		return fmt.Errorf("method %q: want a full name such as /pkg.Service/Method", name)
+	}
+	if strings.HasSuffix(method, specSuffix) {
+		return fmt.Errorf("method %q: name the method itself, not its speculative stream", name)
+	}
+	return nil
+}
+
+func newMethod(cfg foresay.SiteConfig) (*method, error) {
+	if cfg.Effect == foresay.EffectUnknown {
+		cfg.Effect = foresay.EffectImmediate
+		if declaredPure(cfg.Name) {
+			cfg.Effect = foresay.EffectNone
+		}
+	}
+	site, err := foresay.NewSite(cfg)
+	if err != nil {
+		return nil, err
+	}
+	watched := cfg
+	watched.Predictors = nil
+	observed, err := foresay.NewSite(watched)
+	if err != nil {
+		return nil, err
+	}
+	return &method{
+		name: cfg.Name, spec: cfg.Name + specSuffix, site: site, cfg: cfg, observed: observed,
+		pure:        cfg.Effect == foresay.EffectNone,
+		copyRequest: len(cfg.Predictors) > 0 || cfg.ConflictKey != nil,
+	}, nil
+}
+
+// declaredPure reports whether a method's .proto declares it free of side effects.
+func declaredPure(fullMethod string) bool {
+	d := methodDescriptor(fullMethod)
+	if d == nil {
+		return false
+	}
+	o, ok := d.Options().(*descriptorpb.MethodOptions)
+	return ok && o.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+}
+
+// methodDescriptor returns the descriptor of a method whose generated package
+// is linked in, or nil.
+func methodDescriptor(fullMethod string) protoreflect.MethodDescriptor {
+	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", "."))
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil {
+		return nil
+	}
+	m, _ := d.(protoreflect.MethodDescriptor)
+	return m
+}

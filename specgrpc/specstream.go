@@ -1,0 +1,208 @@
+package specgrpc
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+)
+
+const (
+	// abortGrace is how long a peer may take to end a stream that it has
+	// nothing more to do with before the stream is reset. Resets are the last
+	// resort: some peers punish them, some proxies disguise them.
+	abortGrace = time.Second
+	// smallRequestBytes is the size up to which the word that follows a request
+	// is sent without waiting for the peer: well within grpc's write quota.
+	smallRequestBytes = 16 << 10
+)
+
+// specStream is the client's end of one speculative stream. Its attempt's
+// goroutine reads it until the result is in; from then on nobody does, until
+// the caller's word is known, is sent, and the rest is drained.
+type specStream struct {
+	conn   *ClientConn
+	method *method
+	id     attemptID
+	stream grpc.ClientStream
+	cancel context.CancelFunc
+	lease  time.Duration
+	small  bool // the word can be sent without waiting
+
+	opened   atomic.Bool // it counts against the peer's limit
+	answered atomic.Bool // the result is in, and stands whatever becomes of the stream
+
+	// In the connection's list, under its mutex.
+	listed       bool
+	older, newer *specStream
+
+	mu      sync.Mutex
+	word    word
+	why     string // why the client itself gave the stream up, if it did
+	reading bool   // the attempt's goroutine reads, and drains if there is a word when it ends
+	over    bool
+	timer   *time.Timer
+}
+
+// resolve gives the stream the caller's word. Only the first word counts.
+func (s *specStream) resolve(ok bool) {
+	w := aborted
+	if ok {
+		w = confirmed
+	}
+	s.give(w, "")
+}
+
+// evict aborts the stream although its caller may be right. It reports false if
+// the stream has its word already.
+func (s *specStream) evict(why string) bool { return s.give(aborted, why) }
+
+func (s *specStream) give(w word, why string) bool {
+	s.mu.Lock()
+	if s.over || s.word != noWord {
+		s.mu.Unlock()
+		return false
+	}
+	s.word, s.why = w, why
+	reading := s.reading
+	if w == confirmed && reading {
+		s.timer.Stop() // an ordinary call from now on, with its own time limit
+	} else {
+		s.timer.Reset(abortGrace)
+	}
+	s.mu.Unlock()
+	s.conn.half.remove(s)
+	s.debug("caller's word", "word", w.String(), "reason", why)
+	if reading && s.small {
+		s.say(w)
+		return true
+	}
+	go func() {
+		s.say(w)
+		if !reading {
+			s.drain()
+		}
+	}()
+	return true
+}
+
+// say sends the word. If it cannot be sent the stream is over, and reading it
+// tells why.
+func (s *specStream) say(w word) {
+	frame := s.id.abort()
+	if w == confirmed {
+		frame = s.id.confirm()
+	}
+	if s.stream.SendMsg(frame) == nil {
+		_ = s.stream.CloseSend()
+	}
+}
+
+// tick runs when the stream's time is up: its lease, or the grace to end it.
+func (s *specStream) tick() {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	if s.word == noWord {
+		s.word, s.why = aborted, "no word for the length of its lease, "+s.lease.String()
+	}
+	reading := s.reading
+	s.mu.Unlock()
+	s.debug("stream reset")
+	s.cancel()
+	if !reading {
+		s.end()
+	}
+}
+
+// drop resets the stream: the context that the interceptors gave it ended.
+func (s *specStream) drop() {
+	s.mu.Lock()
+	if s.over || !s.reading {
+		s.mu.Unlock()
+		return
+	}
+	if s.word == noWord {
+		s.word, s.why = aborted, "its context ended"
+	}
+	s.mu.Unlock()
+	s.cancel()
+}
+
+// beat notes that the server is alive.
+func (s *specStream) beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.word == noWord && s.timer != nil {
+		s.timer.Reset(s.lease)
+	}
+}
+
+// settle ends the reading, with the result at hand, and reports whether there
+// is a word already, so that the attempt's goroutine drains the stream.
+func (s *specStream) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.word == noWord {
+		s.reading = false
+		s.answered.Store(true)
+		return
+	}
+	if s.timer == nil {
+		s.timer = time.AfterFunc(abortGrace, s.tick)
+	} else {
+		s.timer.Reset(abortGrace)
+	}
+}
+
+// drainIfResolved reads the rest of the stream if that is left to the attempt's
+// goroutine.
+func (s *specStream) drainIfResolved() {
+	s.mu.Lock()
+	mine := s.reading && !s.over
+	s.mu.Unlock()
+	if mine {
+		s.drain()
+	}
+}
+
+// drain waits for the end of the stream. What the server sends after its result
+// does not count.
+func (s *specStream) drain() {
+	frame := new(specv1.ServerFrame)
+	for range maxPredictions {
+		if s.stream.RecvMsg(frame) != nil {
+			break
+		}
+		s.debug("frame after the result")
+	}
+	s.end()
+}
+
+// end releases what the stream holds. It may be called again.
+func (s *specStream) end() {
+	s.mu.Lock()
+	s.over = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.conn.half.ended(s)
+}
+
+func (s *specStream) debug(msg string, args ...any) {
+	l := s.conn.cfg.logger
+	if l.Enabled(context.Background(), slog.LevelDebug) {
+		l.Debug("specgrpc: "+msg, append(args, "method", s.method.name, "target", s.conn.cc.Target(), "call", s.id.String())...)
+	}
+}
