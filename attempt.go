@@ -20,6 +20,8 @@ type call struct {
 	err         error
 	attempt     *Attempt
 	attempts    int
+	first       Attempt         // here to save an allocation
+	outside     laneContext     // ctx outside of the task
 	ctx         context.Context // of the code that made the call
 	began       time.Time       // set if ctx has a deadline of its own
 	limit       time.Duration   // what the deadline left then
@@ -43,11 +45,16 @@ func (t *task) send(c *call, speculative bool) {
 		return
 	}
 	c.attempts++
-	a := &Attempt{call: c, op: c.op, number: c.attempts, speculative: speculative}
+	a := &c.first
+	if c.attempts > 1 {
+		a = new(Attempt)
+	}
+	a.call, a.op, a.number, a.speculative = c, c.op, c.attempts, speculative
 	a.want = !speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
 	a.depth = c.tree.Depth()
 	// The transport's interceptors may make calls of their own: not the run's.
-	base := plain(context.WithoutCancel(c.ctx))
+	c.outside = laneContext{c.ctx, nil}
+	base := context.WithoutCancel(&c.outside)
 	if deadline, ok := c.ctx.Deadline(); ok && !speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {

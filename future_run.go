@@ -70,7 +70,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
-	u := t.tree.Call(l.tree, spectree.CallSpec{Op: "local\x00" + f.name, Local: true})
+	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true})
 	c := t.newCall(ctx, u.Call, op, nil)
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w

@@ -24,7 +24,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	}
 	t := l.run.task
 	predictions := t.predictions(ctx, op)
-	spec := spectree.CallSpec{
+	spec := &spectree.CallSpec{
 		Op: op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity, Effect: op.class(), Conflict: op.conflict(),
 		Ordered: op.Site.cfg.Ordered, Predictions: len(predictions), NoPrediction: op.Observed || op.Site.cfg.Mode == ModeOff,
 		NoSpeculation: op.Observed || !op.CanSpeculate,
@@ -55,7 +55,7 @@ func (op *Operation) conflict() string {
 }
 
 // make makes the call and waits for its answer.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec spectree.CallSpec, predictions []any) (any, error) {
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any) (any, error) {
 	t.mu.Lock()
 	for {
 		if err := l.run.check(); err != nil {

@@ -18,6 +18,10 @@ type recorder struct {
 	at    map[*spectree.Call]int // index in calls
 	steps map[*spectree.Use]step
 	told  bool
+	// cause is the call of the event that the tree deals with, and refuted the
+	// runs that it discarded and that no run replaces yet.
+	cause   int
+	refuted []int
 }
 
 type step struct{ run, index int }
@@ -59,6 +63,7 @@ func effectName(e spectree.Effect) string {
 func (r *recorder) used(u *spectree.Use, c *call) {
 	_, adopted := r.at[c.tree]
 	cr := r.call(c.tree)
+	r.caused(cr)
 	for range len(c.predictions) - len(cr.Predicted) {
 		cr.Predicted = append(cr.Predicted, r.now())
 	}
@@ -72,14 +77,22 @@ func (r *recorder) used(u *spectree.Use, c *call) {
 	r.log("call", "call", cr.ID, "site", cr.Site, "run", u.Run.ID, "answer", s.Prediction, "adopted", adopted)
 }
 
+// caused notes that what the tree does next, it does for this call.
+func (r *recorder) caused(c *CallReport) { r.cause, r.refuted = c.ID, r.refuted[:0] }
+
 func (r *recorder) predicted(c *call) {
 	cr := r.call(c.tree)
+	r.caused(cr)
 	cr.Predicted = append(cr.Predicted, r.now())
 	r.log("predicted", "call", cr.ID, "site", cr.Site, "prediction", len(cr.Predicted)-1)
 }
 
 func (r *recorder) answered(c *call, match int) {
 	cr := r.call(c.tree)
+	r.caused(cr)
+	if cr.Abandoned != never {
+		return // the end of an attempt that was called off is no answer
+	}
 	cr.Answered, cr.Match = r.now(), match
 	if c.err != nil {
 		cr.Error = c.err.Error()
@@ -92,13 +105,13 @@ func (r *recorder) record(a *spectree.Action) {
 	now := r.now()
 	switch a.Kind {
 	case spectree.StartRun:
-		r.runs = append(r.runs, RunReport{ID: a.Run.ID, Started: now, Returned: never, Ended: never, State: "open"})
-		r.log("run", "run", a.Run.ID)
+		r.started(a.Run, now)
 	case spectree.DiscardRun:
 		rr := &r.runs[a.Run.ID-1]
 		rr.State, rr.Ended = "discarded", now
 		if a.Call != nil {
 			rr.RefutedBy = r.call(a.Call).ID
+			r.cause, r.refuted = rr.RefutedBy, append(r.refuted, rr.ID)
 		}
 		r.log("discarded", "run", a.Run.ID, "refuted_by", rr.RefutedBy)
 	case spectree.Resume:
@@ -116,6 +129,15 @@ func (r *recorder) record(a *spectree.Action) {
 	default:
 		r.recordCall(a, now)
 	}
+}
+
+func (r *recorder) started(run *spectree.Run, now time.Duration) {
+	rr := RunReport{ID: run.ID, Started: now, Returned: never, Ended: never, State: "open", Cause: r.cause}
+	if len(r.refuted) > 0 {
+		rr.ReplayOf, r.refuted = r.refuted[0], r.refuted[1:]
+	}
+	r.runs = append(r.runs, rr)
+	r.log("run", "run", rr.ID, "cause", rr.Cause, "replay_of", rr.ReplayOf)
 }
 
 func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {

@@ -3,8 +3,8 @@ package foresay
 import "time"
 
 // Report is what happened in a task. Times are offsets from the task's start;
-// -1 stands for never. Task.Runs and Task.Calls are in the order in which they
-// began, and their IDs count from 1 in that order.
+// -1 stands for never. Runs and Calls are in the order in which they began, and
+// their IDs count from 1 in that order.
 type Report struct {
 	Task     string        `json:"task"`
 	Start    time.Time     `json:"start"`
@@ -25,6 +25,11 @@ type RunReport struct {
 	State string `json:"state"`
 	// RefutedBy is the call whose result discarded the run, 0 for none.
 	RefutedBy int `json:"refuted_by,omitempty"`
+	// Cause is the call for which the run was started, 0 for the first run: its
+	// result discarded the run ReplayOf, or, if ReplayOf is 0, the run takes
+	// another prediction of it than the runs before.
+	Cause    int `json:"cause,omitempty"`
+	ReplayOf int `json:"replay_of,omitempty"`
 	// Steps are the calls that the run made, in order.
 	Steps []StepReport `json:"steps"`
 }

@@ -18,7 +18,8 @@ type task struct {
 	out sink // who else learns of results; nil for Do
 
 	mu     sync.Mutex
-	tree   *spectree.Tree
+	tree   spectree.Tree
+	first  run // the first run; here to save an allocation
 	todo   []duty
 	inline bool // the first run executes in its caller's goroutine
 	grace  *time.Timer
@@ -63,7 +64,8 @@ type duty struct {
 
 func newTask(ctx context.Context, cfg taskConfig, tree spectree.Config, fn func(context.Context) (any, error)) *task {
 	tree.Limits = cfg.limits.tree()
-	t := &task{ctx: ctx, fn: fn, cfg: cfg, tree: spectree.New(tree), done: make(chan struct{})}
+	t := &task{ctx: ctx, fn: fn, cfg: cfg, done: make(chan struct{})}
+	t.tree.Init(tree)
 	if cfg.report != nil || cfg.logger != nil {
 		t.rec = newRecorder(cfg)
 	}

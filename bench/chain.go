@@ -7,7 +7,8 @@ const (
 	clientPeriod = 100 * time.Millisecond // ten requests a second
 	chainCalls   = 4
 	chainWork    = 10 * time.Millisecond
-	chainServers = 4
+	chainServers = 4 // one for each call of a chain
+	longestChain = 10
 )
 
 // chainLoad is the load of SpecRPC's microbenchmark [SpecRPC §5.1].
@@ -32,15 +33,6 @@ func perMode[T any](s scale, virtual, real T) T {
 // rounds is how often real mode repeats each trial of an open loop.
 func rounds(s scale) int { return pick(s, 1, 5) }
 
-// sideBySide makes a trial of the load for each system.
-func sideBySide(params []Cell, l load) []trial {
-	var group []trial
-	for _, s := range stacks() {
-		group = append(group, trial{stack: s, params: params, load: l})
-	}
-	return group
-}
-
 func chain() Experiment {
 	return Experiment{
 		Name:    "chain",
@@ -51,7 +43,7 @@ func chain() Experiment {
 			for _, percent := range pick(s, []int{0, 50, 90, 100}, []int{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}) {
 				l := chainLoad(s)
 				l.percent = percent
-				st.groups = append(st.groups, sideBySide([]Cell{{"correct_percent", percent}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"correct_percent", percent}}, l))
 			}
 			return st
 		},
@@ -68,13 +60,13 @@ func chainLength() Experiment {
 		Summary: "1 to 10 dependent calls of 10 ms, 90 % of predictions right (SpecRPC figure 8b)",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
-			st := study{top: topology{servers: chainServers}, rounds: rounds(s)}
-			for _, calls := range pick(s, []int{1, 4, 10}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+			st := study{top: topology{servers: longestChain}, rounds: rounds(s)}
+			for _, calls := range pick(s, []int{1, 4, longestChain}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, longestChain}) {
 				l := chainLoad(s)
 				l.calls, l.percent = calls, 90
 				// A request of ten calls takes as long as the period; more time keeps them apart.
 				l.period *= 2
-				st.groups = append(st.groups, sideBySide([]Cell{{"calls", calls}, {"correct_percent", 90}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"calls", calls}, {"correct_percent", 90}}, l))
 			}
 			return st
 		},
@@ -92,11 +84,11 @@ func chainRTT() Experiment {
 		Summary: "4 dependent calls without work, 10 ms round trip (what promise pipelining hides)",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
-			st := study{top: topology{servers: 1, rtt: rtt}, rounds: rounds(s)}
+			st := study{top: topology{servers: chainServers, rtt: rtt}, rounds: rounds(s)}
 			for _, percent := range pick(s, []int{0, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(s)
 				l.ask.work, l.percent = 0, percent
-				st.groups = append(st.groups, sideBySide([]Cell{{"rtt_ms", 10}, {"correct_percent", percent}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"rtt_ms", 10}, {"correct_percent", percent}}, l))
 			}
 			return st
 		},
@@ -117,7 +109,7 @@ func bandwidth() Experiment {
 			for _, percent := range pick(s, []int{0, 90, 100}, []int{0, 50, 90, 100}) {
 				l := chainLoad(s)
 				l.percent = percent
-				st.groups = append(st.groups, sideBySide([]Cell{{"correct_percent", percent}}, l))
+				st.groups = append(st.groups, sideBySide(variant{}, []Cell{{"correct_percent", percent}}, l))
 			}
 			return st
 		},

@@ -17,7 +17,7 @@ func multilevel() Experiment {
 					l.calls, l.guessing = 1, false
 					l.ask.hops, l.ask.predict = n-1, predict
 					params := []Cell{{"servers", n}, {"server_prediction", predict.String()}}
-					st.groups = append(st.groups, sideBySide(params, l))
+					st.groups = append(st.groups, sideBySide(variant{asking: true, replayable: true}, params, l))
 				}
 			}
 			return st

@@ -8,10 +8,10 @@ func overhead() Experiment {
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []Mode{Real},
 		study: func(s scale) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 3, 20), ratios: []ratio{opsRatio, cpuRatio}}
+			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 2, 15), ratios: []ratio{opsRatio, cpuRatio}}
 			for _, calls := range []int{1, chainCalls} {
 				for _, callers := range []int{1, clients} {
-					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(s, 40*time.Millisecond, 150*time.Millisecond)}
+					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(s, 30*time.Millisecond, 100*time.Millisecond)}
 					st.groups = append(st.groups, overheadTrials(l))
 				}
 			}
@@ -21,11 +21,37 @@ func overhead() Experiment {
 	}
 }
 
+// overheadTrials are one load in all ways: without Foresay, and with every kind of prediction.
+// The column path says what carries the calls: "plain" is an ordinary unary call wherever the caller
+// is not itself speculative, "spec" is a speculative stream for each.
 func overheadTrials(l load) []trial {
-	params := func(prediction, path string) []Cell {
-		return []Cell{{"calls", l.calls}, {"callers", l.callers}, {"prediction", prediction}, {"path", path}}
+	add := func(group *[]trial, s stack, prediction, by, path string, guesses, server guess) {
+		own := l
+		own.guessing, own.ask.predict = guesses != noGuess, server
+		if guesses == rightGuess {
+			own.percent = 100
+		}
+		*group = append(*group, trial{stack: s, load: own, params: []Cell{
+			{"calls", l.calls}, {"callers", l.callers}, {"prediction", prediction}, {"predicted_by", by}, {"path", path},
+		}})
 	}
-	return []trial{{stack: grpcStack(), params: params("off", "unary"), load: l}}
+	var group []trial
+	add(&group, grpcStack(), "off", "nobody", "plain", noGuess, noGuess)
+	add(&group, foresayOff(variant{}), "off", "nobody", "plain", noGuess, noGuess)
+	add(&group, foresayDo(variant{off: true}), "off", "nobody", "plain", noGuess, noGuess)
+	for _, g := range []guess{noGuess, rightGuess, wrongGuess} {
+		by := "client"
+		if g == noGuess {
+			by = "nobody"
+		}
+		add(&group, foresayDo(variant{}), g.String(), by, "plain", g, noGuess)
+		add(&group, foresayDo(variant{asking: true}), g.String(), by, "spec", g, noGuess)
+		if g != noGuess {
+			add(&group, foresayDo(variant{asking: true}), g.String(), "server", "spec", noGuess, g)
+			add(&group, foresayThen(variant{}), g.String(), by, "plain", g, noGuess)
+		}
+	}
+	return group
 }
 
 func overheadFigures() []figure {
@@ -43,7 +69,7 @@ func overheadFigures() []figure {
 				suffix: calls.what + "-" + y.suffix,
 				title:  y.title + map[string]string{"echo": " of a 64-byte echo", "chain": " of a chain of 4 echoes"}[calls.what],
 				x:      "callers", xLabel: "callers", y: y.column, yLabel: y.label,
-				series: []string{"system", "prediction", "path"}, where: Cell{"calls", calls.n}, bars: true,
+				series: []string{"system", "prediction", "predicted_by", "path"}, where: Cell{"calls", calls.n}, bars: true,
 			})
 		}
 	}

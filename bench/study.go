@@ -122,8 +122,7 @@ func (s *session) inBubble(outer context.Context, t trial, group uint64, into *t
 		return err
 	}
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), time.Hour)
-	defer cancel()
+	ctx := context.WithoutCancel(outer)
 	top := s.top
 	top.exact = true
 	sys, err := openSystem(t.stack, Virtual, top, t.load.callers)
@@ -140,13 +139,13 @@ func (s *session) inBubble(outer context.Context, t trial, group uint64, into *t
 
 // real opens all systems and lets the trials of each group take turns, in another order each round.
 func (s *session) real(ctx context.Context) (err error) {
-	systems := map[string]*system{}
+	systems := map[stackKey]*system{}
 	for _, group := range s.groups {
 		for _, t := range group {
-			sys := systems[t.stack.name]
+			sys := systems[t.stack.key()]
 			if sys == nil {
 				sys, err = openSystem(t.stack, Real, s.top, 0)
-				systems[t.stack.name] = sys
+				systems[t.stack.key()] = sys
 				defer func() {
 					if e := sys.close(); err == nil {
 						err = e
@@ -166,13 +165,13 @@ func (s *session) real(ctx context.Context) (err error) {
 			for _, i := range random(s.seed, uint64(g), uint64(r), 1).Perm(len(group)) {
 				t := group[i]
 				s.step(t)
-				name := t.stack.name
+				sys := systems[t.stack.key()]
 				if r == 0 {
-					if err := s.warm(ctx, systems[name], t, uint64(g)); err != nil {
+					if err := s.warm(ctx, sys, t, uint64(g)); err != nil {
 						return err
 					}
 				}
-				if err := s.measure(ctx, systems[name], t, s.tally[g][i], uint64(g), uint64(r)); err != nil {
+				if err := s.measure(ctx, sys, t, s.tally[g][i], uint64(g), uint64(r)); err != nil {
 					return err
 				}
 			}
@@ -240,10 +239,20 @@ func (s *session) rows() []Row {
 	return rows
 }
 
+// precision is what latencies are rounded to: in virtual time to a microsecond, which
+// hides the nanoseconds by which servers are staggered.
+func (s *session) precision() time.Duration {
+	if s.mode == Virtual {
+		return time.Microsecond
+	}
+	return time.Nanosecond
+}
+
 func (s *session) row(t trial, own, base *tally) Row {
 	row := slices.Concat(Row{{"system", t.stack.name}}, Row(t.params))
 	f := own.overall()
-	row = append(row, measure("mean_ms", f.meanMs),
+	milliseconds := func(d time.Duration) float64 { return milliseconds(d.Round(s.precision())) }
+	row = append(row, measure("mean_ms", milliseconds(own.mean())),
 		measure("p50_ms", milliseconds(own.dist.quantile(0.5))),
 		measure("p99_ms", milliseconds(own.dist.quantile(0.99))),
 		measure("ops_per_s", f.opsPerSecond))

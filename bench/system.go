@@ -18,17 +18,28 @@ import (
 
 // A stack is one way to make and to serve calls: plain gRPC, or Foresay in one of its ways.
 type stack struct {
-	name string
+	name    string
+	variant variant
 	// newServer makes a server and says where services are registered and how it is stopped.
 	newServer func(opts ...grpc.ServerOption) serving
 	// dial makes a client connection.
 	dial func(target string, opts ...grpc.DialOption) (conn, error)
 	// predict answers a call early in its handler. It may be nil.
 	predict func(ctx context.Context, response *benchv1.WorkResponse) error
-	// chain makes a request's calls, one after the other, each at the next of the
-	// caller's servers, and returns the last answer.
-	chain func(ctx context.Context, c caller, ask ask, r request) ([]byte, error)
+	chain   chainFunc
 }
+
+// A chainFunc makes a request's calls, one after the other, each at the next of the
+// caller's servers, and returns the last answer.
+type chainFunc func(ctx context.Context, c caller, a ask, r request) ([]byte, error)
+
+// A stackKey tells stacks that can share servers and connections from others.
+type stackKey struct {
+	name    string
+	variant variant
+}
+
+func (s stack) key() stackKey { return stackKey{s.name, s.variant} }
 
 // A caller is a client of every server that it may call.
 type caller []benchv1.BenchClient
@@ -200,8 +211,13 @@ func (sys *system) begun() int64 {
 	return n
 }
 
-// settle waits until no server is busy with a call that nobody waits for any more.
+// settleTime is how long a server may stay busy with calls that nobody waits for any more.
+const settleTime = 30 * time.Second
+
+// settle waits until no server is busy with such a call.
 func (sys *system) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
 	for {
 		open := int64(0)
 		for _, s := range sys.servers {

@@ -71,6 +71,8 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // overall returns the figures of all rounds together.
 func (t *tally) overall() figures { return figuresOf(t.count, t.sum, t.total) }
 
+func (t *tally) mean() time.Duration { return t.sum / time.Duration(max(t.count, 1)) }
+
 // ratio compares a figure with another tally's: the median, over the rounds that
 // both have, of the ratio within the round. It is NaN where that says nothing.
 func (t *tally) ratio(base *tally, of func(figures) float64) float64 {

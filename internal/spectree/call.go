@@ -64,6 +64,7 @@ type Call struct {
 	orphanedAt  int    // the newest run when the last use went
 	lane        string // of the run that made it first
 	pending     *resolution
+	use         Use // the first
 	uses        []*Use
 	wakes       []*Call // calls to evaluate when this one is answered
 	hold        string  // the reason last given
@@ -129,7 +130,7 @@ const onceLane = "once"
 
 // Call tells that the lane made a call. The answer is in the Use returned, or
 // comes with Resume.
-func (t *Tree) Call(l *Lane, s CallSpec) *Use {
+func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	r := l.run
 	k := key{lane: l.id, op: s.Op, occ: l.occurrence(s.Op), eff: l.eff}
 	if s.Once {
@@ -147,14 +148,19 @@ func (t *Tree) Call(l *Lane, s CallSpec) *Use {
 	}
 	if c == nil {
 		t.calls++
-		c = &Call{ID: t.calls, spec: s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
+		c = &Call{ID: t.calls, spec: *s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
 		if !s.Local {
 			t.record.add(c)
 		}
 	} else {
-		t.emit(Action{Kind: Adopt, Call: c, Run: r})
+		t.emitRun(Adopt, r, c)
 	}
-	u := &Use{Call: c, Run: r, lane: l, answer: Waiting, dep: l.dep, eff: l.eff, ord: l.ord}
+	u := &c.use // the first use needs no allocation of its own
+	if u.Call != nil {
+		u = new(Use)
+	}
+	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
+	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
 	t.attach(u)
 	if s.Effect != None {
 		l.eff = t.push(l.eff, c, nil)
@@ -174,7 +180,7 @@ func (t *Tree) Call(l *Lane, s CallSpec) *Use {
 
 // lookup finds the call in the record. One whose effects cannot be taken back
 // is found whatever effects preceded it: they have happened.
-func (t *Tree) lookup(r *Run, k key, s CallSpec) *Call {
+func (t *Tree) lookup(r *Run, k key, s *CallSpec) *Call {
 	if s.Local {
 		return nil
 	}
@@ -309,7 +315,7 @@ func (t *Tree) unorphan(c *Call) {
 func (t *Tree) abandon(c *Call) {
 	c.dead = true
 	t.record.remove(c)
-	t.emit(Action{Kind: Abandon, Call: c})
+	t.emitCall(Abandon, c)
 }
 
 // Expire abandons every call that no run uses: the grace is over.

@@ -126,7 +126,8 @@ func (t *Tree) resolveLocal(c *Call) {
 
 func (t *Tree) resume(u *Use) {
 	u.lane.done(u)
-	t.emit(Action{Kind: Resume, Use: u, Call: u.Call, Run: u.Run})
+	a := t.emit(Resume)
+	a.Use, a.Call, a.Run = u, u.Call, u.Run
 }
 
 func (l *Lane) done(u *Use) {
@@ -199,11 +200,11 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 			t.sent = append(t.sent, c)
 		}
 		c.confirmed = true
-		t.emit(Action{Kind: Confirm, Call: c})
+		t.emitCall(Confirm, c)
 	}
 	if right && c.answered && !c.settled {
 		c.settled = true
-		t.emit(Action{Kind: Settle, Call: c})
+		t.emitCall(Settle, c)
 	}
 }
 
@@ -227,7 +228,7 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 		if c.spec.Effect != None {
 			t.sent = append(t.sent, c)
 		}
-		t.emit(Action{Kind: Send, Call: c})
+		t.emitCall(Send, c)
 	case c.refused:
 		t.held(c, refusal)
 	case c.spec.Effect == Immediate:
@@ -236,7 +237,7 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 		t.held(c, "it cannot be sent for a speculative caller")
 	default:
 		c.send = sentSpeculative
-		t.emit(Action{Kind: Send, Call: c, Speculative: true})
+		t.emitCall(Send, c).Speculative = true
 	}
 }
 
@@ -245,5 +246,5 @@ func (t *Tree) held(c *Call, reason string) {
 		return
 	}
 	c.hold = reason
-	t.emit(Action{Kind: Hold, Call: c, Reason: reason})
+	t.emitCall(Hold, c).Reason = reason
 }

@@ -193,7 +193,8 @@ func (t *Tree) releaseBarriers(r *Run) {
 		return
 	}
 	for _, l := range r.parked {
-		t.emit(Action{Kind: Release, Lane: l, Run: r})
+		a := t.emit(Release)
+		a.Lane, a.Run = l, r
 	}
 	r.parked = nil
 }
@@ -230,7 +231,7 @@ func (t *Tree) finish(r *Run) {
 	if r.open > 0 {
 		if !r.offered {
 			r.offered = true
-			t.emit(Action{Kind: Offer, Run: r})
+			t.emitRun(Offer, r, nil)
 		}
 		return
 	}
@@ -240,7 +241,7 @@ func (t *Tree) finish(r *Run) {
 			t.discard(o, nil)
 		}
 	}
-	t.emit(Action{Kind: Final, Run: r})
+	t.emitRun(Final, r, nil)
 	if t.caller == CallerConfirmed {
 		t.commit()
 	}
@@ -249,10 +250,14 @@ func (t *Tree) finish(r *Run) {
 func (t *Tree) startRun(choices map[*Call]int) *Run {
 	t.started++
 	t.running++
-	r := &Run{ID: t.started, tree: t, choices: choices}
+	r := &t.first
+	if t.started > 1 {
+		r = new(Run)
+	}
+	r.ID, r.tree, r.choices = t.started, t, choices
 	r.main.run = r
 	t.runs = append(t.runs, r)
-	t.emit(Action{Kind: StartRun, Run: r})
+	t.emitRun(StartRun, r, nil)
 	return r
 }
 
@@ -269,7 +274,7 @@ func (t *Tree) discard(r *Run, because *Call) {
 			break
 		}
 	}
-	t.emit(Action{Kind: DiscardRun, Run: r, Call: because})
+	t.emitRun(DiscardRun, r, because)
 	for _, u := range r.uses {
 		t.detach(u)
 	}

@@ -63,7 +63,7 @@ type Action struct {
 	Reason      string
 }
 
-// Tree is the state of one task. The zero value is not usable; see New.
+// Tree is the state of one task. The zero value is not usable; see New and Init.
 type Tree struct {
 	cfg    Config
 	caller Caller
@@ -78,6 +78,7 @@ type Tree struct {
 	over    bool // committed, refuted or diverged: nothing happens any more
 
 	record  record
+	first   Run     // the first run; here to save an allocation
 	sent    []*Call // calls with side effects that cannot be taken back, in the order sent
 	orphans []*Call // calls without a use, still adoptable
 	// waitCaller holds the calls that the caller's confirmation may move.
@@ -87,11 +88,17 @@ type Tree struct {
 
 // New returns the tree of a task of which nothing has run.
 func New(cfg Config) *Tree {
-	t := &Tree{cfg: cfg, caller: CallerConfirmed, out: make([]Action, 0, 8)}
-	if cfg.CallerOpen {
-		t.caller = CallerOpen
-	}
+	t := new(Tree)
+	t.Init(cfg)
 	return t
+}
+
+// Init makes t the tree of a task of which nothing has run. t must be zero.
+func (t *Tree) Init(cfg Config) {
+	t.cfg = cfg
+	if !cfg.CallerOpen {
+		t.caller = CallerConfirmed
+	}
 }
 
 // Start starts the first run.
@@ -185,7 +192,7 @@ func (t *Tree) abandonRest() {
 	for _, c := range t.record.all {
 		if !c.settled && !c.dead {
 			c.dead = true
-			t.emit(Action{Kind: Abandon, Call: c})
+			t.emitCall(Abandon, c)
 		}
 	}
 	t.orphans = nil
@@ -196,7 +203,7 @@ func (t *Tree) commit() {
 	for _, c := range t.final.uses {
 		t.evaluate(c.Call)
 	}
-	t.emit(Action{Kind: Commit, Run: t.final})
+	t.emitRun(Commit, t.final, nil)
 	t.abandonRest()
 }
 
@@ -204,8 +211,28 @@ func (t *Tree) diverge(r *Run, c *Call) {
 	if t.over {
 		return
 	}
-	t.emit(Action{Kind: Diverge, Run: r, Call: c})
+	t.emitRun(Diverge, r, c)
 	t.End()
 }
 
-func (t *Tree) emit(a Action) { t.out = append(t.out, a) }
+// emit appends an action and returns it to be filled in.
+func (t *Tree) emit(k Kind) *Action {
+	if t.out == nil {
+		t.out = make([]Action, 0, 8)
+	}
+	t.out = append(t.out, Action{})
+	a := &t.out[len(t.out)-1]
+	a.Kind = k
+	return a
+}
+
+func (t *Tree) emitCall(k Kind, c *Call) *Action {
+	a := t.emit(k)
+	a.Call = c
+	return a
+}
+
+func (t *Tree) emitRun(k Kind, r *Run, c *Call) {
+	a := t.emit(k)
+	a.Run, a.Call = r, c
+}

@@ -5,22 +5,38 @@ import (
 	"time"
 )
 
-// A deadline is a time after which an operation fails. It can be set while operations wait.
+// A deadline is a time after which operations fail. It can be set while they wait.
 type deadline struct {
 	mu      sync.Mutex
 	timer   *time.Timer
-	setting uint64 // how often it was set, so that an old timer that could not be stopped has no say
-	passed  bool
-	changed chan struct{} // closed and replaced when the deadline passes or is set
+	setting *setting
 }
 
-func newDeadline() *deadline { return &deadline{changed: make(chan struct{})} }
+// A setting is one value of a deadline.
+type setting struct {
+	over   chan struct{} // closed when the deadline passes, or is set anew
+	passed bool          // which of them it was; written before over closes
+}
 
-// state returns whether the deadline has passed and, if not, what closes when that may have changed.
-func (d *deadline) state() (changed <-chan struct{}, passed bool) {
+func newDeadline() *deadline { return &deadline{setting: newSetting()} }
+
+func newSetting() *setting { return &setting{over: make(chan struct{})} }
+
+// current returns the setting that operations have to heed.
+func (d *deadline) current() *setting {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.changed, d.passed
+	return d.setting
+}
+
+// hasPassed reports whether the deadline passed while s was its setting.
+func (s *setting) hasPassed() bool {
+	select {
+	case <-s.over:
+		return s.passed
+	default:
+		return false
+	}
 }
 
 // set replaces the deadline; the zero time is none.
@@ -31,29 +47,28 @@ func (d *deadline) set(t time.Time) {
 		d.timer.Stop()
 		d.timer = nil
 	}
-	d.setting++
-	d.passed = false
-	if !t.IsZero() {
-		if after := time.Until(t); after <= 0 {
-			d.passed = true
-		} else {
-			setting := d.setting
-			d.timer = time.AfterFunc(after, func() { d.pass(setting) })
-		}
+	if !d.setting.hasPassed() {
+		close(d.setting.over)
 	}
-	d.broadcast()
+	s := newSetting()
+	d.setting = s
+	if t.IsZero() {
+		return
+	}
+	if after := time.Until(t); after > 0 {
+		d.timer = time.AfterFunc(after, func() { d.pass(s) })
+	} else {
+		s.passed = true
+		close(s.over)
+	}
 }
 
-func (d *deadline) pass(setting uint64) {
+// pass is called when the deadline s is reached, or just after it was replaced.
+func (d *deadline) pass(s *setting) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.setting == setting {
-		d.passed = true
-		d.broadcast()
+	if d.setting == s {
+		s.passed = true
+		close(s.over)
 	}
-}
-
-func (d *deadline) broadcast() {
-	close(d.changed)
-	d.changed = make(chan struct{})
 }

@@ -108,8 +108,8 @@ func (e *end) wait(c chan struct{}, put bool) error {
 		if err := e.stopped(); err != nil {
 			return err
 		}
-		changed, passed := e.writeBy.state()
-		if passed {
+		deadline := e.writeBy.current()
+		if deadline.hasPassed() {
 			return os.ErrDeadlineExceeded
 		}
 		select {
@@ -117,7 +117,10 @@ func (e *end) wait(c chan struct{}, put bool) error {
 			return nil
 		case <-out:
 			return nil
-		case <-changed:
+		case <-deadline.over:
+			if deadline.passed {
+				return os.ErrDeadlineExceeded
+			}
 		case <-e.done:
 		}
 	}

@@ -7,14 +7,10 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/foresay/foresay/wan"
-	"github.com/foresay/foresay/wan/shape"
 )
 
 func TestConnConformance(t *testing.T) {
-	for name, newNetwork := range map[string]func(wan.Matrix, uint64) *shape.Network{
-		"memory":   shape.NewNetwork,
-		"loopback": shape.NewLoopback,
-	} {
+	for name, newNetwork := range backEnds() {
 		t.Run(name, func(t *testing.T) {
 			nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 				n := newNetwork(wan.Uniform(0, "a", "b"), 1)

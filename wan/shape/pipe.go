@@ -79,8 +79,8 @@ func (p *pipe) read(b []byte) (n int, err error) {
 		if err := p.stopped(); err != nil {
 			return 0, err
 		}
-		changed, passed := p.readBy.state()
-		if passed {
+		deadline := p.readBy.current()
+		if deadline.hasPassed() {
 			return 0, os.ErrDeadlineExceeded
 		}
 		if len(b) == 0 {
@@ -104,7 +104,10 @@ func (p *pipe) read(b []byte) (n int, err error) {
 		}
 		select {
 		case <-p.in.ready:
-		case <-changed:
+		case <-deadline.over:
+			if deadline.passed {
+				return 0, os.ErrDeadlineExceeded
+			}
 		case <-p.done:
 		}
 	}
