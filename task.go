@@ -20,6 +20,7 @@ type task struct {
 	mu     sync.Mutex
 	tree   spectree.Tree
 	first  run // the first run; here to save an allocation
+	few    [2]duty
 	todo   []duty
 	inline bool // the first run executes in its caller's goroutine
 	grace  *time.Timer
@@ -66,6 +67,7 @@ func newTask(ctx context.Context, cfg taskConfig, tree spectree.Config, fn func(
 	tree.Limits = cfg.limits.tree()
 	t := &task{ctx: ctx, fn: fn, cfg: cfg, done: make(chan struct{})}
 	t.tree.Init(tree)
+	t.todo = t.few[:0]
 	if cfg.report != nil || cfg.logger != nil {
 		t.rec = newRecorder(cfg)
 	}

@@ -214,7 +214,7 @@ func (sys *system) begun() int64 {
 // settleTime is how long a server may stay busy with calls that nobody waits for any more.
 const settleTime = 30 * time.Second
 
-// settle waits until no server is busy with such a call.
+// settle waits until no server is busy with such a call, and what is said last has arrived.
 func (sys *system) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
@@ -223,11 +223,11 @@ func (sys *system) settle(ctx context.Context) error {
 		for _, s := range sys.servers {
 			open += s.open.Load()
 		}
+		if err := pause(ctx, sys.top.rtt+time.Millisecond); err != nil {
+			return fmt.Errorf("bench: %s: %d calls still open at the servers: %w", sys.stack.name, open, err)
+		}
 		if open == 0 {
 			return nil
-		}
-		if err := pause(ctx, time.Millisecond); err != nil {
-			return fmt.Errorf("bench: %s: %d calls still open at the servers: %w", sys.stack.name, open, err)
 		}
 	}
 }

@@ -65,6 +65,7 @@ type Call struct {
 	lane        string // of the run that made it first
 	pending     *resolution
 	use         Use // the first
+	oneUse      [1]*Use
 	uses        []*Use
 	wakes       []*Call // calls to evaluate when this one is answered
 	hold        string  // the reason last given
@@ -259,12 +260,20 @@ func (t *Tree) attach(u *Use) {
 		t.unorphan(c)
 	}
 	u.slot = len(c.uses)
-	c.uses = append(c.uses, u)
-	u.Run.uses = append(u.Run.uses, u)
-	u.lane.uses = append(u.lane.uses, u)
+	c.uses = append(orBuffer(c.uses, c.oneUse[:0]), u)
+	u.Run.uses = append(orBuffer(u.Run.uses, u.Run.fewUses[:0]), u)
+	u.lane.uses = append(orBuffer(u.lane.uses, u.lane.fewUses[:0]), u)
 	if n := len(u.lane.uses); n > opsScan {
 		u.lane.count(n)
 	}
+}
+
+// orBuffer returns the list, or the buffer that its owner holds for a short one.
+func orBuffer(list, buffer []*Use) []*Use {
+	if list == nil {
+		return buffer
+	}
+	return list
 }
 
 func (c *Call) useOf(r *Run) *Use {

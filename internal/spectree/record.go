@@ -11,6 +11,7 @@ type key struct {
 
 // record holds the calls of a task that a new run may use again.
 type record struct {
+	few   [4]*Call
 	all   []*Call
 	index map[key]*Call // built once all grows past a handful
 	// rootNext are the interned chains of length one.
@@ -32,6 +33,9 @@ func (r *record) find(k key) *Call {
 }
 
 func (r *record) add(c *Call) {
+	if r.all == nil {
+		r.all = r.few[:0]
+	}
 	c.slot = len(r.all)
 	r.all = append(r.all, c)
 	if r.index != nil {

@@ -28,6 +28,7 @@ type Run struct {
 	ambiguous bool // equal calls overlapped in one lane: which was which is unknown
 	open      int  // own assumptions that are not settled
 	choices   map[*Call]int
+	fewUses   [4]*Use
 	uses      []*Use
 	parked    []*Lane // wait at a barrier
 	offered   bool
@@ -49,6 +50,7 @@ type Lane struct {
 	forkOrd *chain
 	forks   int
 	waiting int // calls in progress
+	fewUses [4]*Use
 	uses    []*Use
 	counts  map[string]int // uses by operation, once there are many
 }
