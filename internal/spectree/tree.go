@@ -218,7 +218,7 @@ func (t *Tree) diverge(r *Run, c *Call) {
 // emit appends an action and returns it to be filled in.
 func (t *Tree) emit(k Kind) *Action {
 	if t.out == nil {
-		t.out = make([]Action, 0, 8)
+		t.out = make([]Action, 0, 4)
 	}
 	t.out = append(t.out, Action{})
 	a := &t.out[len(t.out)-1]
