@@ -23,27 +23,23 @@ func newNetwork(mode Mode, top topology) network {
 	for i := range top.servers {
 		sites = append(sites, serverSite(i))
 	}
-	switch matrix := wan.Uniform(top.rtt, sites...); {
+	matrix := wan.Uniform(top.rtt, sites...)
+	if top.repeatable {
+		for i := range top.servers {
+			from := callersSite
+			if top.forward && i > 0 {
+				from = serverSite(i - 1)
+			}
+			matrix = matrix.WithRTT(from, serverSite(i), top.rtt+time.Duration(i+1))
+		}
+	}
+	switch {
 	case mode == Virtual:
-		return shape.NewNetwork(staggered(matrix, top), 0)
+		return shape.NewNetwork(matrix, 0)
 	case top.rtt > 0:
 		return shape.NewLoopback(matrix, 0)
 	}
 	return loopback{}
-}
-
-// staggered puts the i-th server i nanoseconds further away. Otherwise the answers to
-// calls that speculation makes at one instant come at one instant, and what happens
-// then depends on the scheduler.
-func staggered(m wan.Matrix, top topology) wan.Matrix {
-	for i := range top.servers {
-		from := callersSite
-		if top.forward && i > 0 {
-			from = serverSite(i - 1)
-		}
-		m = m.WithRTT(from, serverSite(i), top.rtt+time.Duration(i))
-	}
-	return m
 }
 
 // counted counts the bytes that dialled connections carry, in both directions.

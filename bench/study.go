@@ -124,7 +124,7 @@ func (s *session) inBubble(outer context.Context, t trial, group uint64, into *t
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
 	ctx := context.WithoutCancel(outer)
 	top := s.top
-	top.exact = true
+	top.repeatable = true
 	sys, err := openSystem(t.stack, Virtual, top, t.load.callers)
 	if err == nil {
 		if err = s.warm(ctx, sys, t, group); err == nil {
@@ -240,7 +240,7 @@ func (s *session) rows() []Row {
 }
 
 // precision is what latencies are rounded to: in virtual time to a microsecond, which
-// hides the nanoseconds by which servers are staggered.
+// hides the nanoseconds by which servers are apart.
 func (s *session) precision() time.Duration {
 	if s.mode == Virtual {
 		return time.Microsecond

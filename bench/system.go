@@ -81,23 +81,26 @@ type topology struct {
 	forward bool
 	// shared makes all callers use the same connections; otherwise each has its own.
 	shared bool
-	// exact keeps the flow-control windows as they are, so that equal calls have equal
-	// bytes: left alone, gRPC sends pings to size the windows, and how many depends on scheduling.
-	exact bool
+	// repeatable keeps chance out of a bubble. Servers are a nanosecond further away each:
+	// otherwise the answers to calls that speculation makes at one instant come at one instant,
+	// with the aborts that follow from them, and what happens then depends on the scheduler. And
+	// flow-control windows stay as they are: left alone, gRPC sends pings to size them, and how
+	// many depends on scheduling.
+	repeatable bool
 }
 
 // window is HTTP/2's own default.
 const window = 65535
 
 func (t topology) serverOptions() []grpc.ServerOption {
-	if !t.exact {
+	if !t.repeatable {
 		return nil
 	}
 	return []grpc.ServerOption{grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window)}
 }
 
 func (t topology) dialOptions() []grpc.DialOption {
-	if !t.exact {
+	if !t.repeatable {
 		return nil
 	}
 	return []grpc.DialOption{grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,42 +15,52 @@ func bubbles(t *testing.T) func(func()) {
 	return func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }
 }
 
+// latencies plays one round of plain gRPC in a bubble.
+func latencies(t *testing.T, top topology, l load) []time.Duration {
+	t.Helper()
+	var all []time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		sys, err := openSystem(grpcStack(), Virtual, top, l.callers)
+		defer sys.close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		warm := l
+		warm.period, warm.perCaller = 0, top.servers // one call to each server at least
+		for _, l := range []load{warm, l} {
+			byCaller, err := play(t.Context(), sys, l, l.requests(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = slices.Concat(byCaller...)
+		}
+		if got, want := sys.begun(), int64((len(all)+l.callers*warm.perCaller)*l.calls*(1+l.ask.hops)); got != want {
+			t.Errorf("the servers saw %d calls, want %d", got, want)
+		}
+	})
+	return all
+}
+
 func TestPlainChainTakesExactlyItsWork(t *testing.T) {
 	l := chainLoad(scale{mode: Virtual, quick: true})
-	st := study{
-		top:    topology{servers: 1},
-		groups: [][]trial{{{stack: grpcStack(), load: l}}},
+	got := latencies(t, topology{servers: chainServers}, l)
+	if want := clients * l.perCaller; len(got) != want {
+		t.Errorf("%d requests were measured, want %d", len(got), want)
 	}
-	s := newSession("test", st, Virtual, 1, nil)
-	if err := s.virtual(t.Context(), bubbles(t)); err != nil {
-		t.Fatal(err)
-	}
-	got := s.tally[0][0]
-	if want := clients * l.perCaller; got.count != want {
-		t.Fatalf("%d requests were measured, want %d", got.count, want)
-	}
-	for _, q := range []float64{0, 0.5, 1} {
-		if d := got.dist.quantile(q); d != chainCalls*chainWork {
-			t.Errorf("quantile %v is %v, want exactly %v", q, d, chainCalls*chainWork)
+	for _, d := range got {
+		if d != 40*time.Millisecond {
+			t.Fatalf("a request took %v, want exactly 40ms", d)
 		}
-	}
-	if got.total.calls != int64(got.count*chainCalls) {
-		t.Errorf("the servers saw %d calls, want %d", got.total.calls, got.count*chainCalls)
 	}
 }
 
 func TestRoundTripsTakeTheirTime(t *testing.T) {
-	st := study{
-		top:    topology{servers: 2, rtt: 10 * time.Millisecond, forward: true},
-		groups: [][]trial{{{stack: grpcStack(), load: load{callers: 3, calls: 2, perCaller: 4, ask: ask{work: time.Millisecond, hops: 1}}}}},
-	}
-	s := newSession("test", st, Virtual, 1, nil)
-	if err := s.virtual(t.Context(), bubbles(t)); err != nil {
-		t.Fatal(err)
-	}
-	// Each of two calls is passed on once: two round trips, the second a nanosecond longer, and twice the work.
-	if got, want := s.tally[0][0].dist.quantile(1), 2*(2*10+2)*time.Millisecond+2; got != want {
-		t.Errorf("the slowest request took %v, want %v", got, want)
+	l := load{callers: 3, calls: 2, perCaller: 4, ask: ask{work: time.Millisecond, hops: 1}}
+	for _, d := range latencies(t, topology{servers: 2, rtt: 10 * time.Millisecond, forward: true}, l) {
+		// Each of two calls is passed on once: twice two round trips and the work of two servers.
+		if want := 2 * (2*10 + 2) * time.Millisecond; d != want {
+			t.Fatalf("a request took %v, want exactly %v", d, want)
+		}
 	}
 }
 

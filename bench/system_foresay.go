@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
+	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// A variant says how Foresay is configured. Stacks of one name and variant share their connections.
+type variant struct {
+	// off switches predictions off at all sites.
+	off bool
+	// asking has clients ask servers for predictions, which takes all calls of tasks over speculative streams.
+	asking bool
+	// replayable lets handlers run again, so that their own calls may return predictions.
+	replayable bool
+}
+
+// foresayStack is Foresay, installed at clients and servers.
+func foresayStack(name string, v variant, chain chainFunc) stack {
+	site := foresay.SiteConfig{Name: benchv1.Bench_Work_FullMethodName, ServerPredictions: v.asking}
+	if v.off {
+		site.Mode = foresay.ModeOff
+	}
+	return stack{
+		name:    name,
+		variant: v,
+		newServer: func(opts ...grpc.ServerOption) serving {
+			s := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
+			options := []specgrpc.ServerOption{specgrpc.NoInterceptors()}
+			if v.replayable {
+				options = append(options, specgrpc.AllReplayable())
+			}
+			return serving{server: s, registrar: specgrpc.Registrar(s, options...), stop: s.Stop}
+		},
+		dial: func(target string, opts ...grpc.DialOption) (conn, error) {
+			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site))...)
+		},
+		predict: func(ctx context.Context, response *benchv1.WorkResponse) error {
+			return foresay.Predict(ctx, response)
+		},
+		chain: chain,
+	}
+}
+
+// foresayOff is everything installed and nothing used: plain code over the same connections.
+func foresayOff(v variant) stack {
+	v.off, v.asking = true, false
+	return foresayStack("foresay-off", v, sequentialChain)
+}
+
+// foresayDo runs the plain code in Do.
+func foresayDo(v variant) stack {
+	return foresayStack("foresay-do", v, func(ctx context.Context, c caller, a ask, r request) ([]byte, error) {
+		return foresay.Do(ctx, func(ctx context.Context) ([]byte, error) {
+			payload := firstPayload(r.seed)
+			for i, g := range r.guesses {
+				var err error
+				if payload, err = predictedCall(ctx, c[i%len(c)], a, payload, g); err != nil {
+					return nil, err
+				}
+			}
+			return payload, nil
+		})
+	})
+}
+
+// foresayThen makes the calls as futures, each attached to the one before.
+func foresayThen(v variant) stack {
+	return foresayStack("foresay-then", v, func(ctx context.Context, c caller, a ask, r request) ([]byte, error) {
+		f := foresay.Go(ctx, func(ctx context.Context) ([]byte, error) {
+			return predictedCall(ctx, c[0], a, firstPayload(r.seed), r.guesses[0])
+		})
+		for i, g := range r.guesses[1:] {
+			client := c[(i+1)%len(c)]
+			f = foresay.Then(f, func(ctx context.Context, payload []byte) ([]byte, error) {
+				return predictedCall(ctx, client, a, payload, g)
+			})
+		}
+		return f.Wait(ctx)
+	})
+}
+
+// predictedCall makes one call and offers the guess as its prediction.
+func predictedCall(ctx context.Context, client benchv1.BenchClient, a ask, payload []byte, g guess) ([]byte, error) {
+	switch g {
+	case rightGuess:
+		ctx = foresay.Predicting(ctx, &benchv1.WorkResponse{Payload: answer(payload)})
+	case wrongGuess:
+		ctx = foresay.Predicting(ctx, &benchv1.WorkResponse{Payload: wrongAnswer(payload)})
+	}
+	response, err := client.Work(ctx, a.request(payload))
+	return response.GetPayload(), err
+}
