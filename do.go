@@ -24,11 +24,11 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	if InTask(ctx) {
 		return f(ctx)
 	}
-	cfg := defaults(ctx)
+	t := newTask(ctx, func(ctx context.Context) (any, error) { return f(ctx) })
 	for _, o := range opts {
-		o.apply(&cfg)
+		o.apply(&t.cfg)
 	}
-	t := newTask(ctx, cfg, spectree.Config{Replayable: true}, func(ctx context.Context) (any, error) { return f(ctx) })
+	t.setUp(spectree.Config{Replayable: true})
 	t.start()
 	t.wait()
 	v, err := t.result()

@@ -157,7 +157,9 @@ func (f *future) subscribe(s subscriber) {
 func goTask(ctx context.Context, cfg taskConfig, fn func(context.Context) (any, error)) *future {
 	f := newFuture(ctx, cfg.equal)
 	f.predictions = cfg.predictions
-	t := newTask(ctx, cfg, spectree.Config{Replayable: true}, fn)
+	t := newTask(ctx, fn)
+	t.cfg = cfg
+	t.setUp(spectree.Config{Replayable: true})
 	stop := context.AfterFunc(ctx, t.cancelled)
 	t.out = &futureSink{f, t, stop}
 	t.start()
@@ -259,6 +261,12 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	v, err := l.run.task.make(ctx, l, op, spec, nil)
 	if err == errPanicked {
 		panic(f.failed)
+	}
+	if isClosed(f.ready) && f.effects {
+		t := l.run.task
+		t.mu.Lock()
+		t.tree.Touch(l.tree, spec.Op)
+		t.mu.Unlock()
 	}
 	return own(v), err
 }

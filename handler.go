@@ -48,14 +48,13 @@ type handlerKey struct{}
 // NewHandler returns a handler that has not begun. ctx is the call's.
 func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 	h := &Handler{cfg: cfg}
-	tc := defaults(ctx)
-	tc.name, tc.limits, tc.report = cfg.Name, cfg.Limits, cfg.Report
+	t := newTask(context.WithValue(ctx, handlerKey{}, h), nil)
+	t.cfg.name, t.cfg.limits, t.cfg.report = cfg.Name, cfg.Limits, cfg.Report
 	if cfg.Logger != nil {
-		tc.logger = cfg.Logger
+		t.cfg.logger = cfg.Logger
 	}
-	h.task = newTask(context.WithValue(ctx, handlerKey{}, h), tc, spectree.Config{
-		Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable,
-	}, nil)
+	t.setUp(spectree.Config{Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable})
+	h.task = t
 	h.task.tree.Grant(cfg.Budget)
 	h.task.out = h
 	h.task.final = make(chan struct{})

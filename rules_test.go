@@ -714,3 +714,21 @@ func TestHandler(t *testing.T) {
 		}
 	}
 }
+
+// TestFutureWithEffects: what depends on a guessed future does not keep what it
+// read before the future's own side effects.
+func TestFutureWithEffects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		f := Go(t.Context(), func(ctx context.Context) (int, error) {
+			time.Sleep(20 * ms)
+			return perform(ctx, w.op(t, s.put, "put k 7"))
+		}, Guess(7))
+		got, err := Then(f, func(ctx context.Context, v int) (int, error) {
+			return perform(ctx, w.op(t, s.get, "get k"))
+		}).Wait(t.Context())
+		if got != 7 || err != nil {
+			t.Fatal(got, err)
+		}
+	})
+}

@@ -63,15 +63,20 @@ type duty struct {
 	yes     bool
 }
 
-func newTask(ctx context.Context, cfg taskConfig, tree spectree.Config, fn func(context.Context) (any, error)) *task {
-	tree.Limits = cfg.limits.tree()
-	t := &task{ctx: ctx, fn: fn, cfg: cfg, done: make(chan struct{})}
+// newTask returns a task that has its context's defaults and is to be
+// configured, and then set up.
+func newTask(ctx context.Context, fn func(context.Context) (any, error)) *task {
+	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), done: make(chan struct{})}
+}
+
+// setUp readies a configured task.
+func (t *task) setUp(tree spectree.Config) {
+	tree.Limits = t.cfg.limits.tree()
 	t.tree.Init(tree)
 	t.todo = t.few[:0]
-	if cfg.report != nil || cfg.logger != nil {
-		t.rec = newRecorder(cfg)
+	if t.cfg.report != nil || t.cfg.logger != nil {
+		t.rec = newRecorder(t.cfg)
 	}
-	return t
 }
 
 // start begins the first run.

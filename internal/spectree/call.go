@@ -179,6 +179,17 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	return u
 }
 
+// Touch tells that the lane's latest call with this operation turned out to
+// have had side effects: what follows must not use what was made without them.
+func (t *Tree) Touch(l *Lane, op string) {
+	for i := len(l.uses) - 1; i >= 0; i-- {
+		if c := l.uses[i].Call; c.spec.Op == op {
+			l.eff = t.push(l.eff, c, nil)
+			return
+		}
+	}
+}
+
 // lookup finds the call in the record. One whose effects cannot be taken back
 // is found whatever effects preceded it: they have happened.
 func (t *Tree) lookup(r *Run, k key, s *CallSpec) *Call {
