@@ -1,0 +1,82 @@
+package predict_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/predict"
+)
+
+// PriceRequest and Price stand for generated messages.
+type PriceRequest struct{ Article, Customer string }
+
+type Price struct{ Cents int }
+
+// A site that predicts the price that the customer was last told, or else the
+// list price.
+func Example() {
+	list := map[string]int{"tea": 250, "cup": 400}
+	last := predict.LastValue(func(r PriceRequest) string {
+		return r.Customer + "/" + r.Article // prices are personal: the customer is part of the key
+	}, 10_000)
+	listed := predict.Func(func(_ context.Context, r PriceRequest) (Price, bool) {
+		cents, ok := list[r.Article]
+		return Price{cents}, ok
+	})
+	site, err := foresay.NewSite(foresay.SiteConfig{
+		Name:       "/shop.Prices/Get",
+		Effect:     foresay.EffectNone,
+		Predictors: []foresay.Predictor{predict.Chain(last, listed)},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ctx, p := context.Background(), site.Config().Predictors[0]
+	fmt.Println(p.Predict(ctx, PriceRequest{"tea", "ann"}))
+	p.Learn(ctx, PriceRequest{"tea", "ann"}, Price{225}) // the engine does this once a response is confirmed
+	fmt.Println(p.Predict(ctx, PriceRequest{"tea", "ann"}))
+	fmt.Println(p.Predict(ctx, PriceRequest{"tea", "bob"}))
+	fmt.Println(p.Predict(ctx, PriceRequest{"pot", "bob"}))
+	// Output:
+	// [{250}]
+	// [{225}]
+	// [{250}]
+	// []
+}
+
+func ExampleNewTable() {
+	table, err := predict.NewTable(predict.TableConfig[string]{
+		Key:      func(route string) string { return route },
+		Guesses:  2,
+		MinShare: 0.3,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for _, replica := range []string{"west", "east", "west", "east", "west", "north"} {
+		table.Learn(ctx, "/nearest", replica)
+	}
+	fmt.Println(table.Predict(ctx, "/nearest"))
+	// Output: [west east]
+}
+
+func ExamplePerPrincipal() {
+	type user struct{}
+	p := predict.PerPrincipal(
+		func(ctx context.Context) string { name, _ := ctx.Value(user{}).(string); return name },
+		1000,
+		func() predict.Predictor {
+			return predict.LastValue(func(account string) string { return account }, 100)
+		},
+	)
+	ann := context.WithValue(context.Background(), user{}, "ann")
+	eve := context.WithValue(context.Background(), user{}, "eve")
+	p.Learn(ann, "savings", 12_000)
+	fmt.Println(p.Predict(ann, "savings"), p.Predict(eve, "savings"))
+	// Output: [12000] []
+}
