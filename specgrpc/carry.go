@@ -60,7 +60,13 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts []grpc.CallOption) error {
 	m := out.call.method.name
 	c.cfg.logger.Debug("specgrpc: call held", "method", m, "target", c.cc.Target(), "reason", reason)
-	if err := out.attempt.Hold(reason); err != nil {
+	err := out.attempt.Hold(reason)
+	if out.stream != nil {
+		// The engine takes the stream for over. One that an interceptor was not
+		// content with is not.
+		out.stream.resolve(err == nil)
+	}
+	if err != nil {
 		return status.Errorf(codes.Canceled, "specgrpc: %s to %s: nobody wants the call any more: %v", m, c.name(), err)
 	}
 	ctx, cancel := out.attempt.PlainContext(ctx)

@@ -105,13 +105,6 @@ func (h *halfOpen) spare(s *specStream) {
 	}
 }
 
-// waiting reports whether aborting a stream may still help.
-func (h *halfOpen) waiting() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.first != nil || h.leaving != nil
-}
-
 // relieve watches a call that needs a stream now: from patience on, as long as
 // the returned function has not been called, half-open streams are aborted, one
 // after the other. Their calls are made plainly later, so nothing is lost but
@@ -120,35 +113,43 @@ func (c *ClientConn) relieve() (done func()) {
 	if c.half.count.Load() == 0 {
 		return func() {}
 	}
-	r := &relief{conn: c}
+	return c.whileWaiting(func() (again bool) {
+		if s := c.half.victim(); s != nil && !s.evict("its stream was needed for another call") {
+			c.half.spare(s)
+		}
+		return true
+	})
+}
+
+// whileWaiting calls act whenever patience has passed on a ready connection,
+// until act returns false or the returned function is called.
+func (c *ClientConn) whileWaiting(act func() (again bool)) (done func()) {
+	r := &relief{conn: c, act: act, ready: c.cc.GetState() == connectivity.Ready}
 	r.mu.Lock()
-	r.timer = time.AfterFunc(patience, r.act)
+	r.timer = time.AfterFunc(patience, r.tick)
 	r.mu.Unlock()
 	return r.stop
 }
 
 type relief struct {
-	conn    *ClientConn
+	conn *ClientConn
+	act  func() (again bool)
+
 	mu      sync.Mutex
 	timer   *time.Timer
+	ready   bool // as the timer was set: connecting takes its time
 	stopped bool
 }
 
-func (r *relief) act() {
+func (r *relief) tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stopped {
+	was := r.ready
+	r.ready = r.conn.cc.GetState() == connectivity.Ready
+	if r.stopped || was && r.ready && !r.act() {
 		return
 	}
-	half := &r.conn.half
-	if r.conn.cc.GetState() == connectivity.Ready {
-		if s := half.victim(); s != nil && !s.evict("its stream was needed for another call") {
-			half.spare(s)
-		}
-	}
-	if half.waiting() {
-		r.timer.Reset(patience)
-	}
+	r.timer.Reset(patience)
 }
 
 func (r *relief) stop() {

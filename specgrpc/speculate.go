@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -159,24 +157,13 @@ func (x *exchange) watch() (done func()) {
 	if c.half.count.Load() <= 1 {
 		return func() {}
 	}
-	var mu sync.Mutex
-	stopped := false
-	timer := time.AfterFunc(patience, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped && c.cc.GetState() == connectivity.Ready {
-			x.s.mu.Lock()
-			x.s.word, x.s.why = aborted, "the peer admits no further stream"
-			x.s.mu.Unlock()
-			x.s.cancel()
-		}
+	return c.whileWaiting(func() (again bool) {
+		x.s.mu.Lock()
+		x.s.word, x.s.why = aborted, "the peer admits no further stream"
+		x.s.mu.Unlock()
+		x.s.cancel()
+		return false
 	})
-	return func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-	}
 }
 
 func (x *exchange) request(payload []byte) *specv1.Request {

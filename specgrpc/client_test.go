@@ -1,0 +1,587 @@
+package specgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// trace notes what passes an interceptor.
+type trace struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (t *trace) note(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen = append(t.seen, fmt.Sprintf(format, args...))
+}
+
+func (t *trace) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	err := invoker(ctx, method, req, reply, cc, opts...)
+	t.note("%s(%s) = %s, %v", method, req.(*kvpb.GetRequest).GetKey(), reply.(*kvpb.GetResponse).GetValue(), status.Code(err))
+	return err
+}
+
+func (t *trace) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	t.note("stream %s", method)
+	return streamer(ctx, desc, cc, method, opts...)
+}
+
+// sorted returns what was noted.
+func (t *trace) sorted() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(slices.Values(t.seen))
+}
+
+func TestInterceptorsSeeActualResponsesOnly(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, _, addr := w.kv("a", newSlowServer())
+		var tr trace
+		cc := w.dial(addr, grpc.WithUnaryInterceptor(tr.unary), grpc.WithStreamInterceptor(tr.stream))
+		if _, _, err := doChain(w, cc, "wrong"); err != nil {
+			w.Fatal(err)
+		}
+		w.quiet(cc)
+		want := []string{
+			getMethod + "(next to value of slow) = value of next to value of slow, OK",
+			getMethod + "(next to wrong) = value of next to wrong, OK",
+			getMethod + "(slow) = value of slow, OK",
+		}
+		if got := tr.sorted(); !slices.Equal(got, want) {
+			w.Errorf("seen:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// An interceptor that ends its context when the call returns, as those for
+// timeouts do, must not undo the call.
+func TestInterceptorThatCancelsOnReturn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		timeout := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return invoker(ctx, method, req, reply, cc, opts...)
+		}
+		heard := make(chan string, 1)
+		addr := w.serveScript("a", newSlowServer(), func(s *scripted) error {
+			s.final(value("next to value of slow"), false)
+			heard <- s.word()
+			return nil
+		})
+		cc := w.dial(addr, grpc.WithUnaryInterceptor(timeout))
+		got, _, err := doChain(w, cc, "value of slow")
+		if err != nil || got != "value of next to value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		if word := <-heard; word != "confirm" {
+			w.Errorf("the server heard %s, want confirm", word)
+		}
+	})
+}
+
+// The time limit of an interceptor is no result either while the caller is
+// speculative.
+func TestInterceptorsTimeLimitIsNoResult(t *testing.T) {
+	inWorld(t, func(w *world) {
+		timeout := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			return invoker(ctx, method, req, reply, cc, opts...)
+		}
+		addr := w.serveScript("a", &kvServer{get: slow("slow", 300*time.Millisecond)}, func(s *scripted) error {
+			<-s.Context().Done()
+			return nil
+		})
+		cc := w.dial(addr)
+		limited := w.dial(addr, grpc.WithUnaryInterceptor(timeout))
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			first, err := guessed(ctx, kvpb.NewTestKVClient(cc), "slow", value("slow"))
+			if err != nil {
+				return "", err
+			}
+			next, err := kvpb.NewTestKVClient(limited).Get(ctx, &kvpb.GetRequest{Key: first.GetValue()})
+			return next.GetValue(), err
+		})
+		if err != nil || got != "value of value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		w.quiet(limited)
+	})
+}
+
+// An interceptor that tries again does so plainly, when the caller is confirmed.
+func TestInterceptorThatRetries(t *testing.T) {
+	inWorld(t, func(w *world) {
+		retry := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			err := invoker(ctx, method, req, reply, cc, opts...)
+			if status.Code(err) == codes.Unavailable {
+				err = invoker(ctx, method, req, reply, cc, opts...)
+			}
+			return err
+		}
+		impl := &kvServer{}
+		tries := 0
+		impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			if r.GetKey() == "slow" {
+				time.Sleep(100 * time.Millisecond)
+			} else if tries++; tries == 1 {
+				return nil, status.Error(codes.Unavailable, "try again")
+			}
+			return value(r.GetKey()), nil
+		}
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, grpc.WithUnaryInterceptor(retry))
+		got, _, err := doChain(w, cc, "value of slow")
+		if err != nil || got != "value of next to value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow", "get next to value of slow", "get next to value of slow")
+		w.quiet(cc, r)
+	})
+}
+
+// RPCs that an interceptor makes of its own are no part of the task.
+func TestInterceptorsOwnCallsArePlain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		_, _, addr := w.kv("a", impl)
+		tokens := w.dial(addr)
+		fetch := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			token, err := kvpb.NewTestKVClient(tokens).Get(ctx, &kvpb.GetRequest{Key: "token"})
+			if err != nil {
+				return err
+			}
+			return invoker(metadata.AppendToOutgoingContext(ctx, "token", token.GetValue()), method, req, reply, cc, opts...)
+		}
+		cc := w.dial(addr, grpc.WithUnaryInterceptor(fetch))
+		got, _, err := doChain(w, cc, "value of slow")
+		if err != nil || got != "value of next to value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		if n := tokens.Site(getMethod).Stats().Calls; n != 0 {
+			w.Errorf("%d of the interceptor's calls were taken for the task's", n)
+		}
+		w.quiet(cc)
+	})
+}
+
+func TestInterceptorsPanicReachesTheCaller(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, _, addr := w.kv("a", newSlowServer())
+		cc := w.dial(addr, grpc.WithUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
+			panic("bug in an interceptor")
+		}))
+		defer func() {
+			if p, ok := recover().(*foresay.PanicError); !ok || p.Value != "bug in an interceptor" {
+				w.Errorf("got %v, want the interceptor's panic", p)
+			}
+		}()
+		_, _, _ = doChain(w, cc, "wrong")
+	})
+}
+
+func TestOutsideOfTasksCallsArePlain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		_, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		got, err := guessed(w.Context(), kvpb.NewTestKVClient(cc), "k", &kvpb.GetResponse{Value: "wrong"})
+		if err != nil || got.GetValue() != "value of k" {
+			w.Errorf("got %v, %v", got, err)
+		}
+		if n := cc.Site(getMethod).Stats().Calls; n != 0 {
+			w.Errorf("the engine saw %d calls", n)
+		}
+	})
+}
+
+// A peer that does not offer the speculative stream is asked again only after a
+// while, and its calls are plain.
+func TestUnawarePeers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		asked := 0
+		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) },
+			grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+				asked++
+				return status.Error(codes.Unimplemented, "unknown")
+			}))
+		cc := w.dial(addr)
+		for range 3 {
+			got, took, err := doChain(w, cc, "value of slow")
+			if err != nil || got != "value of next to value of slow" || took < 100*time.Millisecond+2*rtt {
+				w.Errorf("got %q, %v after %v", got, err, took)
+			}
+		}
+		if asked != 1 {
+			w.Errorf("asked %d times, want once", asked)
+		}
+		time.Sleep(5 * time.Second)
+		if _, _, err := doChain(w, cc, "value of slow"); err != nil {
+			w.Error(err)
+		}
+		if asked != 2 {
+			w.Errorf("asked %d times, want once more after a while", asked)
+		}
+		w.quiet(cc)
+	})
+}
+
+// Confirmation may be under way when the peer turns out to know nothing of the
+// stream: nothing ran, so the call is made plainly.
+func TestUnawarePeerAfterConfirm(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{get: slow("slow", rtt/2)}
+		addr := w.serveScript("a", impl, func(s *scripted) error {
+			s.word()
+			return status.Error(codes.Unimplemented, "unknown")
+		})
+		cc := w.dial(addr, specgrpc.WithSites(staged))
+		got, err := getThenPut(w, cc)
+		if err != nil || got.GetVersion() != 1 {
+			w.Errorf("got %v, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow", putNote)
+	})
+}
+
+func TestRefusedAfterConfirm(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		cc := w.dial(w.serveScript("a", impl, func(s *scripted) error { s.word(); s.refuse(1); return nil }), specgrpc.WithSites(staged))
+		got, err := getThenPut(w, cc)
+		if err != nil || got.GetVersion() != 1 {
+			w.Errorf("got %v, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow", putNote)
+	})
+}
+
+// A method that the client takes for staged, and the server does not know as
+// such, runs once its caller is confirmed.
+func TestServerRefusesWhatItDoesNotStage(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, specgrpc.WithSites(staged))
+		got, err := getThenPut(w, cc)
+		if err != nil || got.GetVersion() != 1 {
+			w.Errorf("got %v, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow", putNote)
+		if s := cc.Site(putMethod).Stats(); s.Refused != 1 {
+			w.Errorf("stats %+v, want one refusal", s)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+// The service config's retries do not resend what was sent for a speculative
+// caller.
+func TestNoRetriesOnSpeculativeStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const config = `{"methodConfig": [{"name": [{"service": "foresay.testkv.v1.TestKV"}],
+			"retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.01s", "maxBackoff": "0.01s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
+		streams := 0
+		impl := newSlowServer()
+		addr := w.serveScript("a", impl, func(*scripted) error {
+			streams++
+			return status.Error(codes.Unavailable, "overloaded")
+		})
+		cc := w.dial(addr, grpc.WithDefaultServiceConfig(config), specgrpc.WithSites(staged))
+		if _, err := getThenPut(w, cc); err != nil {
+			w.Error(err)
+		}
+		if streams != 1 {
+			w.Errorf("%d attempts, want 1", streams)
+		}
+		wantNotes(w, impl, "get slow", putNote)
+	})
+}
+
+func TestObservedCallsSeeTheTransport(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			_ = grpc.SetHeader(ctx, metadata.Pairs("h", r.GetKey()))
+			_ = grpc.SetTrailer(ctx, metadata.Pairs("t", r.GetKey()))
+			switch r.GetKey() {
+			case "slow":
+				time.Sleep(100 * time.Millisecond)
+			case "fails":
+				return nil, status.Error(codes.NotFound, "no")
+			}
+			return value(r.GetKey()), nil
+		}
+		_, _, addr := w.kv("a", impl)
+		cc := w.dial(addr)
+		c := kvpb.NewTestKVClient(cc)
+		runs := 0
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			runs++
+			for _, key := range []string{"seen", "fails"} {
+				var header, trailer metadata.MD
+				var from peer.Peer
+				finished := 0
+				_, err := c.Get(foresay.Predicting(ctx, value("wrong")), &kvpb.GetRequest{Key: key},
+					grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from), grpc.OnFinish(func(error) { finished++ }))
+				if (err != nil) != (key == "fails") || header.Get("h")[0] != key || trailer.Get("t")[0] != key || from.Addr == nil || finished != 1 {
+					w.Errorf("run %d: %s: got %v, header %v, trailer %v, peer %v, %d times finished", runs, key, err, header, trailer, from.Addr, finished)
+				}
+			}
+			_, err := guessed(ctx, c, "slow", value("wrong"))
+			return "", err
+		})
+		if err != nil {
+			w.Error(err)
+		}
+		if runs != 2 {
+			w.Errorf("%d runs, want 2", runs)
+		}
+		wantNotes(w, impl, "get seen", "get fails", "get slow")
+	})
+}
+
+func TestMetadataOfASite(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{get: slow("slow", 100*time.Millisecond)}
+		_, _, addr := w.kv("a", impl)
+		for _, metadataMatter := range []bool{false, true} {
+			impl.seen = nil
+			site := foresay.SiteConfig{Name: getMethod}
+			want := []string{"get slow", "get k"}
+			if metadataMatter {
+				site.Metadata = []string{"tenant"}
+				want = append(want, "get k")
+			}
+			cc := w.dial(addr, specgrpc.WithSites(site))
+			c := kvpb.NewTestKVClient(cc)
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+				got, err := guessed(ctx, c, "slow", value("wrong"))
+				if err != nil {
+					return "", err
+				}
+				// The replay makes the same request for another tenant.
+				ctx = metadata.AppendToOutgoingContext(ctx, "tenant", got.GetValue())
+				_, err = c.Get(ctx, &kvpb.GetRequest{Key: "k"})
+				return "", err
+			})
+			if err != nil {
+				w.Error(err)
+			}
+			wantNotes(w, impl, want...)
+		}
+	})
+}
+
+func TestCallerMayChangeTheRequestAfterAPrediction(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		_, _, addr := w.kv("a", impl)
+		c := kvpb.NewTestKVClient(w.dial(addr))
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			req := &kvpb.GetRequest{Key: "slow"}
+			got, err := c.Get(foresay.Predicting(ctx, value("slow")), req)
+			req.Key = "changed"
+			was := got.GetValue()
+			got.Value = "changed as well"
+			return was, err
+		})
+		if err != nil || got != "value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow")
+	})
+}
+
+func TestStreamsAreBarriers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			kvpb.RegisterTestKVServer(s, impl)
+		}, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { impl.note("stream"); return nil }))
+		cc := w.dial(addr)
+		for _, prediction := range []string{"value of slow", "wrong"} {
+			impl.seen = nil
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+				if _, err := guessed(ctx, kvpb.NewTestKVClient(cc), "slow", &kvpb.GetResponse{Value: prediction}); err != nil {
+					return "", err
+				}
+				s, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/x.Y/Z")
+				if err != nil {
+					return "", err
+				}
+				if err := s.SendMsg(&kvpb.GetRequest{}); err != nil {
+					return "", err
+				}
+				_ = s.RecvMsg(&kvpb.GetResponse{})
+				return "", nil
+			})
+			if err != nil {
+				w.Error(err)
+			}
+			wantNotes(w, impl, "get slow", "stream")
+		}
+	})
+}
+
+// textCodec carries strings.
+type textCodec struct{}
+
+func (textCodec) Marshal(v any) ([]byte, error)      { return []byte(*v.(*string)), nil }
+func (textCodec) Unmarshal(data []byte, v any) error { *v.(*string) = string(data); return nil }
+func (textCodec) Name() string                       { return "text" }
+
+var _ encoding.Codec = textCodec{}
+
+func TestOtherMessagesGoBehindABarrier(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) },
+			grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+				var text string
+				if err := s.RecvMsg(&text); err != nil {
+					return err
+				}
+				impl.note("text %s", text)
+				return s.SendMsg(&text)
+			}))
+		// The codec is the client's choice; the server learns it from the call.
+		encoding.RegisterCodec(textCodec{})
+		cc := w.dial(addr)
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			first, err := guessed(ctx, kvpb.NewTestKVClient(cc), "slow", value("wrong"))
+			if err != nil {
+				return "", err
+			}
+			in, out := first.GetValue(), ""
+			err = cc.Invoke(ctx, "/x.Y/Z", &in, &out, grpc.CallContentSubtype("text"))
+			return out, err
+		})
+		if err != nil || got != "value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow", "text value of slow")
+	})
+}
+
+// A connection with a codec of its own cannot carry frames.
+func TestOtherCodecsHoldSpeculativeCalls(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(encoding.GetCodecV2("proto"))))
+		got, took, err := doChain(w, cc, "value of slow")
+		if err != nil || got != "value of next to value of slow" || took < 100*time.Millisecond+2*rtt {
+			w.Errorf("got %q, %v after %v", got, err, took)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+func TestServerPredictionsAreTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			if r.GetKey() == "slow" {
+				if err := foresay.Predict(ctx, value("slow")); err != nil {
+					return nil, err
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			return value(r.GetKey()), nil
+		}
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		c := kvpb.NewTestKVClient(cc)
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
+			w.Fatal(err)
+		}
+		start := time.Now()
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			first, err := c.Get(ctx, &kvpb.GetRequest{Key: "slow"})
+			if err != nil {
+				return "", err
+			}
+			next, err := c.Get(ctx, &kvpb.GetRequest{Key: first.GetValue()})
+			return next.GetValue(), err
+		})
+		if took := time.Since(start); err != nil || got != "value of value of slow" || took != 100*time.Millisecond+rtt {
+			w.Errorf("got %q, %v after %v; want the second call to overlap the first", got, err, took)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+func TestServerPredictionsFromUnawarePeers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
+		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, ServerPredictions: true}))
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
+			return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
+		})
+		if err != nil || got.GetVersion() != 1 {
+			w.Errorf("got %v, %v", got, err)
+		}
+		wantNotes(w, impl, "put k=")
+	})
+}
+
+// A confirmed caller's side effect whose stream is lost is not repeated.
+func TestLostConfirmedCallIsNotRepeated(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		addr := w.serveScript("a", impl, func(*scripted) error { return status.Error(codes.Unavailable, "gone") })
+		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, ServerPredictions: true}))
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
+			return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
+		})
+		wantCode(w, err, codes.Unavailable)
+		for _, want := range []string{putMethod, "passthrough:///" + addr, "outcome unknown", "/1"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				w.Errorf("the error %v does not say %q", err, want)
+			}
+		}
+		wantNotes(w, impl)
+	})
+}
+
+func TestClosedPort(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		_, _, addr := w.kv("a", impl)
+		cc := w.dial(addr)
+		nobody := w.dial("b:9")
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			if _, err := guessed(ctx, kvpb.NewTestKVClient(cc), "slow", value("slow")); err != nil {
+				return "", err
+			}
+			_, err := kvpb.NewTestKVClient(nobody).Get(ctx, &kvpb.GetRequest{Key: "k"})
+			return "", err
+		})
+		wantCode(w, err, codes.Unavailable)
+		if got := nobody.GetState(); got != connectivity.TransientFailure && got != connectivity.Connecting && got != connectivity.Idle {
+			w.Errorf("state %v", got)
+		}
+	})
+}
