@@ -1,0 +1,253 @@
+package specgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// fan reads "slow", predicted, and then n more keys at once on that guess.
+func fan(ctx context.Context, c kvpb.TestKVClient, n int) error {
+	if _, err := guessed(ctx, c, "slow", value("slow")); err != nil {
+		return err
+	}
+	g := foresay.NewGroup(ctx)
+	for i := range n {
+		g.Go(func(ctx context.Context) error {
+			_, err := c.Get(ctx, &kvpb.GetRequest{Key: fmt.Sprint(i)})
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+func TestHalfOpenStreamsAreLimited(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, specgrpc.WithMaxHalfOpen(2))
+		c := kvpb.NewTestKVClient(cc)
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
+			w.Fatal(err)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, fan(ctx, c, 5) })
+			done <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		if n := cc.HalfOpen(); n != 2 {
+			w.Errorf("%d half-open streams, want 2", n)
+		}
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+		if s := cc.Site(getMethod).Stats(); s.Refused != 3 {
+			w.Errorf("stats %+v, want 3 calls turned away", s)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+func TestNoSpeculativeStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		addr := w.serveScript("a", impl, func(*scripted) error { return status.Error(codes.Internal, "nobody should come here") })
+		cc := w.dial(addr, specgrpc.WithMaxHalfOpen(0))
+		if _, _, err := doChain(w, cc, "value of slow"); err != nil {
+			w.Error(err)
+		}
+		wantNotes(w, impl, "get slow", "get next to value of slow")
+	})
+}
+
+func TestServerLimitsHalfOpenCalls(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		r, _, addr := w.kv("a", impl, specgrpc.WithMaxHalfOpenCalls(2))
+		cc := w.dial(addr)
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+			return 0, fan(ctx, kvpb.NewTestKVClient(cc), 5)
+		})
+		if err != nil {
+			w.Error(err)
+		}
+		if s := cc.Site(getMethod).Stats(); s.Refused != 3 {
+			w.Errorf("stats %+v, want 3 refusals", s)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+// With two streams admitted, and two half-open, a plain call has the older one
+// aborted: the confirmation of both may depend on it.
+func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
+	for name, answer := range map[string]bool{"answered": true, "unanswered": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				limited := grpc.MaxConcurrentStreams(2)
+				release := make(chan struct{})
+				blocked := make(chan struct{})
+				if answer {
+					close(blocked)
+				}
+				impl := &kvServer{}
+				impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+					if r.GetKey() != "plain" {
+						select {
+						case <-blocked:
+						case <-ctx.Done():
+						}
+					}
+					return value(r.GetKey()), nil
+				}
+				var r *specgrpc.ServiceRegistrar
+				_, addr := w.serve("a", func(s *grpc.Server) {
+					r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+					kvpb.RegisterTestKVServer(r, impl)
+				}, limited)
+				gate := &kvServer{get: func(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+					<-release
+					return value("slow"), nil
+				}}
+				_, _, gateAddr := w.kv("b", gate)
+				cc, gateConn := w.dial(addr), w.dial(gateAddr)
+				c := kvpb.NewTestKVClient(cc)
+				for range 2 {
+					_, _ = c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"})
+				}
+				done := make(chan error)
+				go func() {
+					_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+						if _, err := guessed(ctx, kvpb.NewTestKVClient(gateConn), "slow", value("slow")); err != nil {
+							return 0, err
+						}
+						for i := range 2 {
+							if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
+								return 0, err
+							}
+						}
+						return 0, nil
+					})
+					done <- err
+				}()
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+				if n := cc.HalfOpen(); n != 2 {
+					w.Fatalf("%d half-open streams, want 2", n)
+				}
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+				defer cancel()
+				if _, err := c.Get(ctx, &kvpb.GetRequest{Key: "plain"}); err != nil {
+					w.Errorf("the plain call: %v after %v", err, time.Since(start))
+				}
+				if took := time.Since(start); took > 20*time.Millisecond+2*rtt {
+					w.Errorf("the plain call took %v", took)
+				}
+				if !answer {
+					close(blocked)
+				}
+				close(release) // as if it had depended on the plain call
+				if err := <-done; err != nil {
+					w.Error(err)
+				}
+				w.quiet(cc, r)
+			})
+		})
+	}
+}
+
+// The same with a stream of the user's.
+func TestHalfOpenStreamsGiveWayToStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		var r *specgrpc.ServiceRegistrar
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			kvpb.RegisterTestKVServer(r, impl)
+		}, grpc.MaxConcurrentStreams(1))
+		_, _, gateAddr := w.kv("b", newSlowServer())
+		cc, gate := w.dial(addr), w.dial(gateAddr)
+		c := kvpb.NewTestKVClient(cc)
+		for range 2 {
+			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
+		}
+		done := make(chan error)
+		go func() {
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+				if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
+					return "", err
+				}
+				got, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
+				return got.GetValue(), err
+			})
+			done <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		if n := cc.HalfOpen(); n != 1 {
+			w.Fatalf("%d half-open streams, want 1", n)
+		}
+		start := time.Now()
+		s, err := cc.NewStream(w.Context(), &grpc.StreamDesc{ServerStreams: true}, "/x.Y/Z")
+		if err != nil {
+			w.Fatal(err)
+		}
+		if took := time.Since(start); took > 20*time.Millisecond+2*rtt {
+			w.Errorf("the stream opened after %v", took)
+		}
+		if err := s.SendMsg(&kvpb.GetRequest{}); err != nil {
+			w.Error(err)
+		}
+		wantCode(w, s.RecvMsg(&kvpb.GetResponse{}), codes.Unimplemented)
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+// A speculative call for which the peer has no stream is held, so that no
+// half-open streams wait for each other.
+func TestSpeculativeCallsGiveWay(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		var r *specgrpc.ServiceRegistrar
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			kvpb.RegisterTestKVServer(r, impl)
+		}, grpc.MaxConcurrentStreams(2))
+		_, _, gateAddr := w.kv("b", newSlowServer())
+		cc, gate := w.dial(addr), w.dial(gateAddr)
+		c := kvpb.NewTestKVClient(cc)
+		for range 2 {
+			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
+		}
+		start := time.Now()
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+			if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
+				return 0, err
+			}
+			for i := range 6 {
+				if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
+					return 0, err
+				}
+			}
+			return 0, nil
+		})
+		if took := time.Since(start); err != nil || took > 200*time.Millisecond {
+			w.Errorf("%v after %v", err, took)
+		}
+		w.quiet(cc, r)
+	})
+}

@@ -1,0 +1,53 @@
+"""A client on asyncio that knows nothing of Foresay: it makes the same calls to
+each server that it is given."""
+
+import asyncio
+import sys
+
+import grpc
+
+from cases import BLOCKED, CASES, DEADLINE, control, report
+from foresay.testkv.v1 import testkv_pb2_grpc
+
+
+async def run(address):
+    async with grpc.aio.insecure_channel(address) as channel:
+        stub = testkv_pb2_grpc.TestKVStub(channel)
+        for name, method, request, options in CASES:
+            call = getattr(stub, method)(request, **options)
+            try:
+                response = await call
+            except grpc.RpcError:
+                response = None
+            report(name, response, await call.code(), await call.details(),
+                   await call.initial_metadata(), await call.trailing_metadata())
+
+        try:
+            await stub.Get(BLOCKED, timeout=DEADLINE)
+        except grpc.RpcError as error:
+            print("deadline: %s" % error.code().name)
+        await stub.Get(control("!freed block"))
+
+        await stub.Get(control("!reset"))
+        call = stub.Get(BLOCKED)
+        await asyncio.sleep(0)  # let it leave
+        await stub.Get(control("!blocked block"))
+        call.cancel()
+        try:
+            await call
+        except asyncio.CancelledError:
+            pass
+        print("cancel: %s" % (await call.code()).name)
+        await stub.Get(control("!freed block"))
+
+        calls = [stub.Get(request) for _, method, request, _ in CASES[2:4] for _ in range(8)]
+        print("at once: %s" % sorted([(await c).value for c in calls]))
+
+
+async def main():
+    for target in sys.argv[1:]:
+        print("==== a server", flush=True)
+        await run(target)
+
+
+asyncio.run(main())

@@ -1,0 +1,41 @@
+"""A client with blocking stubs that knows nothing of Foresay: it makes the same
+calls to each server that it is given."""
+
+import sys
+
+import grpc
+
+from cases import BLOCKED, CASES, DEADLINE, control, report
+from foresay.testkv.v1 import testkv_pb2_grpc
+
+
+def run(address):
+    with grpc.insecure_channel(address) as channel:
+        stub = testkv_pb2_grpc.TestKVStub(channel)
+        for name, method, request, options in CASES:
+            try:
+                response, call = getattr(stub, method).with_call(request, **options)
+            except grpc.RpcError as error:
+                response, call = None, error
+            report(name, response, call.code(), call.details(), call.initial_metadata(), call.trailing_metadata())
+
+        try:
+            stub.Get(BLOCKED, timeout=DEADLINE)
+        except grpc.RpcError as error:
+            print("deadline: %s" % error.code().name)
+        stub.Get(control("!freed block"))
+
+        stub.Get(control("!reset"))
+        future = stub.Get.future(BLOCKED)
+        stub.Get(control("!blocked block"))
+        future.cancel()
+        print("cancel: %s" % future.code().name)
+        stub.Get(control("!freed block"))
+
+        futures = [stub.Get.future(request) for _, method, request, _ in CASES[2:4] for _ in range(8)]
+        print("at once: %s" % sorted(f.result().value for f in futures))
+
+
+for target in sys.argv[1:]:
+    print("==== a server", flush=True)
+    run(target)
