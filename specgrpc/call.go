@@ -117,12 +117,16 @@ func (k *call) fill(reply proto.Message, value any) error {
 	return nil
 }
 
-// Start carries out an attempt in a goroutine of its own.
-func (k *call) Start(ctx context.Context, a *foresay.Attempt) { go k.run(ctx, a) }
+// Blocking says that Start returns when the attempt has ended.
+func (k *call) Blocking() {}
 
-// run makes the call through the user's interceptors, the innermost of which
+// Start makes the call through the user's interceptors, the innermost of which
 // is ClientConn.carry.
-func (k *call) run(ctx context.Context, a *foresay.Attempt) {
+func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
+	if ctx.Err() != nil { // abandoned before it began
+		a.Finish(nil, status.FromContextError(ctx.Err()).Err())
+		return
+	}
 	out := &outgoing{call: k, attempt: a}
 	reply := k.reply.New().Interface()
 	var value any = reply

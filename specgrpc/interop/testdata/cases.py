@@ -35,8 +35,8 @@ BLOCKED = kv.GetRequest(key="block")
 DEADLINE = 0.2
 
 
-def control(command):
-    return kv.GetRequest(key=command)
+def get(key):
+    return kv.GetRequest(key=key)
 
 
 def show(value):

@@ -6,7 +6,7 @@ import sys
 
 import grpc
 
-from cases import BLOCKED, CASES, DEADLINE, control, report
+from cases import BLOCKED, CASES, DEADLINE, get, report
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 
@@ -26,21 +26,21 @@ async def run(address):
             await stub.Get(BLOCKED, timeout=DEADLINE)
         except grpc.RpcError as error:
             print("deadline: %s" % error.code().name)
-        await stub.Get(control("!freed block"))
+        await stub.Get(get("!freed block"))
 
-        await stub.Get(control("!reset"))
+        await stub.Get(get("!reset"))
         call = stub.Get(BLOCKED)
         await asyncio.sleep(0)  # let it leave
-        await stub.Get(control("!blocked block"))
+        await stub.Get(get("!blocked block"))
         call.cancel()
         try:
             await call
         except asyncio.CancelledError:
             pass
         print("cancel: %s" % (await call.code()).name)
-        await stub.Get(control("!freed block"))
+        await stub.Get(get("!freed block"))
 
-        calls = [stub.Get(request) for _, method, request, _ in CASES[2:4] for _ in range(8)]
+        calls = [stub.Get(get(key)) for key in ("one", "two") for _ in range(8)]
         print("at once: %s" % sorted([(await c).value for c in calls]))
 
 

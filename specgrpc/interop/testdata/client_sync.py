@@ -5,7 +5,7 @@ import sys
 
 import grpc
 
-from cases import BLOCKED, CASES, DEADLINE, control, report
+from cases import BLOCKED, CASES, DEADLINE, get, report
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 
@@ -23,16 +23,16 @@ def run(address):
             stub.Get(BLOCKED, timeout=DEADLINE)
         except grpc.RpcError as error:
             print("deadline: %s" % error.code().name)
-        stub.Get(control("!freed block"))
+        stub.Get(get("!freed block"))
 
-        stub.Get(control("!reset"))
+        stub.Get(get("!reset"))
         future = stub.Get.future(BLOCKED)
-        stub.Get(control("!blocked block"))
+        stub.Get(get("!blocked block"))
         future.cancel()
         print("cancel: %s" % future.code().name)
-        stub.Get(control("!freed block"))
+        stub.Get(get("!freed block"))
 
-        futures = [stub.Get.future(request) for _, method, request, _ in CASES[2:4] for _ in range(8)]
+        futures = [stub.Get.future(get(key)) for key in ("one", "two") for _ in range(8)]
         print("at once: %s" % sorted(f.result().value for f in futures))
 
 
