@@ -6,7 +6,7 @@ import sys
 
 import grpc
 
-from cases import BLOCKED, CASES, DEADLINE, get, report
+from cases import BLOCKED, CASES, DEADLINE, OVER, get, report
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 
@@ -25,7 +25,7 @@ async def run(address):
         try:
             await stub.Get(BLOCKED, timeout=DEADLINE)
         except grpc.RpcError as error:
-            print("deadline: %s" % error.code().name)
+            print("deadline: %s" % (error.code() in OVER))
         await stub.Get(get("!freed block"))
 
         await stub.Get(get("!reset"))

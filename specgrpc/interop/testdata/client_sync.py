@@ -5,7 +5,7 @@ import sys
 
 import grpc
 
-from cases import BLOCKED, CASES, DEADLINE, get, report
+from cases import BLOCKED, CASES, DEADLINE, OVER, get, report
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 
@@ -22,7 +22,7 @@ def run(address):
         try:
             stub.Get(BLOCKED, timeout=DEADLINE)
         except grpc.RpcError as error:
-            print("deadline: %s" % error.code().name)
+            print("deadline: %s" % (error.code() in OVER))
         stub.Get(get("!freed block"))
 
         stub.Get(get("!reset"))
