@@ -96,9 +96,11 @@ func (p *picture) open() {
 	p.out.WriteString(svgDefinitions)
 	p.add(`<rect x="0.5" y="0.5" width="%d" height="%.0f" rx="6" fill="#ffffff" stroke="#d0d7de"/>`, svgWidth-1, height-1)
 	p.text(svgMargin, 30, svgWidth-2*svgMargin, 16, `font-weight="bold"`, p.heading())
+	color, subtitle := "#57606a", "lines: runs of the task's function; bars: calls, from when they were made until they were answered"
 	if p.report.Outcome != "confirmed" {
-		p.text(svgMargin, 50, svgWidth-2*svgMargin, 12, `fill="#c4401c"`, clean(p.report.Outcome))
+		color, subtitle = "#c4401c", clean(p.report.Outcome)
 	}
+	p.text(svgMargin, 50, svgWidth-2*svgMargin, 12, `fill="`+color+`"`, subtitle)
 }
 
 const svgDefinitions = `<defs>
@@ -308,8 +310,11 @@ func (p *picture) legend() {
 	entry("abandoned", 12, marks(verdictAbandoned))
 	entry("run computes", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="9" fill="#57606a"/>`, x, y-4.5) })
 	entry("waits", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="3" fill="#57606a"/>`, x, y-1.5) })
-	entry("returned, stands on a guess", 20, func(x, y float64) {
+	entry("returned on a guess", 20, func(x, y float64) {
 		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#57606a" stroke-width="3" stroke-dasharray="2 4"/>`, x, y, x+20, y)
+	})
+	entry("caller unconfirmed", 20, func(x, y float64) {
+		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#8c959f" stroke-dasharray="1 3"/>`, x, y, x+20, y)
 	})
 	if p.hidden > 0 {
 		p.text(svgMargin, y+24, svgWidth-2*svgMargin, size, `fill="#c4401c"`, count(p.hidden, "more line")+" not shown")

@@ -23,7 +23,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	v := newView(r)
 	var b bytes.Buffer
 	b.WriteString(v.heading() + "\n")
-	if r.Outcome != "confirmed" {
+	if r.Outcome != "confirmed" && r.Outcome != "" {
 		wrap(&b, "because: ", []string{clean(r.Outcome)}, " ")
 	}
 	for _, g := range v.groups {
@@ -204,10 +204,16 @@ func wrapTo(b *bytes.Buffer, width int, prefix string, parts []string, sep strin
 
 // fit makes s exactly n columns wide.
 func fit(s string, n int) string {
-	if k := utf8.RuneCountInString(s); k <= n {
-		return s + strings.Repeat(" ", n-k)
-	}
-	if n < 4 {
+	s = fitTo(s, n)
+	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
+}
+
+// fitTo makes s at most n columns wide.
+func fitTo(s string, n int) string {
+	switch {
+	case utf8.RuneCountInString(s) <= n:
+		return s
+	case n < 4:
 		return strings.Repeat(".", n)
 	}
 	return string([]rune(s)[:n-2]) + ".."

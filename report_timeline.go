@@ -24,7 +24,9 @@ type Timeline struct {
 const maxTimelineRows = 200
 
 // WriteTimeline draws the report in Unicode, width columns wide. See Timeline.
-func (r *Report) WriteTimeline(w io.Writer, width int) error { return Timeline{Width: width}.Write(w, r) }
+func (r *Report) WriteTimeline(w io.Writer, width int) error {
+	return Timeline{Width: width}.Write(w, r)
+}
 
 // Write draws the report as bars on a common time axis: a line per run, and
 // below it a line per call that the run was the first to make, from when it was
@@ -34,7 +36,7 @@ func (o Timeline) Write(w io.Writer, r *Report) error {
 	if o.ASCII {
 		d.signs = asciiSigns()
 	}
-	d.out.WriteString(d.heading() + "\n")
+	d.line(fitTo(d.heading(), d.width))
 	d.layout()
 	d.axis()
 	hidden := d.cut(maxTimelineRows)
@@ -121,7 +123,7 @@ func (d *timeline) layout() {
 			see("  "+c.label(), c.note())
 		}
 	}
-	d.label = min(d.label, 28, d.width/3)
+	d.label = min(max(d.label, 8), 28, d.width/3)
 	d.note = min(d.note, 32, d.width/3)
 	d.bars = d.width - d.label - d.note - 2
 	if d.bars < 20 {
@@ -135,14 +137,14 @@ func (d *timeline) column(t time.Duration) int { return int(d.fraction(t)*float6
 
 // axis writes the times above their ticks.
 func (d *timeline) axis() {
-	numbers := []rune(strings.Repeat(" ", d.bars+8))
+	numbers := []rune(strings.Repeat(" ", d.bars+min(8, d.note)))
 	line := []rune(strings.Repeat(string(d.signs.axis), d.bars))
 	free := 0
 	for _, t := range d.ticks(d.bars / 8) {
 		at := d.column(t)
 		line[at] = d.signs.tick
 		text := []rune(millis(t))
-		if at >= free && at+len(text) <= d.bars+8 {
+		if at >= free && at+len(text) <= len(numbers) {
 			copy(numbers[at:], text)
 			free = at + len(text) + 1
 		}
@@ -187,7 +189,7 @@ func (d *timeline) legend() {
 	wrapTo(&d.out, d.width, "runs  ", []string{
 		entry(s.phase[phaseComputing], "computes"),
 		entry(s.phase[phaseWaiting], "waits for an answer"),
-		entry(s.phase[phaseReturned], "returned, stands on a guess"),
+		entry(s.phase[phaseReturned], "returned on a guess"),
 		verdict(verdictConfirmed), verdict(verdictDiscarded), entry(s.verdict[verdictUnsettled], "open"),
 	}, "  ")
 }

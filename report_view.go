@@ -81,7 +81,7 @@ type runView struct {
 }
 
 func newView(r *Report) *view {
-	v := &view{report: r, end: max(r.Duration, 1), calls: make(map[int]*callView, len(r.Calls))}
+	v := &view{report: r, end: max(r.Duration, time.Microsecond), calls: make(map[int]*callView, len(r.Calls))}
 	for i := range r.Calls {
 		v.end = max(v.end, r.Calls[i].last())
 	}
@@ -307,9 +307,7 @@ func (v *view) ticks(n int) []time.Duration {
 			break
 		}
 	}
-	if step < 1 {
-		step = 1
-	}
+	step = max(step, float64(time.Microsecond))
 	var out []time.Duration
 	for i := 0; float64(i)*step <= float64(v.end) && i <= 2*max(n, 1); i++ {
 		out = append(out, time.Duration(float64(i)*step))
