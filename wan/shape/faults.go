@@ -53,8 +53,16 @@ func (n *Network) TotalBytes() int64 {
 func (n *Network) Reset(a, b wan.Site) {
 	p := wan.Path{From: a, To: b}
 	n.link(p)
-	for _, c := range n.connected(func(q wan.Path) bool { return q == p || q == p.Reverse() }) {
-		c.fail(syscall.ECONNRESET)
+	fail(n.connected(func(q wan.Path) bool { return q == p || q == p.Reverse() }), syscall.ECONNRESET)
+}
+
+// fail ends connections with an error.
+func fail(cs []conn, err error) {
+	for _, c := range cs {
+		c.base().stop(err) // all of them first: none shall see what the end of another does to it
+	}
+	for _, c := range cs {
+		c.fail(err)
 	}
 }
 

@@ -131,9 +131,7 @@ func (n *Network) Close() error {
 	for _, l := range n.listening(func(*listener) bool { return true }) {
 		l.Close() // fails only if somebody closed it first
 	}
-	for _, c := range n.connected(func(wan.Path) bool { return true }) {
-		c.fail(net.ErrClosed)
-	}
+	fail(n.connected(func(wan.Path) bool { return true }), net.ErrClosed)
 	n.schedule.close()
 	n.running.Wait()
 	return nil
