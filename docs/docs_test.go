@@ -1,0 +1,210 @@
+// Package docs_test checks what the pages of this directory say against the
+// code: that the code they show is code that compiles, that the bytes are
+// frames, that the tests and files that they name exist.
+package docs_test
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+)
+
+// root is the repository's.
+const root = ".."
+
+// pages returns the pages by their path from the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	out := make(map[string]string)
+	for _, pattern := range []string{"README.md", "docs/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[filepath.ToSlash(rel)] = string(b)
+		}
+	}
+	return out
+}
+
+// block is a fenced block of a page.
+type block struct {
+	info  string
+	line  int
+	lines []string
+}
+
+func blocks(page string) []block {
+	var out []block
+	var at *block
+	for i, line := range strings.Split(page, "\n") {
+		fence, ok := strings.CutPrefix(line, "```")
+		switch {
+		case ok && at == nil:
+			at = &block{info: fence, line: i + 1}
+		case ok:
+			out = append(out, *at)
+			at = nil
+		case at != nil:
+			at.lines = append(at.lines, line)
+		}
+	}
+	return out
+}
+
+// TestSnippets: the Go code on the pages stands, line for line, in a program of
+// examples/ or in a test beside the pages.
+func TestSnippets(t *testing.T) {
+	var sources []string
+	for _, dir := range []string{"examples", "docs"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || path.Ext(name) != ".go" {
+				return err
+			}
+			b, err := os.ReadFile(name)
+			sources = append(sources, trimmed(strings.Split(string(b), "\n")))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, page := range pages(t) {
+		for _, b := range blocks(page) {
+			if b.info != "go" && b.info != "json" {
+				continue
+			}
+			code, found := trimmed(b.lines), false
+			for _, s := range sources {
+				found = found || strings.Contains(s, code)
+			}
+			if !found {
+				t.Errorf("%s:%d: the code is nowhere in examples/ and docs/", name, b.line)
+			}
+		}
+	}
+}
+
+// trimmed joins lines without their indentation.
+func trimmed(lines []string) string {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for _, line := range lines {
+		b.WriteString(strings.Trim(strings.TrimSpace(line), "`") + "\n")
+	}
+	return b.String()
+}
+
+// TestBytes: the bytes on the pages are whole gRPC messages that hold frames.
+func TestBytes(t *testing.T) {
+	n := 0
+	for name, page := range pages(t) {
+		for _, b := range blocks(page) {
+			kind, ok := strings.CutPrefix(b.info, "hex ")
+			if !ok {
+				continue
+			}
+			n++
+			message := leadingHex(t, b.lines)
+			if len(message) < 5 || message[0] != 0 || int(binary.BigEndian.Uint32(message[1:])) != len(message)-5 {
+				t.Errorf("%s:%d: not a gRPC message: % x", name, b.line, message)
+				continue
+			}
+			var frame proto.Message = new(specv1.ClientFrame)
+			if kind == "ServerFrame" {
+				frame = new(specv1.ServerFrame)
+			}
+			if err := proto.Unmarshal(message[5:], frame); err != nil || hasUnknown(frame.ProtoReflect()) {
+				t.Errorf("%s:%d: not a %s: %v, error %v", name, b.line, kind, protojson.Format(frame), err)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no bytes on any page")
+	}
+}
+
+// leadingHex returns the pairs of digits that lines begin with.
+func leadingHex(t *testing.T, lines []string) []byte {
+	t.Helper()
+	pair := regexp.MustCompile(`^[0-9a-f]{2}$`)
+	var out []byte
+	for _, line := range lines {
+		for _, word := range strings.Fields(line) {
+			if !pair.MatchString(word) {
+				break
+			}
+			b, err := hex.DecodeString(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, b...)
+		}
+	}
+	return out
+}
+
+func hasUnknown(m protoreflect.Message) bool {
+	unknown := len(m.GetUnknown()) > 0
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if f.Message() != nil && !f.IsList() && !f.IsMap() {
+			unknown = unknown || hasUnknown(v.Message())
+		}
+		return true
+	})
+	return unknown
+}
+
+// TestNames: the tests, the files and the directories that the pages name exist.
+func TestNames(t *testing.T) {
+	tests := make(map[string]bool)
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w+)\(`)
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		for _, m := range function.FindAllStringSubmatch(string(b), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)\\w+)`")
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	for name, page := range pages(t) {
+		for _, m := range named.FindAllStringSubmatch(page, -1) {
+			if !tests[m[1]] {
+				t.Errorf("%s names the test %s, which does not exist", name, m[1])
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(page, -1) {
+			if _, err := os.Stat(filepath.Join(root, path.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
+			}
+		}
+	}
+}
