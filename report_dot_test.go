@@ -10,12 +10,15 @@ import (
 // dotToken is what the graphs are made of: quoted strings, names and signs.
 var dotToken = regexp.MustCompile(`^(?:\s+|"(?:[^"\\]|\\.)*"|[A-Za-z_]+|->|[][{};,=])`)
 
+// longestToken keeps the search for a token from looking at the whole graph.
+const longestToken = 16 << 10
+
 // checkDOT parses the part of DOT that WriteDOT uses, and checks that edges
 // join nodes that are described, or at least named as runs and calls.
 func checkDOT(s string) error {
 	var tokens []string
 	for rest := s; rest != ""; {
-		token := dotToken.FindString(rest)
+		token := dotToken.FindString(rest[:min(len(rest), longestToken)])
 		if token == "" {
 			return fmt.Errorf("dot: no token at %.40q", rest)
 		}

@@ -40,24 +40,15 @@ func (r *reply) Same(a, b any) bool                { return a == b }
 func (r *reply) Accept(v any) (any, bool)          { return v, true }
 
 // shop is a service whose calls answer as scripted.
-type shop struct {
-	t     *testing.T
-	sites map[string]*foresay.Site
-}
+type shop struct{ t *testing.T }
 
 func (s *shop) call(ctx context.Context, method, request string, effect foresay.Effect, r reply, guesses ...any) (any, error) {
-	if s.sites == nil {
-		s.sites = make(map[string]*foresay.Site)
-	}
-	if s.sites[method] == nil {
-		site, err := foresay.NewSite(foresay.SiteConfig{Name: "/shop.v1." + method, Effect: effect})
-		if err != nil {
-			s.t.Error(err)
-		}
-		s.sites[method] = site
+	site, err := foresay.NewSite(foresay.SiteConfig{Name: "/shop.v1." + method, Effect: effect})
+	if err != nil {
+		s.t.Error(err)
 	}
 	return foresay.Perform(foresay.Predicting(ctx, guesses...), &foresay.Operation{
-		Site: s.sites[method], Conn: "shop", Identity: request, Request: request, Transport: &r,
+		Site: site, Conn: "shop", Identity: request, Request: request, Transport: &r,
 		CanSpeculate: effect != foresay.EffectImmediate,
 	})
 }

@@ -148,7 +148,7 @@ func TestReportRenderings(t *testing.T) {
 		t.Run(name, func(t *testing.T) { checkRenderings(t, r) })
 	}
 	many := &foresay.Report{Outcome: "confirmed", Duration: time.Second}
-	for i := range 5000 {
+	for i := range 1000 {
 		many.Calls = append(many.Calls, foresay.CallReport{ID: i + 1, Answered: time.Duration(i), Confirmed: -1, Abandoned: -1})
 	}
 	checkRenderings(t, many)
@@ -166,7 +166,7 @@ func TestRandomReports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 2000 {
+	for i := range 300 {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 		r := randomReport(rnd)
 		checkRenderings(t, r)
