@@ -61,7 +61,25 @@ func (t *task) send(c *call, speculative bool) {
 		a.ctx, a.cancel = context.WithCancel(base)
 	}
 	c.attempt = a
+	_, a.blocking = c.op.Transport.(BlockingTransport)
+	if a.blocking && t.idle && !speculative {
+		t.idle = false
+		t.done <- a // has room: there is one idle goroutine
+		return
+	}
 	t.todo = append(t.todo, duty{kind: dutyStart, attempt: a})
+}
+
+// start begins an attempt in a goroutine that may wait for its end.
+func (a *Attempt) start() {
+	if a.blocking {
+		go func() {
+			growStack(a.number & 1)
+			a.op.Transport.Start(a.ctx, a)
+		}()
+		return
+	}
+	a.op.Transport.Start(a.ctx, a)
 }
 
 // shifted returns the deadline of a plain attempt. A time limit of the code's
@@ -137,6 +155,8 @@ type Attempt struct {
 	number int
 	depth  int
 	want   bool
+
+	blocking bool
 
 	// Under the task's mu.
 	speculative bool

@@ -29,6 +29,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 		o.apply(&t.cfg)
 	}
 	t.setUp(spectree.Config{Replayable: true})
+	t.idle = true
 	t.start()
 	t.wait()
 	v, err := t.result()
@@ -36,13 +37,36 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	return out, err
 }
 
-// wait waits until the task has ended.
+// wait waits until the task has ended. Meanwhile its goroutine, whose stack is
+// warm, carries plain attempts: their results are part of the task's.
 func (t *task) wait() {
-	select {
-	case <-t.done:
-	case <-t.ctx.Done():
-		t.cancelled()
-		<-t.done
+	watched := false
+	for {
+		select {
+		case a := <-t.done:
+			if a == nil {
+				return
+			}
+			if !watched && t.ctx.Done() != nil {
+				watched = true
+				defer context.AfterFunc(t.ctx, t.cancelled)()
+			}
+			a.op.Transport.Start(a.ctx, a)
+			t.mu.Lock()
+			t.idle = !t.ended
+			t.mu.Unlock()
+		case <-t.ctx.Done():
+			t.cancelled()
+			t.drainWork()
+			return
+		}
+	}
+}
+
+// drainWork waits for the end of a task that is being cancelled.
+func (t *task) drainWork() {
+	for a := range t.done {
+		go a.op.Transport.Start(a.ctx, a)
 	}
 }
 

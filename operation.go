@@ -28,8 +28,8 @@ type Operation struct {
 // Transport carries an Operation's attempts. Its methods are called without
 // locks held.
 type Transport interface {
-	// Start begins an attempt and returns at once. The transport later calls
-	// a.Finish exactly once. ctx carries the caller's values, outside of the
+	// Start begins an attempt and returns at once, unless the transport is a
+	// BlockingTransport. The transport calls a.Finish exactly once. ctx carries the caller's values, outside of the
 	// task; it has the caller's deadline unless a.Speculative(). It ends when
 	// nobody wants the attempt any more, unless a resolver was set with
 	// a.OnResolve and not called yet: then the resolver is called instead.
@@ -42,4 +42,11 @@ type Transport interface {
 	// Accept makes a value offered as a prediction the engine's own: it checks
 	// the type and copies. It reports false for what cannot be a response.
 	Accept(prediction any) (any, bool)
+}
+
+// BlockingTransport is a Transport whose Start returns when the attempt has
+// ended. The engine calls it in a goroutine that has nothing else to do.
+type BlockingTransport interface {
+	Transport
+	Blocking()
 }

@@ -32,7 +32,11 @@ type task struct {
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
 	final chan struct{} // closed when the winner is known, or the task ended without one
-	done  chan struct{} // closed when it is confirmed and its commit hooks may run, or as above
+	// done is closed when the winner is confirmed and its commit hooks may run,
+	// or as above. Until then it brings work for an idle goroutine of Do's.
+	done  chan *Attempt
+	ended bool // done is closed
+	idle  bool // Do's goroutine waits, or will
 }
 
 // sink is told of a task's results, in order and without locks held.
@@ -66,7 +70,7 @@ type duty struct {
 // newTask returns a task that has its context's defaults and is to be
 // configured, and then set up.
 func newTask(ctx context.Context, fn func(context.Context) (any, error)) *task {
-	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), done: make(chan struct{})}
+	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), done: make(chan *Attempt, 1)}
 }
 
 // setUp readies a configured task.
@@ -168,7 +172,7 @@ func (t *task) obey(a *spectree.Action) {
 func (t *task) do(d duty) {
 	switch d.kind {
 	case dutyStart:
-		d.attempt.op.Transport.Start(d.attempt.ctx, d.attempt)
+		d.attempt.start()
 	case dutyRun:
 		go d.run.execute()
 	case dutyResolve:
@@ -194,12 +198,13 @@ func (t *task) finish() {
 	if t.out != nil {
 		t.todo = append(t.todo, duty{kind: dutyComplete, run: t.winner})
 	}
+	t.ended = true
 	close(t.done)
 }
 
 // fail ends the task without a winner. The tree is over, or is ended next.
 func (t *task) fail(err error) {
-	if t.err != nil || isClosed(t.done) {
+	if t.err != nil || t.ended {
 		return
 	}
 	t.err = err
@@ -212,6 +217,7 @@ func (t *task) fail(err error) {
 	if t.out != nil {
 		t.todo = append(t.todo, duty{kind: dutyComplete})
 	}
+	t.ended = true
 	close(t.done)
 }
 
