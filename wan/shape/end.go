@@ -27,7 +27,7 @@ type end struct {
 	path          wan.Path // in which it sends
 	local, remote net.Addr
 	out           *line
-	writer        chan struct{} // holds one token while somebody writes
+	writer        chan struct{} // holds a token unless somebody writes
 	writeBy       *deadline
 
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ type end struct {
 }
 
 func newEnd(n *Network, p wan.Path, local, remote net.Addr) *end {
-	return &end{
+	e := &end{
 		net:     n,
 		path:    p,
 		local:   local,
@@ -46,6 +46,8 @@ func newEnd(n *Network, p wan.Path, local, remote net.Addr) *end {
 		writeBy: newDeadline(),
 		done:    make(chan struct{}),
 	}
+	notify(e.writer)
+	return e
 }
 
 func (e *end) base() *end           { return e }
@@ -80,30 +82,24 @@ func (e *end) Write(p []byte) (int, error) {
 }
 
 func (e *end) write(p []byte) (n int, err error) {
-	if err := e.wait(e.writer, true); err != nil {
+	if err := e.wait(e.writer); err != nil {
 		return 0, err
 	}
-	defer func() { <-e.writer }()
+	defer notify(e.writer)
 	for {
 		left, err := e.out.write(p[n:])
 		n += left
 		if err != nil || n == len(p) {
 			return n, err
 		}
-		if err := e.wait(e.out.room, false); err != nil {
+		if err := e.wait(e.out.room); err != nil {
 			return n, err
 		}
 	}
 }
 
-// wait puts a token into c or takes one out of it, unless the end stops or its write deadline passes before.
-func (e *end) wait(c chan struct{}, put bool) error {
-	in, out := c, c
-	if put {
-		out = nil
-	} else {
-		in = nil
-	}
+// wait takes a token out of c, unless the end stops or its write deadline passes before.
+func (e *end) wait(c <-chan struct{}) error {
 	for {
 		if err := e.stopped(); err != nil {
 			return err
@@ -113,9 +109,7 @@ func (e *end) wait(c chan struct{}, put bool) error {
 			return os.ErrDeadlineExceeded
 		}
 		select {
-		case in <- struct{}{}:
-			return nil
-		case <-out:
+		case <-c:
 			return nil
 		case <-deadline.over:
 			if deadline.passed {

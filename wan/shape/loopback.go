@@ -26,7 +26,8 @@ func NewLoopback(m wan.Matrix, seed uint64) *Network {
 }
 
 // Wrap makes c, one end of a connection that was made elsewhere, delay what it sends as the link of p does. If the other
-// end is wrapped likewise, in another process perhaps, both directions are delayed.
+// end is wrapped likewise, in another process perhaps, both directions are delayed. It fails only if the network is
+// closed, and c is then the caller's as before.
 func (n *Network) Wrap(c net.Conn, p wan.Path) (net.Conn, error) {
 	n.link(p)
 	s := n.newSocket(p, c)

@@ -69,11 +69,11 @@ func (n *Network) Listen(site wan.Site) (net.Listener, error) {
 }
 
 func (n *Network) listen(site wan.Site) (*listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.crashed[site] == nil {
 		return nil, n.unknown(site)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.closed {
 		return nil, net.ErrClosed
 	}
