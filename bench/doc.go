@@ -14,5 +14,7 @@
 // the same on every machine. In real mode it runs on the wall clock over loopback TCP,
 // which is what throughput and CPU figures come from. The systems take turns in short
 // shuffled rounds, so that whatever disturbs the machine disturbs all of them, and
-// ratios are medians over the rounds.
+// ratios are medians over the rounds, while means and quantiles are of all requests. On
+// a busy machine, experiments in which calls mostly wait measure well with real-time
+// priority (chrt -f 5 on Linux); overhead wants an idle one.
 package bench
