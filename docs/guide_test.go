@@ -386,12 +386,14 @@ func TestPlainServerHoldsWhatFollows(t *testing.T) {
 }
 
 // siteFile is what the page shows of a site file.
-const siteFile = `{"sites": [
+const siteFile = `
+{"sites": [
   {"method": "/foresay.demo.v1.AnalysisService/GetPI", "predictors": ["last"], "server_predictions": true},
   {"method": "/foresay.demo.v1.AnalysisService/GetAI", "equal_ignoring": ["users"]},
   {"method": "/foresay.demo.v1.Shop/Buy", "effect": "staged", "conflict_fields": ["user"]},
   {"method": "/foresay.demo.v1.DataService/GetPH", "mode": "off"}
-]}`
+]}
+`
 
 func TestSiteFile(t *testing.T) {
 	last := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10)
