@@ -218,8 +218,16 @@ func (c *callView) holds() string {
 
 // bar draws a phase of a call.
 func (p *picture) bar(from, to, y float64, ph phase) {
-	fill := map[phase]string{phaseHeld: "url(#held)", phaseSpeculative: "#a8cdf0", phaseFirm: "#3d7fc4"}[ph]
-	p.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="12" fill="%s"/>`, from, y-6, to-from, fill)
+	fill, height := "url(#held)", 12.0
+	switch ph {
+	case phaseSpeculative:
+		fill = "#a8cdf0"
+	case phaseFirm:
+		fill = "#3d7fc4"
+	case phaseComputing:
+		fill, height = "#57606a", 9
+	}
+	p.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%g" fill="%s"/>`, from, y-height/2, to-from, height, fill)
 }
 
 // diamond marks the arrival of a prediction.
@@ -308,8 +316,8 @@ func (p *picture) legend() {
 	entry("wrong, failed, discarded", 12, marks(verdictWrong))
 	entry("answered", 12, marks(verdictAnswered))
 	entry("abandoned", 12, marks(verdictAbandoned))
-	entry("run computes", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="9" fill="#57606a"/>`, x, y-4.5) })
-	entry("waits", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="3" fill="#57606a"/>`, x, y-1.5) })
+	entry("computing", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="9" fill="#57606a"/>`, x, y-4.5) })
+	entry("waiting", 20, func(x, y float64) { p.add(`<rect x="%.1f" y="%.1f" width="20" height="3" fill="#57606a"/>`, x, y-1.5) })
 	entry("returned on a guess", 20, func(x, y float64) {
 		p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#57606a" stroke-width="3" stroke-dasharray="2 4"/>`, x, y, x+20, y)
 	})

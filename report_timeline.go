@@ -187,8 +187,8 @@ func (d *timeline) legend() {
 		verdict(verdictFailed), verdict(verdictAbandoned),
 	}, "  ")
 	wrapTo(&d.out, d.width, "runs  ", []string{
-		entry(s.phase[phaseComputing], "computes"),
-		entry(s.phase[phaseWaiting], "waits for an answer"),
+		entry(s.phase[phaseComputing], "computing"),
+		entry(s.phase[phaseWaiting], "waiting for an answer"),
 		entry(s.phase[phaseReturned], "returned on a guess"),
 		verdict(verdictConfirmed), verdict(verdictDiscarded), entry(s.verdict[verdictUnsettled], "open"),
 	}, "  ")

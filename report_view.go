@@ -88,9 +88,11 @@ func newView(r *Report) *view {
 	for i := range r.Runs {
 		v.end = max(v.end, r.Runs[i].Started, r.Runs[i].Ended)
 	}
-	taken := make(map[int]bool)
+	taken := make(map[int]bool)   // by call ID: a run went on with a prediction
+	refuted := make(map[int]bool) // by call ID: it discarded a run
 	maker := make(map[int]int) // by call ID, the index of the run
 	for i := range r.Runs {
+		refuted[r.Runs[i].RefutedBy] = true
 		for _, s := range r.Runs[i].Steps {
 			taken[s.Call] = taken[s.Call] || s.Prediction >= 0
 			if _, known := maker[s.Call]; !known || !s.Adopted {
@@ -101,7 +103,8 @@ func newView(r *Report) *view {
 	}
 	v.groups = append(v.groups, group{})
 	for i := range r.Calls {
-		c := v.call(&r.Calls[i], taken[r.Calls[i].ID])
+		id := r.Calls[i].ID
+		c := v.call(&r.Calls[i], callVerdict(&r.Calls[i], taken[id], refuted[id]))
 		if v.calls[c.ID] == nil {
 			v.calls[c.ID] = c
 		}
@@ -133,8 +136,8 @@ func (c *CallReport) last() time.Duration {
 }
 
 // call draws a call from when it was made until it was answered or given up.
-func (v *view) call(c *CallReport, taken bool) *callView {
-	out := &callView{CallReport: c, from: max(c.Made, 0), verdict: callVerdict(c, taken)}
+func (v *view) call(c *CallReport, came verdict) *callView {
+	out := &callView{CallReport: c, from: max(c.Made, 0), verdict: came}
 	switch {
 	case c.Answered >= 0:
 		out.to = c.Answered
@@ -172,7 +175,11 @@ func (v *view) call(c *CallReport, taken bool) *callView {
 			changes = slices.Insert(changes, i, span{from: c.Confirmed, phase: phaseFirm})
 		}
 	}
-	out.spans = join(out.from, out.to, phaseHeld, changes)
+	first := phaseHeld
+	if len(changes) == 0 {
+		first = phaseComputing // by the task itself: a future's result
+	}
+	out.spans = join(out.from, out.to, first, changes)
 	return out
 }
 
@@ -192,8 +199,10 @@ func (c *CallReport) order(a, b span) int {
 	return -1
 }
 
-func callVerdict(c *CallReport, taken bool) verdict {
+func callVerdict(c *CallReport, taken, refuted bool) verdict {
 	switch {
+	case refuted && c.Match < 0:
+		return verdictWrong
 	case c.Abandoned >= 0:
 		return verdictAbandoned
 	case c.Answered < 0:

@@ -1,0 +1,305 @@
+package foresay_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// shopClient stands for a generated gRPC client on a specgrpc connection. Its
+// calls take 20 ms.
+type shopClient struct {
+	prices, orders *foresay.Site
+	listed         int // what a cup of tea costs, in cents
+}
+
+func newShop() *shopClient {
+	return &shopClient{
+		prices: newSite(foresay.SiteConfig{Name: "/shop.Prices/Get", Effect: foresay.EffectNone}),
+		orders: newSite(foresay.SiteConfig{Name: "/shop.Orders/Put", Effect: foresay.EffectImmediate}),
+		listed: 225,
+	}
+}
+
+func newSite(cfg foresay.SiteConfig) *foresay.Site {
+	s, err := foresay.NewSite(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Price returns an article's price in cents.
+func (s *shopClient) Price(ctx context.Context, article string) (int, error) {
+	return s.call(ctx, s.prices, article, s.listed)
+}
+
+// Shipping returns what it costs to send something of this value.
+func (s *shopClient) Shipping(ctx context.Context, cents int) (int, error) {
+	return s.call(ctx, s.prices, fmt.Sprint("shipping ", cents), cents/10)
+}
+
+// Order returns the number of the order.
+func (s *shopClient) Order(ctx context.Context, cents int) (int, error) {
+	return s.call(ctx, s.orders, fmt.Sprint("order ", cents), 4711)
+}
+
+func (s *shopClient) call(ctx context.Context, site *foresay.Site, request string, response int) (int, error) {
+	v, err := foresay.Perform(ctx, &foresay.Operation{
+		Site: site, Conn: "shop", Identity: request, Request: request, CanSpeculate: true, Transport: answer(response),
+	})
+	if err != nil {
+		return 0, err
+	}
+	return v.(int), nil
+}
+
+// answer is a transport that gives this answer to every call.
+type answer int
+
+func (v answer) Start(ctx context.Context, a *foresay.Attempt) {
+	go func() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+			a.Finish(int(v), nil)
+		case <-ctx.Done():
+			a.Finish(nil, ctx.Err())
+		}
+	}()
+}
+
+func (answer) Equal(prediction, actual any) bool { return prediction == actual }
+func (answer) Same(a, b any) bool                { return a == b }
+func (answer) Accept(prediction any) (any, bool) { _, ok := prediction.(int); return prediction, ok }
+
+// The price is predicted, so the call that depends on it does not wait for it:
+// both together take as long as one.
+func ExampleDo() {
+	shop := newShop()
+	total, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		price, err := shop.Price(foresay.Predicting(ctx, 225), "tea")
+		if err != nil {
+			return 0, err
+		}
+		shipping, err := shop.Shipping(ctx, price)
+		if err != nil {
+			return 0, err
+		}
+		return price + shipping, nil
+	})
+	fmt.Println(total, err)
+	// Output: 247 <nil>
+}
+
+// A wrong prediction costs time and changes nothing: the function runs again
+// with the actual price.
+func ExamplePredicting() {
+	shop := newShop()
+	total, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		price, err := shop.Price(foresay.Predicting(ctx, 300, 250), "tea")
+		return price, err
+	})
+	fmt.Println(total, err)
+	// Output: 225 <nil>
+}
+
+// Futures run again only what depends on a wrong guess: here the function given
+// to Then, once for 250 and once for 225.
+func ExampleThen() {
+	shop := newShop()
+	ctx := context.Background()
+	price := foresay.Go(ctx, func(ctx context.Context) (int, error) {
+		return shop.Price(ctx, "tea")
+	}, foresay.Guess(250))
+	total := foresay.Then(price, func(ctx context.Context, price int) (int, error) {
+		shipping, err := shop.Shipping(ctx, price)
+		return price + shipping, err
+	})
+	fmt.Println(total.Wait(ctx))
+	// Output: 247 <nil>
+}
+
+// Goroutines within a task are a Group's, so that a run that takes the place of
+// another knows which of them made which call.
+func ExampleGroup() {
+	shop := newShop()
+	total, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		articles := []string{"tea", "cup", "pot"}
+		prices := make([]int, len(articles)) // of this run: each has its own
+		g := foresay.NewGroup(ctx)
+		for i, article := range articles {
+			g.Go(func(ctx context.Context) (err error) {
+				prices[i], err = shop.Price(foresay.Predicting(ctx, 225), article)
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return 0, err
+		}
+		return prices[0] + prices[1] + prices[2], nil
+	})
+	fmt.Println(total, err)
+	// Output: 675 <nil>
+}
+
+// After a Barrier the run is confirmed: what follows happens once and may touch
+// the world.
+func ExampleBarrier() {
+	shop := newShop()
+	_, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		price, err := shop.Price(foresay.Predicting(ctx, 250), "tea")
+		if err != nil {
+			return 0, err
+		}
+		if err := foresay.Barrier(ctx); err != nil {
+			return 0, err // the price was another one
+		}
+		fmt.Println("the price is", price)
+		return price, nil
+	})
+	fmt.Println(err)
+	// Output:
+	// the price is 225
+	// <nil>
+}
+
+// Act is for an effect in the middle of a task. The function runs twice, since
+// the price is another one than predicted, and prints one receipt.
+func ExampleAct() {
+	shop := newShop()
+	number, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		if _, err := foresay.Act(ctx, "receipt", func(context.Context) (bool, error) {
+			fmt.Println("printing a receipt")
+			return true, nil
+		}); err != nil {
+			return 0, err
+		}
+		price, err := shop.Price(foresay.Predicting(ctx, 250), "tea")
+		if err != nil {
+			return 0, err
+		}
+		return shop.Order(ctx, price)
+	})
+	fmt.Println(number, err)
+	// Output:
+	// printing a receipt
+	// 4711 <nil>
+}
+
+// Memo keeps what a run finds by chance the same for the runs after it.
+func ExampleMemo() {
+	shop := newShop()
+	drawn := 0
+	number, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		lot, err := foresay.Memo(ctx, "lot", func(context.Context) (int, error) {
+			drawn++ // a random number, the time, a local file
+			return drawn, nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		_, err = shop.Price(foresay.Predicting(ctx, 250), "tea") // wrong: all this runs twice
+		return lot, err
+	})
+	fmt.Println(number, err, "drawn:", drawn)
+	// Output: 1 <nil> drawn: 1
+}
+
+// Hooks hold back what the code does besides its calls, or undo it. The first
+// run goes on with 250 and is discarded; the second one counts.
+func ExampleOnCommit() {
+	shop := newShop()
+	_, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		foresay.OnRollback(ctx, func() { fmt.Println("put the tea back") })
+		price, err := shop.Price(foresay.Predicting(ctx, 250), "tea")
+		if err != nil {
+			return 0, err
+		}
+		foresay.OnCommit(ctx, func() { fmt.Println("sold for", price) })
+		return price, nil
+	})
+	fmt.Println(err)
+	// Output:
+	// put the tea back
+	// sold for 225
+	// <nil>
+}
+
+// What depends on a quorum goes on with the first replica's answer.
+func ExampleQuorum() {
+	ctx := context.Background()
+	shop := newShop()
+	read := func(ctx context.Context) (int, error) { return shop.Price(ctx, "tea") }
+	price := foresay.Quorum(2, nil, foresay.Go(ctx, read), foresay.Go(ctx, read), foresay.Go(ctx, read))
+	total := foresay.Then(price, func(ctx context.Context, price int) (int, error) {
+		shipping, err := shop.Shipping(ctx, price)
+		return price + shipping, err
+	})
+	fmt.Println(total.Wait(ctx))
+	// Output: 247 <nil>
+}
+
+// A report tells what became of each guess.
+func ExampleReport_WriteTimeline() {
+	ms := time.Millisecond
+	r := &foresay.Report{
+		Task: "buy", Duration: 40 * ms, Outcome: "confirmed",
+		Runs: []foresay.RunReport{
+			{
+				ID: 1, Returned: -1, Ended: 20 * ms, State: "discarded", RefutedBy: 1,
+				Steps: []foresay.StepReport{{Call: 1}, {Call: 2, Resumed: -1, Prediction: -2}},
+			},
+			{
+				ID: 2, Started: 20 * ms, Returned: 40 * ms, Ended: 40 * ms, State: "confirmed", Cause: 1, ReplayOf: 1,
+				Steps: []foresay.StepReport{
+					{Call: 1, At: 20 * ms, Resumed: 20 * ms, Prediction: -1, Adopted: true},
+					{Call: 3, At: 20 * ms, Resumed: 40 * ms, Prediction: -1},
+				},
+			},
+		},
+		Calls: []foresay.CallReport{
+			{
+				ID: 1, Site: "/shop.Prices/Get", Sent: []foresay.SendReport{{}}, Predicted: []time.Duration{0},
+				Answered: 20 * ms, Match: -1, Confirmed: 20 * ms, Abandoned: -1,
+			},
+			{ID: 2, Site: "/shop.Orders/Put", Held: []foresay.HoldReport{{}}, Answered: -1, Match: -1, Confirmed: -1, Abandoned: 20 * ms},
+			{
+				ID: 3, Site: "/shop.Orders/Put", Made: 20 * ms, Sent: []foresay.SendReport{{At: 20 * ms}},
+				Answered: 40 * ms, Match: -1, Confirmed: 40 * ms, Abandoned: -1,
+			},
+		},
+	}
+	var b strings.Builder
+	if err := (foresay.Timeline{Width: 80, NoLegend: true}).Write(&b, r); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Print(b.String())
+	// Output:
+	// task buy: confirmed after 40 ms, 2 runs, 3 calls
+	// ms                 0        10       20       30       40
+	//                    ┬────────┬────────┬────────┬────────┬
+	// run 1              ──────────────────✗                   20 ms, discarded by 1
+	//   1 Prices/Get     ◆█████████████████✗                   20 ms, prediction wrong
+	//   2 Orders/Put     ░░░░░░░░░░░░░░░░░░×                   20 ms, abandoned
+	// run 2, replay of 1                   ──────────────────✓ 20 ms, confirmed
+	//   3 Orders/Put                       ██████████████████│ 20 ms, answered
+}
+
+// Tasks report to whoever asks. The timeline of a real task has real times.
+func ExampleWithReport() {
+	shop := newShop()
+	_, err := foresay.Do(context.Background(), func(ctx context.Context) (int, error) {
+		return shop.Price(foresay.Predicting(ctx, 225), "tea")
+	}, foresay.WithName("buy"), foresay.WithReport(func(r *foresay.Report) {
+		if err := r.WriteTimeline(os.Stdout, 100); err != nil {
+			fmt.Println(err)
+		}
+	}))
+	if err != nil {
+		fmt.Println(err)
+	}
+}
