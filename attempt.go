@@ -104,7 +104,7 @@ func (t *task) resolve(c *call, yes bool) {
 	}
 	a.resolved, a.verdict = true, yes
 	if a.resolver != nil {
-		t.todo = append(t.todo, duty{kind: dutyResolve, attempt: a, yes: yes})
+		t.todo = append(t.todo, duty{kind: dutyResolve, resolver: a.resolver, yes: yes})
 	}
 }
 

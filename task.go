@@ -64,7 +64,10 @@ type duty struct {
 	run     *run
 	attempt *Attempt
 	call    *call
-	yes     bool
+	// resolver is the attempt's when the duty arose: the attempt may have given
+	// its stream up since.
+	resolver func(confirmed bool)
+	yes      bool
 }
 
 // newTask returns a task that has its context's defaults and is to be
@@ -176,7 +179,7 @@ func (t *task) do(d duty) {
 	case dutyRun:
 		go d.run.execute()
 	case dutyResolve:
-		d.attempt.resolver(d.yes)
+		d.resolver(d.yes)
 	case dutyCancel:
 		d.attempt.cancel()
 	case dutyLearn:
