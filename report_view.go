@@ -90,7 +90,7 @@ func newView(r *Report) *view {
 	}
 	taken := make(map[int]bool)   // by call ID: a run went on with a prediction
 	refuted := make(map[int]bool) // by call ID: it discarded a run
-	maker := make(map[int]int) // by call ID, the index of the run
+	maker := make(map[int]int)    // by call ID, the index of the run
 	for i := range r.Runs {
 		refuted[r.Runs[i].RefutedBy] = true
 		for _, s := range r.Runs[i].Steps {
