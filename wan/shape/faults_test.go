@@ -173,6 +173,23 @@ func TestCrashEndsDialsAndWhatAwaitsAccept(t *testing.T) {
 	})
 }
 
+func TestListenerThatClosesDuringTheHandshakeResets(t *testing.T) {
+	onBoth(t, func(t *testing.T, n *shape.Network, exact bool) {
+		l, err := n.Listen("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		c, err := n.Dial(t.Context(), "a", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		wantReadError(t, c, syscall.ECONNRESET)
+		wantElapsed(t, start, 2*rtt, exact)
+	})
+}
+
 func TestSetLinkHoldsForWhatLeavesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := shape.NewNetwork(wan.Uniform(rtt, "a", "b"), 1)

@@ -46,13 +46,13 @@ func TestLateness(t *testing.T) {
 			sum += d
 		}
 		slices.Sort(late)
-		mean := sum / time.Duration(len(late))
-		t.Logf("%v one way: late by %v on average, median %v, at most %v", oneWay, mean, late[len(late)/2], late[len(late)-1])
+		mean, median := sum/time.Duration(len(late)), late[len(late)/2]
+		t.Logf("%v one way: late by %v on average, median %v, at most %v", oneWay, mean, median, late[len(late)-1])
 		if late[0] < 0 {
 			t.Errorf("%v one way: early by %v", oneWay, -late[0])
 		}
-		if mean > 5*time.Millisecond {
-			t.Errorf("%v one way: late by %v on average", oneWay, mean)
+		if median > 5*time.Millisecond { // not the mean, which one stall of the machine can spoil
+			t.Errorf("%v one way: late by %v as a rule", oneWay, median)
 		}
 		n.Close()
 	}
@@ -154,6 +154,56 @@ func TestStrangersAreAtTheListenersSite(t *testing.T) {
 	wantRead(t, b, "from a")
 	n.Close()
 	c.Close()
+	wantNoGoroutines(t)
+}
+
+// TestDialersAndStrangersAreNotMixedUp dials both ways at once: what goes to dialers crosses the network.
+func TestDialersAndStrangersAreNotMixedUp(t *testing.T) {
+	n := shape.NewLoopback(wan.Uniform(rtt, "a", "b"), 1)
+	l, err := n.Listen("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dialers, strangers = 100, 40
+	failed := make(chan error)
+	for i := range dialers + strangers {
+		go func() {
+			dial, want := n.DialContext("a"), make([]byte, 7)
+			if i%7 < 2 {
+				dial = func(ctx context.Context, address string) (net.Conn, error) {
+					return new(net.Dialer).DialContext(ctx, "tcp", address)
+				}
+			}
+			c, err := dial(context.Background(), l.Addr().String())
+			if err == nil {
+				_, err = io.ReadFull(c, want)
+				c.Close()
+			}
+			failed <- err
+		}()
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte("welcome"))
+			c.Close()
+		}
+	}()
+	for range dialers + strangers {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+	if got, want := n.Bytes("b", "a"), int64(7*dialers); got != want {
+		t.Errorf("%d bytes to dialers, want %d", got, want)
+	}
+	if got, want := n.Bytes("b", "b"), int64(7*strangers); got != want {
+		t.Errorf("%d bytes to strangers, want %d", got, want)
+	}
+	n.Close()
 	wantNoGoroutines(t)
 }
 
