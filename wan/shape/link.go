@@ -16,7 +16,7 @@ type link struct {
 	value wan.Link
 	idle  time.Duration // when the link has put on the wire what it was given
 	bytes int64         // that left
-	// changed is closed and replaced when value.Down ends.
+	// healed is closed and replaced when value.Down ends.
 	healed chan struct{}
 }
 
