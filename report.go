@@ -44,7 +44,8 @@ type StepReport struct {
 	// Prediction is the index of the prediction that the run took, or -1 for
 	// the actual result, or -2 if it never had an answer.
 	Prediction int `json:"prediction"`
-	// Adopted says that the call was made by an earlier run.
+	// Adopted says that the call was in the task's record: an earlier run, or for
+	// Act an earlier step, had made it.
 	Adopted bool `json:"adopted,omitempty"`
 }
 
