@@ -16,6 +16,8 @@ type server struct {
 	next benchv1.BenchClient
 	// predict answers early. It is nil where the stack cannot.
 	predict func(ctx context.Context, response *benchv1.WorkResponse) error
+	// slower is how much longer than asked for work takes.
+	slower time.Duration
 
 	begun atomic.Int64 // calls begun
 	open  atomic.Int64 // calls not yet returned
@@ -35,8 +37,10 @@ func (s *server) Work(ctx context.Context, req *benchv1.WorkRequest) (*benchv1.W
 	if err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, time.Duration(req.GetWorkUs())*time.Microsecond); err != nil {
-		return nil, err
+	if work := time.Duration(req.GetWorkUs()) * time.Microsecond; work > 0 {
+		if err := pause(ctx, work+s.slower); err != nil {
+			return nil, err
+		}
 	}
 	return response, nil
 }

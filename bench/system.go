@@ -81,16 +81,15 @@ type topology struct {
 	forward bool
 	// shared makes all callers use the same connections; otherwise each has its own.
 	shared bool
-	// repeatable keeps chance out of a bubble. Servers are a nanosecond further away each:
-	// otherwise the answers to calls that speculation makes at one instant come at one instant,
-	// with the aborts that follow from them, and what happens then depends on the scheduler. And
-	// flow-control windows stay as they are: left alone, gRPC sends pings to size them, and how
-	// many depends on scheduling.
+	// repeatable keeps chance out of a bubble. Servers are a nanosecond further away each, and
+	// if they forward, the later ones are faster by nanoseconds: otherwise the answers to calls
+	// that speculation makes at one instant come at one instant, with the aborts that follow from
+	// them, and what happens then depends on the scheduler. And flow-control windows stay as they
+	// are: left alone, gRPC sends pings to size them, and how many depends on the scheduler too; and they are so large that no update is due.
 	repeatable bool
 }
 
-// window is HTTP/2's own default.
-const window = 65535
+const window = 8 << 20
 
 func (t topology) serverOptions() []grpc.ServerOption {
 	if !t.repeatable {
@@ -132,6 +131,9 @@ func openSystem(s stack, mode Mode, top topology, callers int) (*system, error) 
 	var next benchv1.BenchClient
 	for i := top.servers - 1; i >= 0; i-- {
 		srv := &server{predict: s.predict, next: next}
+		if top.repeatable && top.forward {
+			srv.slower = time.Duration(16 * (top.servers - i))
+		}
 		if err := sys.serve(srv, i); err != nil {
 			return sys, err
 		}
