@@ -23,8 +23,7 @@ type call struct {
 	first       Attempt         // here to save an allocation
 	outside     laneContext     // ctx outside of the task
 	ctx         context.Context // of the code that made the call
-	began       time.Time       // set if ctx has a deadline of its own
-	limit       time.Duration   // what the deadline left then
+	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
 }
 

@@ -114,6 +114,7 @@ func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide fun
 	}
 	c.out.run = c.members[0].run
 	c.out.name = "(" + strings.Join(names, ",") + ")"
+	c.out.members = c.members
 	for i, m := range c.members {
 		if m.run != c.out.run {
 			c.out.settle(func() { c.out.err = ErrForeignFuture })
@@ -160,6 +161,7 @@ func (a *arrival) completed() {
 	switch {
 	case over:
 		c.out.settle(func() { c.fill(winner, err) })
+		c.out.disband()
 	case m.err == nil && m.failed == nil && !m.effects:
 		c.early(m.value)
 	}

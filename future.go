@@ -70,6 +70,9 @@ type future struct {
 	predictions []any
 	subscribers []subscriber
 	settled     bool
+	users       int                // in the run: who needs the result
+	members     []*future          // of a combination: needed as long as it is
+	cancel      context.CancelFunc // ends the computation, in a run
 
 	// Set before ready is closed.
 	value   any

@@ -10,8 +10,9 @@ import (
 func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Context) (any, error)) *future {
 	child := l.fork()
 	own, cancel := context.WithCancel(ctx)
-	l.run.unawaited(cancel)
 	f := newFuture(ctx, cfg.equal)
+	f.cancel = cancel
+	l.run.started(f)
 	f.run, f.name = l.run, child.tree.ID()
 	f.predictions = cfg.predictions
 	go func() {
@@ -36,6 +37,75 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 	return f
 }
 
+// started keeps a future that the run started.
+func (r *run) started(f *future) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	r.futures = append(r.futures, f)
+}
+
+// use tells that the result is needed: by code that waits for it or went on
+// with a prediction of it, or by a combination that is needed.
+func (f *future) use() {
+	f.mu.Lock()
+	f.users++
+	var members []*future
+	if f.users == 1 {
+		members = f.members
+	}
+	f.mu.Unlock()
+	for _, m := range members {
+		m.use()
+	}
+}
+
+// unuse takes a use back.
+func (f *future) unuse() {
+	f.mu.Lock()
+	f.users--
+	var members []*future
+	if f.users == 0 {
+		members = f.members
+	}
+	f.mu.Unlock()
+	for _, m := range members {
+		m.unuse()
+	}
+	f.endIfIdle()
+}
+
+// disband tells that a combination is decided and needs its members no more.
+func (f *future) disband() {
+	f.mu.Lock()
+	members := f.members
+	f.members = nil
+	needed := f.users > 0
+	f.mu.Unlock()
+	if needed {
+		for _, m := range members {
+			m.unuse()
+		}
+	}
+}
+
+// endIfIdle ends the computation of a future that nobody needs, once the
+// function that could still wait for it has returned.
+func (f *future) endIfIdle() {
+	if f.run == nil || f.cancel == nil {
+		return
+	}
+	t := f.run.task
+	t.mu.Lock()
+	leaving := f.run.leaving
+	t.mu.Unlock()
+	f.mu.Lock()
+	idle := leaving && f.users == 0
+	f.mu.Unlock()
+	if idle {
+		f.cancel()
+	}
+}
+
 func (l *lane) hasEffects() bool {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
@@ -46,8 +116,14 @@ func (l *lane) hasEffects() bool {
 // those of a local call, which the run itself answers.
 func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 	if !isClosed(f.ready) {
-		if v, err, predicted := f.awaitCall(ctx, l); predicted || err != nil {
-			return v, err
+		f.use()
+		v, err, predicted := f.awaitCall(ctx, l)
+		if predicted {
+			return v, nil // and f is needed to the end
+		}
+		f.unuse()
+		if err != nil {
+			return nil, err
 		}
 	}
 	t := l.run.task
@@ -74,6 +150,9 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	c := t.newCall(ctx, u.Call, op, nil)
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w
+	if t.rec != nil {
+		t.rec.used(u, c)
+	}
 	t.unlock()
 	f.subscribe(&localCall{f, c, u})
 	select {
@@ -109,6 +188,9 @@ func (s *localCall) predicted(v any) {
 	t := s.c.task
 	t.mu.Lock()
 	s.c.predictions = append(s.c.predictions, v)
+	if t.rec != nil {
+		t.rec.predicted(s.c)
+	}
 	t.tree.Predicted(s.c.tree)
 	t.unlock()
 }
@@ -123,6 +205,9 @@ func (s *localCall) completed() {
 		match = s.c.match(predictions, s.f.value)
 	}
 	t.mu.Lock()
+	if t.rec != nil {
+		t.rec.answered(s.c, match)
+	}
 	if s.u.Answer() == spectree.Waiting {
 		t.tree.Answered(s.c.tree, spectree.Actual)
 	} else {

@@ -137,7 +137,9 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	if err := l.run.check(); err != nil {
 		return err
 	}
-	firm := !l.tree.Speculative()
+	// The whole run counts: it may be another lane's code that ended ctx, on a
+	// guess of its own.
+	firm := !l.run.tree.Speculative()
 	switch {
 	case firm && c.attempt != nil && c.tree.Uses() == 1:
 		// As in plain code: the attempt ends, and its error is the call's result.

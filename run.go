@@ -29,8 +29,9 @@ type run struct {
 	// Under the task's mu.
 	commit   []func()
 	rollback []func()
-	futures  []context.CancelFunc // end the futures that the run started
-	wasted   int                  // operations since the run was discarded
+	futures  []*future // that the run started
+	leaving  bool      // its function returned: what nobody waits for is not needed
+	wasted   int       // operations since the run was discarded
 }
 
 func newRun(t *task, tr *spectree.Run) *run {
@@ -94,13 +95,6 @@ func (r *run) strayed(p *PanicError) {
 	}
 }
 
-// unawaited keeps how to end a future that the run started.
-func (r *run) unawaited(cancel context.CancelFunc) {
-	r.task.mu.Lock()
-	defer r.task.mu.Unlock()
-	r.futures = append(r.futures, cancel)
-}
-
 func asPanic(p any) *PanicError {
 	if pe, ok := p.(*PanicError); ok {
 		return pe
@@ -113,9 +107,10 @@ func (r *run) returned() {
 	t := r.task
 	t.mu.Lock()
 	futures := r.futures
+	r.leaving = true
 	t.mu.Unlock()
-	for _, cancel := range futures {
-		cancel() // what the function did not wait for, it does not need
+	for _, f := range futures {
+		f.endIfIdle()
 	}
 	r.lanes.Wait()
 	t.mu.Lock()

@@ -1,0 +1,62 @@
+package foresay
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCancelOnAGuess: what code cancels on a wrong guess is not the call's
+// result for the run that takes its place.
+func TestCancelOnAGuess(t *testing.T) {
+	get := func(ctx context.Context, s *Site, id string, d time.Duration, v int) (int, error) {
+		return perform(ctx, read(s, id, d, val(v)))
+	}
+	programs := map[string]func(ctx context.Context, s *Site) (int, error){
+		"a future whose prediction was taken": func(ctx context.Context, s *Site) (int, error) {
+			return Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) }, Guess(7)).Wait(ctx)
+		},
+		"a future that a wrong run did not wait for": func(ctx context.Context, s *Site) (int, error) {
+			f := Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) })
+			v, err := get(Predicting(ctx, 1), s, "b", 5*ms, 2)
+			if err != nil || v == 1 {
+				return 0, err
+			}
+			return f.Wait(ctx)
+		},
+		"a group's function": func(ctx context.Context, s *Site) (int, error) {
+			inner, cancel := context.WithCancel(ctx)
+			defer cancel()
+			out := 0
+			g := NewGroup(inner)
+			g.Go(func(ctx context.Context) (err error) {
+				out, err = get(ctx, s, "a", 10*ms, 7)
+				return err
+			})
+			v, err := get(Predicting(ctx, 1), s, "b", 5*ms, 2)
+			if err != nil {
+				return 0, err
+			}
+			if v == 1 {
+				cancel()
+			}
+			if err := g.Wait(); err != nil {
+				return 0, err
+			}
+			return out, nil
+		},
+	}
+	for name, f := range programs {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := testSites(t)
+				start := time.Now()
+				got, err := Do(t.Context(), func(ctx context.Context) (int, error) { return f(ctx, s.get) })
+				if d := time.Since(start); got != 7 || err != nil || d > 15*ms {
+					t.Error(got, err, d)
+				}
+			})
+		})
+	}
+}
