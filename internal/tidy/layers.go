@@ -75,6 +75,7 @@ func rooms() []room {
 		{pattern: "internal/catalog/...", layer: assembly},
 		{pattern: "internal/cli/...", layer: assembly},
 		{pattern: "internal/dash/...", layer: assembly},
+		{pattern: "internal/randtest/...", layer: assembly},
 		{pattern: "internal/tidy/...", layer: assembly},
 		{pattern: "tools/...", layer: assembly},
 	}

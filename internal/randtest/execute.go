@@ -1,0 +1,200 @@
+package randtest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+)
+
+// execution is one run of a task's code, or of one link of it.
+type execution struct {
+	w *world
+
+	mu    sync.Mutex
+	acks  []effect
+	trace []string
+}
+
+// runLink runs one link of a task. What it was told counts if it is confirmed.
+func (w *world) runLink(ctx context.Context, t *task, link int, digest string) (string, error) {
+	x := &execution{w: w}
+	out, err := x.body(ctx, t.name, t.links[link], digest)
+	foresay.OnCommit(ctx, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		w.journal.acknowledged(x.acks, x.trace)
+	})
+	return out, err
+}
+
+// note adds a result to the digest.
+func (x *execution) note(at, digest, result string) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	after := fold(digest, result)
+	x.trace = append(x.trace, fmt.Sprintf("%s: %s -> %s", at, result, after))
+	return after
+}
+
+func (x *execution) body(ctx context.Context, at string, steps []*step, digest string) (string, error) {
+	for _, s := range steps {
+		var err error
+		if digest, err = x.step(ctx, at+"."+strconv.Itoa(s.id), s, digest); err != nil {
+			return digest, err
+		}
+	}
+	return digest, nil
+}
+
+func (x *execution) step(ctx context.Context, at string, s *step, digest string) (string, error) {
+	switch s.kind {
+	case kindGet, kindPut, kindAppend, kindObserved, kindRelay:
+		return x.call(ctx, at, s, digest)
+	case kindBranch:
+		i := choose(digest, 2)
+		return x.body(ctx, fmt.Sprintf("%s:%d", at, i), s.bodies[i], digest)
+	case kindRepeat:
+		for i := range s.count {
+			var err error
+			if digest, err = x.body(ctx, fmt.Sprintf("%s[%d]", at, i), s.bodies[0], digest); err != nil {
+				return digest, err
+			}
+		}
+		return digest, nil
+	case kindDo:
+		return x.nested(ctx, at, s, digest)
+	case kindGroup:
+		return x.group(ctx, at, s, digest)
+	case kindShared:
+		return x.shared(ctx, at, s, digest)
+	case kindContend:
+		return x.contend(ctx, at, s, digest)
+	case kindFutures:
+		return x.futures(ctx, at, s, digest)
+	case kindQuorum, kindAny:
+		return x.replicas(ctx, at, s, digest)
+	case kindSleep:
+		time.Sleep(s.pause)
+		return digest, nil
+	default:
+		return x.special(ctx, at, s, digest)
+	}
+}
+
+// special carries out the steps that are about speculation itself.
+func (x *execution) special(ctx context.Context, at string, s *step, digest string) (string, error) {
+	j := x.w.journal
+	switch s.kind {
+	case kindAct:
+		n, err := foresay.Act(ctx, at, func(context.Context) (int, error) { return j.act(at, digest), nil })
+		return x.noted(at, digest, "act "+strconv.Itoa(n), err)
+	case kindMemo:
+		n, err := foresay.Memo(ctx, at, func(context.Context) (int, error) { return j.memo(at), nil })
+		return x.noted(at, digest, "memo "+strconv.Itoa(n), err)
+	case kindHook:
+		tok := j.token(at)
+		x.w.onCommit(ctx, func() {
+			j.commit(tok)
+			j.hook(at, digest)
+		})
+		foresay.OnRollback(ctx, func() { j.rollback(tok) })
+	case kindBarrier:
+		if err := x.w.barrier(ctx); err != nil {
+			return x.noted(at, digest, "", err)
+		}
+		j.act(at, digest)
+	case kindTrap:
+		x.trap(ctx, at, digest)
+	}
+	return digest, nil
+}
+
+// noted adds a result or an error to the digest, unless the code gives up.
+func (x *execution) noted(at, digest, result string, err error) (string, error) {
+	if err != nil {
+		if x.w.sc.fatal(err) {
+			return digest, err
+		}
+		result = "error " + status.Code(err).String()
+	}
+	return x.note(at, digest, result), nil
+}
+
+func (x *execution) call(ctx context.Context, at string, s *step, digest string) (string, error) {
+	c := &invoker{w: x.w, clients: x.w.clients, limit: s.limit, observe: s.kind == kindObserved}
+	if s.tenant {
+		c.tenant = []string{"", "x", "y"}[choose(digest, 3)]
+	}
+	var o *kvpb.Operation
+	var server int
+	if s.kind == kindRelay {
+		o, server = s.relay.operation("r"+strconv.Itoa(s.id)), s.relay.server
+	} else {
+		key := s.keys[choose(digest, len(s.keys))]
+		o, server = operation(s.kind, key, s.value), serverOf(key)
+		derive(o, digest)
+	}
+	m, err := c.call(ctx, at, server, o)
+	if err != nil {
+		return x.noted(at, digest, "", err)
+	}
+	x.acknowledge(o, m)
+	result := x.w.sc.describe(m)
+	if c.observe {
+		result += fmt.Sprint(c.header.Get("stamp"))
+	}
+	return x.note(at, digest, result), nil
+}
+
+// acknowledge notes a write that its caller was told of.
+func (x *execution) acknowledge(o *kvpb.Operation, m proto.Message) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch m := m.(type) {
+	case *kvpb.PutResponse:
+		x.acks = append(x.acks, effect{o.GetPut().GetKey(), "put " + o.GetPut().GetValue(), m.GetVersion()})
+	case *kvpb.AppendResponse:
+		x.acks = append(x.acks, effect{o.GetAppend().GetKey(), "append " + o.GetAppend().GetValue(), m.GetVersion()})
+	}
+}
+
+// trap misbehaves in code that computed on a wrong guess.
+func (x *execution) trap(ctx context.Context, at, digest string) {
+	if x.w.plain {
+		x.w.oracle.mark(at, digest)
+		return
+	}
+	if right, ok := x.w.oracle.digest(at); ok && right == digest {
+		return
+	}
+	c := x.w.sc.chance
+	switch c.below(5, "trap", at, digest) {
+	case 0:
+		panic("a trap at " + at)
+	case 1:
+		runtime.Goexit()
+	case 2:
+		in := &invoker{w: x.w, clients: x.w.clients}
+		for i := range 300 { // ignores its errors
+			key := keyOf(0, classOwn, i%3)
+			_, _ = in.call(ctx, "", 0, operation(kindGet, key, ""))
+			time.Sleep(time.Millisecond)
+		}
+		panic("a trap that is still open at " + at)
+	case 3:
+		in := &invoker{w: x.w, clients: x.w.clients}
+		_, _ = in.call(ctx, "", 0, operation(kindPut, keyOf(0, classOwn, 0), "poison"))
+	case 4:
+		foresay.OnCommit(ctx, func() { x.w.journal.brokenRule("the commit hook of a trap at %s ran", at) })
+		time.Sleep(300 * time.Millisecond)
+	}
+}

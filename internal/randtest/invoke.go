@@ -1,0 +1,147 @@
+package randtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+)
+
+// invoker makes calls, for the program or for a handler.
+type invoker struct {
+	w       *world
+	clients []kvpb.TestKVClient // by server
+	tenant  string
+	limit   bool        // with a time limit
+	header  metadata.MD // is filled in if observed
+	observe bool
+}
+
+// call makes the call that an operation asks for, with predictions.
+func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Operation) (proto.Message, error) {
+	k := c.w.sc.knobs
+	ctx = context.WithValue(ctx, atKey{}, at)
+	ctx = metadata.AppendToOutgoingContext(ctx, "at", at)
+	if c.tenant != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "tenant", c.tenant)
+	}
+	if c.limit {
+		limited, cancel := context.WithTimeout(ctx, c.w.limitOf(at))
+		defer cancel()
+		ctx = limited
+	}
+	request, blank := parts(o)
+	if g := c.w.guesses(at, "caller", k.Guessed, blank); g != nil {
+		ctx = foresay.Predicting(ctx, g...)
+	}
+	start := time.Now()
+	m, err := c.send(ctx, c.clients[server], o)
+	if c.w.plain && at != "" {
+		c.w.oracle.record(at, fmt.Sprintf("%T", request), request, m, err, time.Since(start))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (c *invoker) send(ctx context.Context, client kvpb.TestKVClient, o *kvpb.Operation) (proto.Message, error) {
+	switch x := o.GetOperation().(type) {
+	case *kvpb.Operation_Get:
+		if c.observe {
+			return client.Get(ctx, x.Get, grpc.Header(&c.header))
+		}
+		return client.Get(ctx, x.Get)
+	case *kvpb.Operation_Put:
+		return client.Put(ctx, x.Put)
+	case *kvpb.Operation_Append:
+		return client.Append(ctx, x.Append)
+	case *kvpb.Operation_RelayRead:
+		return client.RelayRead(ctx, x.RelayRead)
+	case *kvpb.Operation_RelayWrite:
+		return client.RelayWrite(ctx, x.RelayWrite)
+	}
+	return nil, status.Error(codes.InvalidArgument, "no operation")
+}
+
+// parts returns an operation's request and an empty response.
+func parts(o *kvpb.Operation) (request, blank proto.Message) {
+	switch x := o.GetOperation().(type) {
+	case *kvpb.Operation_Get:
+		return x.Get, &kvpb.GetResponse{}
+	case *kvpb.Operation_Put:
+		return x.Put, &kvpb.PutResponse{}
+	case *kvpb.Operation_Append:
+		return x.Append, &kvpb.AppendResponse{}
+	case *kvpb.Operation_RelayRead:
+		return x.RelayRead, &kvpb.RelayResponse{Name: x.RelayRead.GetName()}
+	case *kvpb.Operation_RelayWrite:
+		return x.RelayWrite, &kvpb.RelayResponse{Name: x.RelayWrite.GetName()}
+	}
+	panic("randtest: no operation")
+}
+
+// limitOf returns a time limit that sequential code would not reach.
+func (w *world) limitOf(at string) time.Duration {
+	a := w.oracle.answer(at)
+	if a == nil || w.plain || !w.sc.knobs.Tight {
+		return 30 * time.Second
+	}
+	return 2*a.took + 10*time.Millisecond
+}
+
+// fatal reports whether code that gets this error gives up.
+func (sc *Scenario) fatal(err error) bool {
+	if errors.Is(err, foresay.ErrMisspeculated) || errors.Is(err, foresay.ErrDiverged) {
+		return !sc.knobs.Stubborn
+	}
+	return sc.Faults
+}
+
+// describe turns a response into what the program goes on with.
+func (sc *Scenario) describe(m proto.Message) string {
+	switch m := m.(type) {
+	case *kvpb.GetResponse:
+		if sc.knobs.Loose {
+			return m.GetValue()
+		}
+		return fmt.Sprintf("%s#%d", m.GetValue(), m.GetVersion())
+	case *kvpb.PutResponse:
+		return fmt.Sprintf("#%d", m.GetVersion())
+	case *kvpb.AppendResponse:
+		return fmt.Sprintf("%s#%d", m.GetValue(), m.GetVersion())
+	case *kvpb.RelayResponse:
+		var parts []string
+		for _, r := range m.GetResults() {
+			parts = append(parts, sc.describeResult(r))
+		}
+		return m.GetName() + "(" + strings.Join(parts, ", ") + ")"
+	}
+	return fmt.Sprintf("a %T", m)
+}
+
+func (sc *Scenario) describeResult(r *kvpb.Result) string {
+	switch x := r.GetResult().(type) {
+	case *kvpb.Result_Get:
+		return sc.describe(x.Get)
+	case *kvpb.Result_Put:
+		return sc.describe(x.Put)
+	case *kvpb.Result_Append:
+		return sc.describe(x.Append)
+	case *kvpb.Result_Relay:
+		return sc.describe(x.Relay)
+	case *kvpb.Result_Failure:
+		return codes.Code(x.Failure.GetCode()).String()
+	}
+	return "nothing"
+}

@@ -1,0 +1,134 @@
+package randtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// judge compares a speculative execution with the sequential one, and returns
+// what is wrong with it.
+func (sc *Scenario) judge(o *oracle, want, got *outcome) []string {
+	v := &verdict{sc: sc, want: want, got: got, ok: true}
+	for i, t := range sc.tasks {
+		if err := got.errs[i]; err != nil {
+			v.ok = false
+			if !sc.Faults {
+				v.wrong("%s: %v", t.name, err)
+			}
+		} else if got.digests[i] != want.digests[i] {
+			v.wrong("%s: the result is %s, want %s", t.name, got.digests[i], want.digests[i])
+		}
+	}
+	v.effects()
+	v.notes("commit hooks", want.journal.hooks, got.journal.hooks)
+	v.notes("acts", want.journal.acts, got.journal.acts)
+	v.tokens()
+	v.acks()
+	v.pairs(o)
+	v.list = append(v.list, got.journal.broken...)
+	return v.list
+}
+
+type verdict struct {
+	sc        *Scenario
+	want, got *outcome
+	ok        bool // all tasks came to their end
+	list      []string
+}
+
+func (v *verdict) wrong(format string, args ...any) {
+	v.list = append(v.list, fmt.Sprintf(format, args...))
+}
+
+// same checks a list of what happened: it is the one wanted, or its beginning
+// if the program did not come to its end.
+func (v *verdict) same(what string, want, got []string) {
+	if v.ok && !slices.Equal(want, got) || !hasPrefix(want, got) {
+		v.wrong("%s:\n  want %q\n  got  %q", what, want, got)
+	}
+}
+
+// effects compares what took effect at the servers, key by key, and in one
+// order if the program is sequential.
+func (v *verdict) effects() {
+	sequential := len(v.sc.tasks) == 1 && !v.sc.knobs.Conflict
+	for _, link := range v.sc.tasks[0].links {
+		sequential = sequential && !concurrent(link)
+	}
+	for i := range v.want.effects {
+		want, got := byKey(v.want.effects[i]), byKey(v.got.effects[i])
+		for _, key := range sorted(want, got) {
+			if key[1] == classPrivate { // what is written depends on who came first
+				if len(want[key]) != len(got[key]) {
+					v.wrong("effects on %s: want %q, got %q", key, want[key], got[key])
+				}
+				continue
+			}
+			v.same("effects on "+key, want[key], got[key])
+		}
+		if sequential {
+			v.same("effects at "+serverName(i), list(v.want.effects[i]), list(v.got.effects[i]))
+		}
+	}
+}
+
+func list(effects []effect) []string {
+	var out []string
+	for _, e := range effects {
+		out = append(out, e.String())
+	}
+	return out
+}
+
+func sorted(a, b map[string][]string) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// notes compares what the program's own hooks or acts did, lane by lane.
+func (v *verdict) notes(what string, want, got []note) {
+	w, g := byLane(want), byLane(got)
+	for _, lane := range sorted(w, g) {
+		v.same(what+" in "+lane, w[lane], g[lane])
+	}
+}
+
+// tokens checks that each pair of hooks ended in one way.
+func (v *verdict) tokens() {
+	for _, t := range v.got.journal.tokens {
+		if t.commits+t.rollbacks != 1 {
+			v.wrong("hooks of %s: %d commits and %d rollbacks, want one of both", t.at, t.commits, t.rollbacks)
+		}
+	}
+}
+
+// acks checks that what confirmed code was told took effect.
+func (v *verdict) acks() {
+	logs := make(map[string][]effect)
+	for _, e := range slices.Concat(v.got.effects...) {
+		logs[e.key] = append(logs[e.key], e)
+	}
+	for _, a := range v.got.journal.acks {
+		log := logs[a.key]
+		if n := int(a.version); n < 1 || n > len(log) || log[n-1] != a {
+			v.wrong("an acknowledged effect is lost: %v; the key's effects: %v", a, log)
+		}
+	}
+}
+
+// pairs checks what predictors learnt and interceptors saw: the first are
+// actual results of the right program, the second are what servers answered.
+func (v *verdict) pairs(o *oracle) {
+	for _, p := range v.got.journal.learnt {
+		if !o.saw(p) {
+			v.wrong("a predictor learnt what no right code was told: %q", p)
+		}
+	}
+	for _, p := range v.got.journal.carried {
+		if _, ok := v.got.journal.served[p]; !ok {
+			v.wrong("an interceptor saw what no server answered: %q", p)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package randtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+)
+
+// This file is about code that runs concurrently within a task.
+
+func (x *execution) nested(ctx context.Context, at string, s *step, digest string) (string, error) {
+	f := func(ctx context.Context) (string, error) { return x.body(ctx, at, s.bodies[0], digest) }
+	if x.w.plain {
+		return f(ctx)
+	}
+	return foresay.Do(ctx, f)
+}
+
+// join adds the lanes' digests to the digest, in the lanes' order.
+func (x *execution) join(at, digest string, lanes []string) string {
+	for i, l := range lanes {
+		digest = x.note(fmt.Sprintf("%s/%d", at, i), digest, l)
+	}
+	return digest
+}
+
+func (x *execution) group(ctx context.Context, at string, s *step, digest string) (string, error) {
+	out := make([]string, len(s.bodies))
+	g := foresay.NewGroup(ctx)
+	for i, b := range s.bodies {
+		g.Go(func(ctx context.Context) error {
+			var err error
+			out[i], err = x.body(ctx, fmt.Sprintf("%s/%d", at, i), b, digest)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return digest, err
+	}
+	return x.join(at, digest, out), nil
+}
+
+func (x *execution) shared(ctx context.Context, at string, s *step, digest string) (string, error) {
+	out := make([]string, len(s.bodies))
+	errs := make([]error, len(s.bodies))
+	var wg sync.WaitGroup
+	for i, b := range s.bodies {
+		wg.Go(func() {
+			errs[i] = foresay.ErrMisspeculated // if the goroutine is ended
+			out[i], errs[i] = x.body(ctx, fmt.Sprintf("%s/%d", at, i), b, digest)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return digest, err
+		}
+	}
+	return x.join(at, digest, out), nil
+}
+
+// contend appends the same to one key from several lanes, or goroutines on one
+// context, each of which then writes what it got to a key of its own. Who got
+// what is open; that each wrote what it got is not.
+func (x *execution) contend(ctx context.Context, at string, s *step, digest string) (string, error) {
+	got := make([]string, s.count)
+	errs := make([]error, s.count)
+	one := func(ctx context.Context, i int) {
+		errs[i] = foresay.ErrMisspeculated // if the goroutine is ended
+		got[i], errs[i] = x.contender(ctx, fmt.Sprintf("%s/%d", at, i), s, i)
+	}
+	if s.lanes {
+		g := foresay.NewGroup(ctx)
+		for i := range s.count {
+			g.Go(func(ctx context.Context) error { one(ctx, i); return nil })
+		}
+		if err := g.Wait(); err != nil {
+			return digest, err
+		}
+	} else {
+		var wg sync.WaitGroup
+		for i := range s.count {
+			wg.Go(func() { one(ctx, i) })
+		}
+		wg.Wait()
+	}
+	for _, err := range errs {
+		if err != nil {
+			return x.noted(at, digest, "", err)
+		}
+	}
+	c := &invoker{w: x.w, clients: x.w.clients}
+	for i := range got {
+		key := s.privateKey(i)
+		m, err := c.call(ctx, "", serverOf(key), operation(kindGet, key, ""))
+		if err != nil {
+			return x.noted(at, digest, "", err)
+		}
+		if v := m.(*kvpb.GetResponse).GetValue(); v != got[i] {
+			return x.note(at, digest, fmt.Sprintf("%s holds %s, not %s", key, v, got[i])), nil
+		}
+	}
+	slices.Sort(got)
+	return x.note(at, digest, fmt.Sprint(got)), nil
+}
+
+func (s *step) privateKey(i int) string {
+	return keyOf(serverOf(s.keys[0]), classPrivate, 10*s.id+i)
+}
+
+func (x *execution) contender(ctx context.Context, at string, s *step, i int) (string, error) {
+	c := &invoker{w: x.w, clients: x.w.clients}
+	if s.lanes {
+		time.Sleep(time.Duration(x.w.sc.chance.below(3_000_000, "contender", at)))
+	}
+	m, err := c.call(ctx, at+".0", serverOf(s.keys[0]), operation(kindAppend, s.keys[0], "x"))
+	if err != nil {
+		return "", err
+	}
+	got := m.(*kvpb.AppendResponse).GetValue()
+	for n := range 2 {
+		constant := keyOf(serverOf(s.keys[0]), classConstant, n)
+		if _, err := c.call(ctx, fmt.Sprintf("%s.%d", at, 1+n), serverOf(constant), operation(kindGet, constant, "")); err != nil {
+			return "", err
+		}
+		if n == 0 {
+			if _, err := c.call(ctx, at+".3", serverOf(s.keys[0]), operation(kindPut, s.privateKey(i), got)); err != nil {
+				return "", err
+			}
+		}
+	}
+	return got, nil
+}
+
+// futures runs bodies in futures, with their continuations, and waits for all.
+func (x *execution) futures(ctx context.Context, at string, s *step, digest string) (string, error) {
+	out := make([]string, len(s.bodies))
+	var fs []*foresay.Future[string]
+	for i, b := range s.bodies {
+		lane := fmt.Sprintf("%s/%d", at, i)
+		first := func(ctx context.Context) (string, error) { return x.body(ctx, lane, b, digest) }
+		then := func(ctx context.Context, v string) (string, error) { return x.body(ctx, lane+">", s.then[i], v) }
+		if x.w.plain {
+			var err error
+			if out[i], err = first(ctx); err != nil {
+				return digest, err
+			}
+			x.w.oracle.mark(lane, out[i])
+			if out[i], err = then(ctx, out[i]); err != nil {
+				return digest, err
+			}
+			continue
+		}
+		f := foresay.Go(ctx, first, x.w.guessDigest(lane)...)
+		if s.then[i] != nil {
+			f = foresay.Then(f, then)
+		}
+		fs = append(fs, f)
+	}
+	if x.w.plain {
+		return x.join(at, digest, out), nil
+	}
+	return x.await(ctx, at, digest, fs)
+}
+
+// await waits for futures, all at once or one after the other.
+func (x *execution) await(ctx context.Context, at, digest string, fs []*foresay.Future[string]) (string, error) {
+	if x.w.sc.chance.percent(50, "all", at) {
+		out, err := foresay.All(fs...).Wait(ctx)
+		if err != nil {
+			return digest, err
+		}
+		return x.join(at, digest, out), nil
+	}
+	var out []string
+	for _, f := range fs {
+		v, err := f.Wait(ctx)
+		if err != nil {
+			return digest, err
+		}
+		out = append(out, v)
+	}
+	return x.join(at, digest, out), nil
+}
+
+// guessDigest guesses the result of a future, rightly or wrongly.
+func (w *world) guessDigest(lane string) []foresay.CallOption {
+	c := w.sc.chance
+	right, ok := w.oracle.digest(lane)
+	if !c.percent(w.sc.knobs.Guessed/2, "future", lane) {
+		return nil
+	}
+	if ok && c.percent(w.sc.knobs.Right, "right future", lane) {
+		return []foresay.CallOption{foresay.Guess(right)}
+	}
+	return []foresay.CallOption{foresay.Guess("wrong")}
+}
+
+// replicas reads a key at all servers. Two of three servers agree on it.
+func (x *execution) replicas(ctx context.Context, at string, s *step, digest string) (string, error) {
+	key := s.keys[0]
+	if s.kind == kindAny {
+		key = keyOf(0, classReplica, 0) // the one that no server has stale
+	}
+	read := func(ctx context.Context, i int) (string, error) {
+		c := &invoker{w: x.w, clients: x.w.clients}
+		m, err := c.call(ctx, fmt.Sprintf("%s/%d", at, i), i, operation(kindGet, key, ""))
+		if err != nil {
+			return "", err
+		}
+		return m.(*kvpb.GetResponse).GetValue(), nil
+	}
+	then := func(ctx context.Context, v string) (string, error) {
+		return x.body(ctx, at+">", s.bodies[0], x.note(at, digest, v))
+	}
+	n := x.w.sc.knobs.Servers
+	if x.w.plain {
+		votes := make(map[string]int)
+		var won string
+		for i := range n {
+			v, err := read(ctx, i)
+			if err != nil {
+				return digest, err
+			}
+			if votes[v]++; votes[v] == 2 {
+				won = v
+			}
+		}
+		return then(ctx, won)
+	}
+	var fs []*foresay.Future[string]
+	for i := range n {
+		fs = append(fs, foresay.Go(ctx, func(ctx context.Context) (string, error) { return read(ctx, i) }))
+	}
+	if s.kind == kindAny {
+		return foresay.Then(foresay.Any(fs...), then).Wait(ctx)
+	}
+	return foresay.Then(foresay.Quorum(2, nil, fs...), then).Wait(ctx)
+}

@@ -1,0 +1,283 @@
+package randtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
+)
+
+// node is a server, through its crashes.
+type node struct {
+	w      *world
+	index  int
+	server *kvServer
+
+	mu   sync.Mutex
+	now  *epoch
+	past []*epoch
+}
+
+// epoch is the life of a server's process.
+type epoch struct {
+	dead    atomic.Bool
+	grpc    *grpc.Server
+	reg     *specgrpc.ServiceRegistrar
+	conns   []*connection
+	clients []kvpb.TestKVClient // by server; nil where this server calls nobody
+	served  chan struct{}
+}
+
+func newNode(w *world, index int) *node {
+	return &node{w: w, index: index, server: newServer(w, index)}
+}
+
+func (n *node) address() string { return serverName(n.index) + ":1" }
+
+// start starts the server's process.
+func (n *node) start() error {
+	e := &epoch{clients: make([]kvpb.TestKVClient, n.w.sc.knobs.Servers), served: make(chan struct{})}
+	for i := n.index + 1; i < n.w.sc.knobs.Servers; i++ {
+		c, err := n.w.connect(siteOf(n.index), i)
+		if err != nil {
+			return err
+		}
+		e.conns = append(e.conns, c)
+		e.clients[i] = kvpb.NewTestKVClient(n.w.mutation.wrapClient(c.conn))
+	}
+	l, err := n.w.net.Listen(siteOf(n.index))
+	if err != nil {
+		return err
+	}
+	enter := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		resp, err := handler(context.WithValue(ctx, epochKey{}, e), req)
+		if m, ok := resp.(proto.Message); ok && err == nil {
+			n.w.journal.serve(pair(fmt.Sprintf("%T", req), req.(proto.Message), m))
+		}
+		return resp, err
+	}
+	opts := []grpc.ServerOption{
+		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(enter, n.server.authorize),
+		grpc.ChainStreamInterceptor(n.w.mutation.streamInterceptor(), n.w.strikes.watch(n.index)),
+	}
+	if s := n.w.sc.knobs.Streams; s > 0 {
+		opts = append(opts, grpc.MaxConcurrentStreams(s))
+	}
+	e.grpc = grpc.NewServer(opts...)
+	if n.w.plain {
+		kvpb.RegisterTestKVServer(e.grpc, n.server)
+	} else {
+		e.reg = specgrpc.Registrar(e.grpc, n.options(enter)...)
+		kvpb.RegisterTestKVServer(e.reg, n.server)
+	}
+	go func() {
+		defer close(e.served)
+		_ = e.grpc.Serve(l) // ends when the process does
+	}()
+	n.mu.Lock()
+	n.now = e
+	n.mu.Unlock()
+	return nil
+}
+
+func (n *node) options(enter grpc.UnaryServerInterceptor) []specgrpc.ServerOption {
+	k := n.w.sc.knobs
+	opts := []specgrpc.ServerOption{
+		n.w.mutation.interceptors(enter, n.server.authorize),
+		specgrpc.WithTaskLimits(k.HandlerLimit), specgrpc.Stages(names(k.Stages[n.index])...),
+		specgrpc.Replayable(names(k.Replayable[n.index])...),
+	}
+	if k.HalfOpen[1] > 0 {
+		opts = append(opts, specgrpc.WithMaxHalfOpenCalls(k.HalfOpen[1]))
+	}
+	if n.w.logger != nil {
+		opts = append(opts, specgrpc.WithServerLogger(n.w.logger.With("server", serverName(n.index))))
+	}
+	return append(opts, n.w.mutation.serverOptions()...)
+}
+
+// names returns the full names of methods.
+func names(set methods) []string {
+	var out []string
+	for _, m := range []struct {
+		method methods
+		name   string
+	}{
+		{methodPut, kvpb.TestKV_Put_FullMethodName}, {methodAppend, kvpb.TestKV_Append_FullMethodName},
+		{methodRelayWrite, kvpb.TestKV_RelayWrite_FullMethodName}, {methodRelayRead, kvpb.TestKV_RelayRead_FullMethodName},
+	} {
+		if set&m.method != 0 {
+			out = append(out, m.name)
+		}
+	}
+	return out
+}
+
+// crash ends the server's process at once: nothing that it still does counts.
+func (n *node) crash() {
+	n.mu.Lock()
+	e := n.now
+	n.mu.Unlock()
+	if e == nil {
+		return // it is down already
+	}
+	e.dead.Store(true)
+	n.w.net.Crash(siteOf(n.index))
+	n.end(e)
+}
+
+// end stops an epoch's server and waits for it.
+func (n *node) end(e *epoch) {
+	for _, c := range e.conns {
+		c.close()
+	}
+	e.grpc.Stop()
+	<-e.served
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.now == e {
+		n.past = append(n.past, e)
+		n.now = nil
+	}
+}
+
+// drain stops the server's process gracefully.
+func (n *node) drain() {
+	n.mu.Lock()
+	e := n.now
+	n.mu.Unlock()
+	if e == nil {
+		return
+	}
+	n.w.mutation.gracefulStop(e)
+	n.end(e)
+}
+
+// restart starts the process again, unless that happened already.
+func (n *node) restart() error {
+	n.mu.Lock()
+	e := n.now
+	n.mu.Unlock()
+	if e != nil {
+		return nil
+	}
+	return n.start()
+}
+
+func (n *node) stop() {
+	n.mu.Lock()
+	e := n.now
+	n.mu.Unlock()
+	if e != nil {
+		n.end(e)
+	}
+}
+
+// check looks for what is left of speculation.
+func (n *node) check() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	epochs := n.past
+	if n.now != nil {
+		epochs = append(epochs[:len(epochs):len(epochs)], n.now)
+	}
+	for _, e := range epochs {
+		if left := e.reg; left != nil && left.HalfOpen() != 0 {
+			n.w.journal.brokenRule("server %s has %d half-open calls left", serverName(n.index), left.HalfOpen())
+		}
+		for _, c := range e.conns {
+			c.check(n.w.journal, "server "+serverName(n.index))
+		}
+	}
+}
+
+// connect makes a connection from a site to a server.
+func (w *world) connect(from wan.Site, server int) (*connection, error) {
+	target := "passthrough:///" + serverName(server) + ":1"
+	opts := []grpc.DialOption{
+		grpc.WithContextDialer(w.net.DialContext(from)), grpc.WithTransportCredentials(insecure.NewCredentials()),
+	}
+	if w.plain {
+		cc, err := grpc.NewClient(target, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return &connection{conn: cc, close: cc.Close, state: cc}, nil
+	}
+	observe := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := invoker(ctx, method, req, reply, cc, opts...)
+		if err == nil {
+			w.journal.carry(pair(fmt.Sprintf("%T", req), req.(proto.Message), reply.(proto.Message)))
+		}
+		return err
+	}
+	opts = append(opts, grpc.WithChainUnaryInterceptor(observe, w.mutation.clientInterceptor()), specgrpc.WithSites(w.sites()...))
+	k := w.sc.knobs
+	if k.HalfOpen[0] > 0 {
+		opts = append(opts, specgrpc.WithMaxHalfOpen(k.HalfOpen[0]))
+	}
+	if k.Lease > 0 {
+		opts = append(opts, specgrpc.WithLease(k.Lease))
+	}
+	if w.logger != nil {
+		opts = append(opts, specgrpc.WithLogger(w.logger.With("from", string(from))))
+	}
+	cc, err := specgrpc.NewClient(target, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen}, nil
+}
+
+// sites configures the methods.
+func (w *world) sites() []foresay.SiteConfig {
+	k := w.sc.knobs
+	var out []foresay.SiteConfig
+	for _, m := range []struct {
+		method  methods
+		name    string
+		request string
+		blank   proto.Message
+	}{
+		{0, kvpb.TestKV_Get_FullMethodName, "*testkvv1.GetRequest", &kvpb.GetResponse{}},
+		{methodPut, kvpb.TestKV_Put_FullMethodName, "*testkvv1.PutRequest", &kvpb.PutResponse{}},
+		{methodAppend, kvpb.TestKV_Append_FullMethodName, "*testkvv1.AppendRequest", &kvpb.AppendResponse{}},
+		{methodRelayRead, kvpb.TestKV_RelayRead_FullMethodName, "*testkvv1.RelayRequest", &kvpb.RelayResponse{}},
+		{methodRelayWrite, kvpb.TestKV_RelayWrite_FullMethodName, "*testkvv1.RelayRequest", &kvpb.RelayResponse{}},
+	} {
+		cfg := foresay.SiteConfig{
+			Name: m.name, Metadata: []string{"tenant"}, Ordered: k.Ordered, ServerPredictions: k.ServerPredictions,
+			Predictors: []foresay.Predictor{&oracleOfClients{w, m.request, m.blank}},
+		}
+		writes := m.method&(methodPut|methodAppend|methodRelayWrite) != 0
+		if writes && k.ClientStages&m.method != 0 {
+			cfg.Effect = foresay.EffectStaged
+		}
+		if writes && k.Off {
+			cfg.Mode = foresay.ModeOff
+		}
+		if k.Conflict && m.method&(methodRelayRead|methodRelayWrite) == 0 {
+			cfg.ConflictKey = func(r any) string { return r.(interface{ GetKey() string }).GetKey() }
+		}
+		if k.OwnKey {
+			cfg.Key = func(r any) []byte { return []byte("own " + bytesOf(r.(proto.Message))) }
+		}
+		if k.Loose && m.method == 0 {
+			cfg.Equal = func(p, a any) bool {
+				return p.(*kvpb.GetResponse).GetValue() == a.(*kvpb.GetResponse).GetValue()
+			}
+		}
+		w.mutation.site(m.method, &cfg)
+		out = append(out, cfg)
+	}
+	return out
+}

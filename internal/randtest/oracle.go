@@ -1,0 +1,81 @@
+package randtest
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// oracle is what the sequential run tells of the right one.
+type oracle struct {
+	mu      sync.Mutex
+	calls   map[string]*answer  // by place in the program
+	digests map[string]string   // at traps and ends of lanes
+	pairs   map[string]struct{} // requests with their responses
+}
+
+// answer is what a call returned in the sequential run.
+type answer struct {
+	response proto.Message
+	code     codes.Code
+	took     time.Duration
+}
+
+func newOracle() *oracle {
+	return &oracle{calls: make(map[string]*answer), digests: make(map[string]string), pairs: make(map[string]struct{})}
+}
+
+func (o *oracle) record(at, method string, request, response proto.Message, err error, took time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := &answer{code: status.Code(err), took: took}
+	if err == nil {
+		a.response = proto.Clone(response)
+		o.pairs[pair(method, request, response)] = struct{}{}
+	}
+	o.calls[at] = a
+}
+
+// answer returns what the call at a place returned, or nil if the sequential
+// run did not come there.
+func (o *oracle) answer(at string) *answer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calls[at]
+}
+
+func (o *oracle) saw(p string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.pairs[p]
+	return ok
+}
+
+func (o *oracle) mark(at, digest string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.digests[at] = digest
+}
+
+func (o *oracle) digest(at string) (string, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d, ok := o.digests[at]
+	return d, ok
+}
+
+// pair names a request with its response.
+func pair(method string, request, response proto.Message) string {
+	return method + "\x00" + bytesOf(request) + "\x00" + bytesOf(response)
+}
+
+func bytesOf(m proto.Message) string {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		panic(err) // messages of our own making
+	}
+	return string(b)
+}

@@ -1,0 +1,166 @@
+package randtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/wan"
+)
+
+// methods is a set of the methods with side effects, or of relays.
+type methods uint8
+
+const (
+	methodPut methods = 1 << iota
+	methodAppend
+	methodRelayWrite
+	methodRelayRead
+	allMethods = methodPut | methodAppend | methodRelayWrite | methodRelayRead
+)
+
+// knobs are the settings that a seed chooses for a world.
+type knobs struct {
+	Servers  int
+	Right    int  // percent of the guesses that are right
+	Guessed  int  // percent of the calls with guesses by the caller
+	Learnt   int  // percent of the calls with guesses by a predictor
+	Early    int  // percent of the handlers that answer early
+	Loose    bool // a read's version does not count
+	Stubborn bool // the code goes on after foresay.ErrMisspeculated
+	Tight    bool // time limits are only just long enough
+
+	Conflict          bool // calls on different keys commute
+	Ordered           bool
+	ServerPredictions bool
+	OwnKey            bool // Site.Key is set
+	Off               bool // writes take no predictions
+
+	ClientStages methods                // what clients take to be staged
+	Stages       [maxServers]methods    // what each server declares to stage
+	Replayable   [maxServers]methods    // what each server declares replayable
+	Streams      uint32                 // how many streams a connection admits, 0 for any number
+	HalfOpen     [2]int                 // the limits of clients and servers on half-open streams, 0 for the default
+	Lease        time.Duration          // of clients
+	Limits       foresay.Limits         // of tasks
+	HandlerLimit foresay.Limits         // of handlers
+	Delays       [maxServers + 1]string // for reports only
+}
+
+const maxServers = 3
+
+// Scenario is all that a seed decides.
+type Scenario struct {
+	Seed   uint64
+	Faults bool
+
+	knobs  knobs
+	tasks  []*task
+	faults []*fault
+	matrix wan.Matrix
+	chance chance
+}
+
+// NewScenario returns the scenario of a seed, with faults or without.
+func NewScenario(seed uint64, faults bool) *Scenario {
+	sc := &Scenario{Seed: seed, Faults: faults, chance: chance(seed)}
+	r := rand.New(rand.NewPCG(seed, 0xf0e5a4))
+	sc.knobs = newKnobs(r, faults)
+	sc.matrix = newMatrix(r, sc.knobs.Servers)
+	g := &generator{Rand: r, servers: sc.knobs.Servers, faults: faults}
+	sc.tasks = g.tasks()
+	if faults {
+		sc.faults = newFaults(r, sc)
+	}
+	return sc
+}
+
+func newKnobs(r *rand.Rand, faults bool) knobs {
+	one := func(n int) bool { return r.IntN(n) == 0 }
+	k := knobs{
+		Servers: 2 + r.IntN(2), Right: []int{0, 50, 80, 95, 100}[r.IntN(5)], Guessed: []int{30, 70, 100}[r.IntN(3)],
+		Learnt: []int{0, 30}[r.IntN(2)], Early: []int{0, 40, 90}[r.IntN(3)], Loose: one(4), Stubborn: one(6) && !faults,
+		Tight: one(2) && !faults, Conflict: one(3), Ordered: one(4), ServerPredictions: one(2), OwnKey: one(4), Off: one(10),
+		ClientStages: methods(r.IntN(int(allMethods) + 1)),
+	}
+	for i := range maxServers {
+		k.Stages[i] = methods(r.IntN(int(allMethods)+1)) &^ methodRelayRead
+		k.Replayable[i] = methods(r.IntN(int(allMethods)+1)) &^ (methodPut | methodAppend)
+	}
+	if one(2) { // much of what may be staged is
+		k.ClientStages = allMethods
+		for i := range maxServers {
+			k.Stages[i] |= methodPut | methodRelayWrite
+		}
+	}
+	if one(6) && !k.Tight {
+		k.Streams = 2 + r.Uint32N(4)
+	}
+	if one(6) {
+		k.HalfOpen = [2]int{1 + r.IntN(2), 1 + r.IntN(3)}
+	}
+	if one(2) {
+		k.Lease = time.Duration(1+r.IntN(4)) * 700 * time.Millisecond
+	}
+	if one(3) {
+		k.Limits = newLimits(r)
+	}
+	if one(4) {
+		k.HandlerLimit = newLimits(r)
+	}
+	return k
+}
+
+func newLimits(r *rand.Rand) foresay.Limits {
+	return foresay.Limits{
+		Depth: r.IntN(4), Width: r.IntN(4), Replays: r.IntN(4), Runs: r.IntN(4),
+		AdoptGrace: time.Duration(r.IntN(4)) * 3 * time.Millisecond,
+	}
+}
+
+const clientSite wan.Site = "client"
+
+func siteOf(server int) wan.Site { return wan.Site(serverName(server)) }
+
+// newMatrix draws links of different delays, so that no two messages arrive at
+// one instant by chance.
+func newMatrix(r *rand.Rand, servers int) wan.Matrix {
+	sites := []wan.Site{clientSite}
+	for i := range servers {
+		sites = append(sites, siteOf(i))
+	}
+	m := wan.Uniform(0, sites...)
+	jitter := r.IntN(2) == 0
+	for i, from := range sites {
+		for j, to := range sites {
+			if i == j {
+				continue
+			}
+			l := wan.Link{Delay: time.Duration(1_000_000 + r.IntN(14_000_000))}
+			if jitter {
+				l.Jitter = l.Delay / 5
+			}
+			m = m.WithLink(wan.Path{From: from, To: to}, l)
+		}
+	}
+	return m
+}
+
+// String describes the scenario for whoever looks into a failure.
+func (sc *Scenario) String() string {
+	s := fmt.Sprintf("seed %d, faults %v\n%+v\n", sc.Seed, sc.Faults, sc.knobs)
+	for p, l := range sc.matrix.Links() {
+		if p.From != p.To {
+			s += fmt.Sprintf("%v %v+%v ", p, l.Delay, l.Jitter)
+		}
+	}
+	s += "\n"
+	for _, f := range sc.faults {
+		s += f.String() + "\n"
+	}
+	for _, t := range sc.tasks {
+		s += t.String()
+	}
+	return s
+}

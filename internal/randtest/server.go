@@ -1,0 +1,242 @@
+package randtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+)
+
+// kvServer is a server's state, which outlives its crashes, and the handlers.
+type kvServer struct {
+	kvpb.UnimplementedTestKVServer
+	w     *world
+	index int
+
+	mu      sync.Mutex
+	kv      map[string]*kvpb.GetResponse
+	effects []effect
+}
+
+func newServer(w *world, index int) *kvServer {
+	s := &kvServer{w: w, index: index, kv: make(map[string]*kvpb.GetResponse)}
+	for i := range 2 {
+		s.kv[keyOf(index, classConstant, i)] = &kvpb.GetResponse{Value: fmt.Sprintf("const%d", i), Version: 1}
+		s.kv[keyOf(index, classSecret, i)] = &kvpb.GetResponse{Value: "secret", Version: 1}
+		replica := &kvpb.GetResponse{Value: fmt.Sprintf("replica%d", i), Version: 1}
+		if index == 2 && i == 1 {
+			replica.Value = "stale"
+		}
+		s.kv[keyOf(0, classReplica, i)] = replica
+	}
+	return s
+}
+
+// invocation is what a handler knows of the call that it handles.
+type invocation struct {
+	ctx    context.Context
+	at     string
+	method methods
+	epoch  *epoch
+	staged map[string]*kvpb.GetResponse // writes to come
+	writes int
+}
+
+type epochKey struct{}
+
+func (s *kvServer) begin(ctx context.Context, method methods) *invocation {
+	in := &invocation{ctx: ctx, method: method, staged: make(map[string]*kvpb.GetResponse)}
+	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md.Get("at")) > 0 {
+		in.at = md.Get("at")[0]
+	}
+	in.epoch, _ = ctx.Value(epochKey{}).(*epoch)
+	return in
+}
+
+// early answers before the work is done, rightly or wrongly.
+func (s *kvServer) early(in *invocation, blank proto.Message) error {
+	for _, v := range s.w.guesses(in.at, "early", s.w.sc.knobs.Early, blank) {
+		if m, ok := v.(proto.Message); ok {
+			if err := foresay.Predict(in.ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// work takes as long as the place says.
+func (s *kvServer) work(in *invocation) error {
+	d := time.Duration(s.w.sc.chance.below(4_000_000, "work", in.at))
+	select {
+	case <-time.After(d):
+		return nil
+	case <-in.ctx.Done():
+		return status.FromContextError(in.ctx.Err()).Err()
+	}
+}
+
+// Get reads a key; the tenant of the metadata shows in the value.
+func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	in := s.begin(ctx, 0)
+	if err := s.early(in, &kvpb.GetResponse{}); err != nil {
+		return nil, err
+	}
+	if err := s.work(in); err != nil {
+		return nil, err
+	}
+	if r.GetKey()[1] == classSecret {
+		s.w.journal.brokenRule("the handler of %s reads %s although the interceptor denies it", in.at, r.GetKey())
+	}
+	got := s.read(in, r.GetKey())
+	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get("tenant")) > 0 {
+		got.Value += "@" + md.Get("tenant")[0]
+	}
+	if err := grpc.SetHeader(ctx, metadata.Pairs("stamp", got.GetValue())); err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// read returns a key's value as the invocation sees it.
+func (s *kvServer) read(in *invocation, key string) *kvpb.GetResponse {
+	if staged := in.staged[key]; staged != nil {
+		return proto.CloneOf(staged)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.kv[key]; v != nil {
+		return proto.CloneOf(v)
+	}
+	return &kvpb.GetResponse{}
+}
+
+// Put replaces a key's value.
+func (s *kvServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+	in := s.begin(ctx, methodPut)
+	if err := s.early(in, &kvpb.PutResponse{}); err != nil {
+		return nil, err
+	}
+	if err := s.work(in); err != nil {
+		return nil, err
+	}
+	v, err := s.write(in, kindPut, r.GetKey(), r.GetValue())
+	if err != nil {
+		return nil, err
+	}
+	return &kvpb.PutResponse{Version: v.GetVersion()}, nil
+}
+
+// Append extends a key's value.
+func (s *kvServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
+	in := s.begin(ctx, methodAppend)
+	if err := s.early(in, &kvpb.AppendResponse{}); err != nil {
+		return nil, err
+	}
+	if err := s.work(in); err != nil {
+		return nil, err
+	}
+	v, err := s.write(in, kindAppend, r.GetKey(), r.GetValue())
+	if err != nil {
+		return nil, err
+	}
+	return &kvpb.AppendResponse{Value: v.GetValue(), Version: v.GetVersion()}, nil
+}
+
+// style is how a handler holds an effect back.
+type style int
+
+const (
+	styleCommit style = iota // OnCommit and OnRollback
+	styleAct
+	styleBarrier
+	styleDirect
+)
+
+// styleOf returns how an invocation writes. A handler that may neither run for
+// a speculative caller nor again just writes.
+func (s *kvServer) styleOf(in *invocation, key string) style {
+	k := s.w.sc.knobs
+	if (k.Stages[s.index]|k.Replayable[s.index])&in.method == 0 && !s.w.sc.chance.percent(30, "stage", in.at) {
+		return styleDirect
+	}
+	if key[1] == classContended { // what is staged would be computed from what others change
+		return styleAct + style(s.w.sc.chance.below(2, "style", in.at))
+	}
+	return style(s.w.sc.chance.below(3, "style", in.at))
+}
+
+// write makes a write take effect, now or when the call is confirmed, and
+// returns the key's state behind it.
+func (s *kvServer) write(in *invocation, k kind, key, value string) (*kvpb.GetResponse, error) {
+	in.writes++
+	switch s.styleOf(in, key) {
+	case styleCommit:
+		after := next(s.read(in, key), k, value)
+		in.staged[key] = after
+		tok := s.w.journal.token(in.at + " stages " + key)
+		foresay.OnCommit(in.ctx, func() {
+			s.w.journal.commit(tok)
+			s.apply(in, k, key, value)
+		})
+		foresay.OnRollback(in.ctx, func() { s.w.journal.rollback(tok) })
+		return after, nil
+	case styleAct:
+		return foresay.Act(in.ctx, fmt.Sprint("write ", in.writes), func(context.Context) (*kvpb.GetResponse, error) {
+			return s.apply(in, k, key, value), nil
+		})
+	case styleBarrier:
+		if err := foresay.Barrier(in.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.apply(in, k, key, value), nil
+}
+
+func next(v *kvpb.GetResponse, k kind, value string) *kvpb.GetResponse {
+	if k == kindAppend {
+		value = v.GetValue() + value
+	}
+	return &kvpb.GetResponse{Value: value, Version: v.GetVersion() + 1}
+}
+
+// apply makes a write take effect, unless the process that wants it is dead.
+func (s *kvServer) apply(in *invocation, k kind, key, value string) *kvpb.GetResponse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.kv[key]
+	if old == nil {
+		old = &kvpb.GetResponse{}
+	}
+	v := next(old, k, value)
+	if in.epoch != nil && in.epoch.dead.Load() {
+		return v
+	}
+	s.kv[key] = v
+	s.effects = append(s.effects, effect{key: key, what: k.String() + " " + value, version: v.GetVersion()})
+	return proto.CloneOf(v)
+}
+
+// log returns the effects so far.
+func (s *kvServer) log() []effect {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]effect(nil), s.effects...)
+}
+
+// authorize is a unary interceptor that denies secrets.
+func (s *kvServer) authorize(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if k, ok := req.(interface{ GetKey() string }); ok && k.GetKey()[1] == classSecret {
+		return nil, status.Error(codes.PermissionDenied, "it is a secret")
+	}
+	return handler(ctx, req)
+}
