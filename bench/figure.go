@@ -31,6 +31,9 @@ type figure struct {
 	where Cell
 	// bars draws bars side by side for each x, instead of lines.
 	bars bool
+	// across, if not empty, draws horizontal bars of y for each combination of these
+	// columns, in place of x, with a mark at 1: y is a ratio.
+	across []string
 }
 
 // A Figure is a picture of a result.
@@ -67,23 +70,19 @@ type line struct {
 	points plotter.XYs // by x
 }
 
-// lines returns the figure's series in the order in which the rows have them.
-func (f figure) lines(rows []Row) []line {
-	var lines []line
+// lines returns the figure's series in the order in which the rows have them, and the
+// names of the places on an axis that has no numbers.
+func (f figure) lines(rows []Row) (lines []line, categories []string) {
 	for _, row := range rows {
 		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
 			continue
 		}
-		x, okX := row.Number(f.x)
+		x, okX := f.place(row, &categories)
 		y, okY := row.Number(f.y)
 		if !okX || !okY {
 			continue
 		}
-		var names []string
-		for _, c := range f.series {
-			names = append(names, row.Text(c))
-		}
-		name := strings.Join(names, ", ")
+		name := f.label(row, f.series)
 		i := slices.IndexFunc(lines, func(l line) bool { return l.name == name })
 		if i < 0 {
 			i = len(lines)
@@ -94,7 +93,34 @@ func (f figure) lines(rows []Row) []line {
 	for _, l := range lines {
 		slices.SortFunc(l.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 	}
-	return lines
+	return lines, categories
+}
+
+// place returns where on the axis of x the row belongs.
+func (f figure) place(row Row, categories *[]string) (x float64, ok bool) {
+	if len(f.across) == 0 {
+		return row.Number(f.x)
+	}
+	name := f.label(row, f.across)
+	i := slices.Index(*categories, name)
+	if i < 0 {
+		i = len(*categories)
+		*categories = append(*categories, name)
+	}
+	return float64(i), true
+}
+
+// label names what tells the row from others; numbers need their column's name.
+func (f figure) label(row Row, columns []string) string {
+	var names []string
+	for _, c := range columns {
+		name := row.Text(c)
+		if _, isNumber := row.Number(c); isNumber {
+			name = c + ": " + name
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
 }
 
 const (
@@ -104,21 +130,24 @@ const (
 )
 
 func (f figure) draw(r *Result) ([]byte, error) {
-	lines := f.lines(r.Rows)
+	lines, categories := f.lines(r.Rows)
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("no row has %s and %s", f.x, f.y)
+		return nil, fmt.Errorf("no row has %s to show", f.y)
 	}
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("%s (%s time)", f.title, r.Mode)
+	legend := plot.NewLegend()
+	style(p, &legend)
+	if len(f.across) > 0 {
+		if err := f.addAcross(p, &legend, lines, categories); err != nil {
+			return nil, err
+		}
+		return render(p, &legend, lines, acrossHeight(len(categories)))
+	}
 	p.X.Label.Text, p.Y.Label.Text = f.xLabel, f.yLabel
 	p.Y.Min = 0
 	p.Y.Tick.Marker = steps{}
-	legend := plot.NewLegend()
-	style(p, &legend)
-	grid := plotter.NewGrid()
-	grid.Vertical.Width = 0
-	grid.Horizontal.Color = color.Gray{Y: 0xdd}
-	p.Add(grid)
+	p.Add(gridAcross(false))
 	add := f.addLines
 	if f.bars {
 		add = f.addBars
@@ -127,12 +156,24 @@ func (f figure) draw(r *Result) ([]byte, error) {
 		return nil, err
 	}
 	p.Y.Max *= 1.05
-	return render(p, &legend, lines)
+	return render(p, &legend, lines, figureHeight)
+}
+
+// gridAcross returns a faint grid across the axis of the values.
+func gridAcross(horizontalValues bool) *plotter.Grid {
+	grid := plotter.NewGrid()
+	hidden, shown := &grid.Vertical, &grid.Horizontal
+	if horizontalValues {
+		hidden, shown = shown, hidden
+	}
+	hidden.Width = 0
+	shown.Color = color.Gray{Y: 0xdd}
+	return grid
 }
 
 // render draws the plot with the legend to its right, where it hides nothing.
-func render(p *plot.Plot, legend *plot.Legend, lines []line) ([]byte, error) {
-	svg := vgsvg.New(figureWidth, figureHeight)
+func render(p *plot.Plot, legend *plot.Legend, lines []line, height vg.Length) ([]byte, error) {
+	svg := vgsvg.New(figureWidth, height)
 	c := draw.New(svg)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
@@ -238,41 +279,5 @@ func (f figure) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error 
 		}
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	return nil
-}
-
-func (f figure) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
-	var xs []float64
-	for _, l := range lines {
-		for _, xy := range l.points {
-			if !slices.Contains(xs, xy.X) {
-				xs = append(xs, xy.X)
-			}
-		}
-	}
-	slices.Sort(xs)
-	labels := make([]string, len(xs))
-	for i, x := range xs {
-		labels[i] = strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	width := min(vg.Points(26), (figureWidth*0.5)/vg.Length(len(xs)*(len(lines)+1)))
-	for i, l := range lines {
-		values := make(plotter.Values, len(xs))
-		for _, xy := range l.points {
-			values[slices.Index(xs, xy.X)] = xy.Y
-		}
-		bars, err := plotter.NewBarChart(values, width)
-		if err != nil {
-			return err
-		}
-		bars.Color = colour(i)
-		bars.LineStyle.Width = 0
-		bars.Offset = width * vg.Length(float64(i)-float64(len(lines)-1)/2)
-		p.Add(bars)
-		legend.Add(l.name, bars)
-	}
-	p.NominalX(labels...)
-	p.X.Padding = vg.Points(3)
-	p.X.Min, p.X.Max = -0.5, math.Max(float64(len(xs))-0.5, 0.5)
 	return nil
 }

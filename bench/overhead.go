@@ -56,20 +56,22 @@ func overheadTrials(l load) []trial {
 
 func overheadFigures() []figure {
 	var figures []figure
-	for _, y := range []struct{ suffix, column, label, title string }{
-		{"latency", "mean_ms", "mean latency (ms)", "Latency"},
-		{"throughput", "ops_per_s", "requests per second", "Throughput"},
-		{"cpu", "cpu_us_per_op", "processor time per request (µs)", "Processor time"},
+	for _, y := range []struct {
+		suffix, title string
+		column        ratio
+	}{
+		{"latency", "Mean latency of ", latencyRatio},
+		{"throughput", "Throughput of ", opsRatio},
+		{"cpu", "Processor time of ", cpuRatio},
 	} {
 		for _, calls := range []struct {
-			n    int
-			what string
-		}{{1, "echo"}, {chainCalls, "chain"}} {
+			n            int
+			suffix, what string
+		}{{1, "echo", "a 64-byte echo"}, {chainCalls, "chain", "a chain of 4 echoes"}} {
 			figures = append(figures, figure{
-				suffix: calls.what + "-" + y.suffix,
-				title:  y.title + map[string]string{"echo": " of a 64-byte echo", "chain": " of a chain of 4 echoes"}[calls.what],
-				x:      "callers", xLabel: "callers", y: y.column, yLabel: y.label,
-				series: []string{"system", "prediction", "predicted_by", "path"}, where: Cell{"calls", calls.n}, bars: true,
+				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
+				y: string(y.column), yLabel: "times plain gRPC's", where: Cell{"calls", calls.n},
+				across: []string{"system", "prediction", "predicted_by", "path"}, series: []string{"callers"},
 			})
 		}
 	}
