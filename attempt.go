@@ -35,8 +35,15 @@ func (c *call) answer(idx int) (any, error) {
 	return c.value, c.err
 }
 
-// send starts an attempt, or lets a held one go on plainly. Under mu.
-func (t *task) send(c *call, speculative bool) {
+// send starts an attempt, or lets a held one go on plainly. Under mu. It is the
+// attempt of the use on whose account it is sent: where that is known to be
+// right, nothing of a wrong run's, such as its context, is in it.
+func (t *task) send(c *call, use *spectree.Use, speculative bool) {
+	if use != nil {
+		if w, ok := use.Data.(*waiter); ok && w.op != nil && c.attempts == 0 {
+			c.op, c.ctx, c.limit = w.op, w.ctx, w.limit
+		}
+	}
 	if a := c.attempt; a != nil && a.held != nil {
 		a.speculative = false
 		close(a.held)
@@ -200,14 +207,19 @@ func (a *Attempt) Speculative() bool {
 // the caller stands on no assumption.
 func (a *Attempt) WantPredictions() bool { return a.want }
 
-// Timeout returns what the caller's own time limit leaves for a speculative
-// attempt, 0 for no limit.
+// Timeout returns what the task's deadline leaves for a speculative attempt, 0
+// for no deadline.
 func (a *Attempt) Timeout() time.Duration {
-	if d, ok := a.call.ctx.Deadline(); ok {
-		return max(time.Until(a.call.shifted(d)), time.Millisecond)
+	if d, ok := a.call.task.ctx.Deadline(); ok {
+		return max(time.Until(d), time.Millisecond)
 	}
 	return 0
 }
+
+// Limit returns the time limit that the code set for the call itself, 0 for
+// none. For a speculative attempt it begins when the caller is confirmed: run
+// without speculation, the code would have made the call only then.
+func (a *Attempt) Limit() time.Duration { return a.call.limit }
 
 // Predict offers a response that the server predicted. After Finish it does nothing.
 func (a *Attempt) Predict(v any) {

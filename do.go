@@ -3,7 +3,6 @@ package foresay
 import (
 	"context"
 	"runtime"
-	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -92,5 +91,3 @@ func (r *run) outcome() (any, error) {
 	}
 	return r.value, r.err
 }
-
-func untilDeadline(d time.Time) time.Duration { return max(time.Until(d), 1) }

@@ -4,12 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
 
-// waiter is a goroutine of a run that waits for a call's answer.
-type waiter struct{ ready chan struct{} }
+// waiter is a run's part in a call: what it waits with, and what it would make
+// the call with if it was not the one that made it first.
+type waiter struct {
+	ready chan struct{}
+	op    *Operation
+	ctx   context.Context
+	limit time.Duration
+}
 
 // Perform makes a call as a transport describes it, for the run that ctx
 // belongs to: it returns a predicted response at once if there is one, and the
@@ -61,7 +68,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		if err := l.run.check(); err != nil {
 			return nil, err
 		}
-		if !t.tree.MustPin(l.tree, spec.Effect) {
+		if !t.tree.MustPin(l.tree, spec) {
 			break
 		}
 		if err := t.barrier(ctx, l); err != nil {
@@ -75,8 +82,12 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		return nil, ErrDiverged
 	}
 	c, _ := u.Call.Data.(*call)
+	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, u.Call, op, predictions)
+	} else if c.attempts == 0 {
+		w = &waiter{op: op, ctx: ctx, limit: t.ownLimit(ctx)}
+		u.Data = w
 	}
 	answer := u.Answer()
 	if t.rec != nil {
@@ -90,22 +101,33 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		t.unlock()
 		return v, err
 	}
-	w := &waiter{ready: make(chan struct{})}
-	u.Data = w
+	if w == nil {
+		w = &waiter{}
+		u.Data = w
+	}
+	w.ready = make(chan struct{})
 	t.unlock()
 	return t.await(ctx, l, c, u, w)
 }
 
 func (t *task) newCall(ctx context.Context, tc *spectree.Call, op *Operation, predictions []any) *call {
-	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx}
+	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx, limit: t.ownLimit(ctx)}
 	tc.Data = c
 	op.Site.stats.calls.Add(1)
-	if d, ok := ctx.Deadline(); ok {
-		if whole, ok := t.ctx.Deadline(); !ok || d.Before(whole) {
-			c.limit = untilDeadline(d)
-		}
-	}
 	return c
+}
+
+// ownLimit returns what ctx's deadline leaves if it is earlier than the task's,
+// and 0 otherwise.
+func (t *task) ownLimit(ctx context.Context) time.Duration {
+	d, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	if whole, ok := t.ctx.Deadline(); ok && !d.Before(whole) {
+		return 0
+	}
+	return max(time.Until(d), 1)
 }
 
 // await waits for the answer of a use, or for the end of the code's wish for it.

@@ -138,7 +138,7 @@ func (t *task) obey(a *spectree.Action) {
 		w := a.Use.Data.(*waiter)
 		close(w.ready)
 	case spectree.Send:
-		t.send(a.Call.Data.(*call), a.Speculative)
+		t.send(a.Call.Data.(*call), a.Use, a.Speculative)
 	case spectree.Hold:
 		a.Call.Data.(*call).op.Site.stats.held.Add(1)
 	case spectree.Adopt:

@@ -64,7 +64,9 @@ type Call struct {
 	orphanedAt  int    // the newest run when the last use went
 	lane        string // of the run that made it first
 	pending     *resolution
-	use         Use // the first
+	orphan      int      // in the tree's list, if orphanedAt is not 0
+	chains      []*chain // those that it ends
+	use         Use      // the first
 	oneUse      [1]*Use
 	uses        []*Use
 	wakes       []*Call // calls to evaluate when this one is answered
@@ -101,11 +103,6 @@ func (c *Call) Confirmed() bool { return c.confirmed || c.send == sentPlain }
 // Settled reports whether the call is answered and its caller confirmed.
 func (c *Call) Settled() bool { return c.settled }
 
-// irrevocable reports whether the call's effects happen whatever comes.
-func (c *Call) irrevocable() bool {
-	return c.spec.Effect != None && (c.send == sentPlain || c.confirmed)
-}
-
 // Use is one run's use of a call.
 type Use struct {
 	Call *Call
@@ -118,8 +115,12 @@ type Use struct {
 	dep    *dep   // the assumptions that the call depends on
 	eff    *chain // the side effects before the call
 	ord    *chain // the ordered calls before the call
-	slot   int    // in Call.uses
+	slot   int    // in Call.uses; -1 when not in it
+	index  int    // in Run.uses
 	before bool   // no longer waiting as far as the lane is concerned
+	// revived says that a run gave up waiting at this place, and that the task
+	// took effect on the strength of that: an answer is too late.
+	revived bool
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual
@@ -133,20 +134,19 @@ const onceLane = "once"
 // comes with Resume.
 func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	r := l.run
-	k := key{lane: l.id, op: s.Op, occ: l.occurrence(s.Op), eff: l.eff}
-	if s.Once {
+	occ, overlap := l.occurrence(s.Op)
+	if overlap || l.waiting > 0 {
+		t.ambiguous = true
+	}
+	k := key{lane: l.id, op: s.Op, occ: occ, eff: l.eff}
+	switch {
+	case s.Once && !t.breaks(forgetOnce):
 		k = key{lane: onceLane, op: s.Op}
+	case s.Ordered:
+		k.ord = l.ord
 	}
-	if l.waiting > 0 {
-		r.ambiguous = true
-	}
+	t.mutateKey(&k, r)
 	c := t.lookup(r, k, s)
-	if s.Effect != None && (c == nil || !c.irrevocable()) {
-		if missed := t.unconsumed(r, l.id); missed != nil {
-			t.diverge(r, missed)
-			return &Use{Run: r, lane: l, answer: Waiting}
-		}
-	}
 	if c == nil {
 		t.calls++
 		c = &Call{ID: t.calls, spec: *s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
@@ -162,18 +162,20 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
+	u.revived = t.revives(r, k)
 	t.attach(u)
 	if s.Effect != None {
-		l.eff = t.push(l.eff, c, nil)
+		r.effects = true
+		l.eff = l.eff.push(c)
 	}
 	if s.Ordered {
-		l.ord = &chain{prev: l.ord, call: c}
+		l.ord = l.ord.push(c)
 	}
 	t.answerUse(u)
 	if u.answer == Waiting {
 		l.waiting++
 	} else {
-		u.before = true
+		u.received()
 	}
 	t.evaluate(c)
 	return u
@@ -184,37 +186,31 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 func (t *Tree) Touch(l *Lane, op string) {
 	for i := len(l.uses) - 1; i >= 0; i-- {
 		if c := l.uses[i].Call; c.spec.Op == op {
-			l.eff = t.push(l.eff, c, nil)
+			l.run.effects = true
+			l.eff = l.eff.push(c)
 			return
 		}
 	}
 }
 
-// lookup finds the call in the record. One whose effects cannot be taken back
-// is found whatever effects preceded it: they have happened.
+// lookup finds the call in the record. One that the run that turns out right
+// makes is found whatever effects preceded it: they have happened.
 func (t *Tree) lookup(r *Run, k key, s *CallSpec) *Call {
 	if s.Local {
 		return nil
 	}
-	if s.Effect != None {
-		for _, c := range t.sent {
-			if c.key.lane == k.lane && c.key.op == k.op && c.key.occ == k.occ && c.useOf(r) == nil {
-				return c
-			}
-		}
+	if t.breaks(forgetSent) && s.Effect != None && r.ID > 1 {
+		return nil
 	}
-	return t.record.find(k)
-}
-
-// unconsumed returns a call of the lane that took effect and that the run has
-// not made, or nil.
-func (t *Tree) unconsumed(r *Run, lane string) *Call {
-	for _, c := range t.sent {
-		if c.lane == lane && c.useOf(r) == nil {
+	if s.Effect != None {
+		if c := t.sent.find(k); c != nil && !r.made(c) {
 			return c
 		}
 	}
-	return nil
+	if c := t.record.find(k); c != nil || r.ID == 1 || t.dropped != nil {
+		return c // a run that gave up waiting was right with that, but another may not be
+	}
+	return t.record.confirmedAt(k)
 }
 
 // answerUse gives a fresh use its answer, if there is one that it may have.
@@ -224,17 +220,15 @@ func (t *Tree) answerUse(u *Use) {
 		u.answer = c.result
 		return
 	}
-	idx, chosen := r.choices[c]
-	if !chosen {
-		if !t.maySpeculate(r, c) || c.predictions == 0 {
-			return
-		}
-		idx = 0
-	} else if r.pinned || idx >= c.predictions {
+	if idx, ok := r.chosen(c); ok {
+		t.assume(u, idx)
 		return
 	}
-	t.assume(u, idx)
-	if !chosen && !c.spec.Local {
+	if c.predictions == 0 || !t.maySpeculate(r, c) {
+		return
+	}
+	t.assume(u, 0)
+	if !c.spec.Local {
 		for i := 1; i < c.predictions; i++ {
 			t.fork(r, c, i)
 		}
@@ -248,7 +242,7 @@ func (t *Tree) maySpeculate(r *Run, c *Call) bool {
 			return false
 		}
 	}
-	return t.cfg.Replayable && !t.frozen && !r.pinned && !c.spec.NoPrediction &&
+	return t.cfg.Replayable && !t.frozen && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction &&
 		r.open+t.cfg.Depth < t.cfg.Limits.Depth &&
 		t.started <= t.cfg.Limits.Replays && t.running <= t.cfg.Limits.Runs
 }
@@ -259,21 +253,18 @@ func (c *Call) localKey() key {
 	return k
 }
 
-func (t *Tree) assume(u *Use, idx int) {
-	u.answer = idx
-	u.Run.open++
-	u.lane.dep = &dep{prev: u.lane.dep, call: u.Call}
-}
-
 func (t *Tree) attach(u *Use) {
 	c := u.Call
 	if len(c.uses) == 0 && c.orphanedAt > 0 {
 		t.unorphan(c)
 	}
-	u.slot = len(c.uses)
+	u.slot, u.index = len(c.uses), len(u.Run.uses)
 	c.uses = append(orBuffer(c.uses, c.oneUse[:0]), u)
 	u.Run.uses = append(orBuffer(u.Run.uses, u.Run.fewUses[:0]), u)
 	u.lane.uses = append(orBuffer(u.lane.uses, u.lane.fewUses[:0]), u)
+	if c.irrevocable() {
+		u.consume(1)
+	}
 	if n := len(u.lane.uses); n > opsScan {
 		u.lane.count(n)
 	}
@@ -299,60 +290,67 @@ func (c *Call) useOf(r *Run) *Use {
 // detach takes a use away from its call, which may become an orphan.
 func (t *Tree) detach(u *Use) {
 	c := u.Call
-	last := len(c.uses) - 1
-	if last < 0 || u.slot > last || c.uses[u.slot] != u {
+	if u.slot < 0 {
 		return
 	}
+	last := len(c.uses) - 1
 	moved := c.uses[last]
 	c.uses[u.slot] = moved
 	moved.slot = u.slot
 	c.uses[last] = nil
 	c.uses = c.uses[:last]
+	u.slot = -1
 	if len(c.uses) > 0 || c.dead {
 		return
 	}
 	switch {
 	case c.spec.Local, c.send == unsent && !c.answered:
 		t.abandon(c)
-	case c.irrevocable(), c.settled:
-		// Stays in the record: it happened.
+	case c.Confirmed(), c.settled:
+		// Stays in the record: the run that turns out right makes it.
 	default:
-		c.orphanedAt = t.started
+		c.orphanedAt, c.orphan = t.started, len(t.orphans)
 		t.orphans = append(t.orphans, c)
 	}
 }
 
 func (t *Tree) unorphan(c *Call) {
-	c.orphanedAt = 0
-	for i, o := range t.orphans {
-		if o == c {
-			t.orphans = append(t.orphans[:i], t.orphans[i+1:]...)
-			return
-		}
+	if c.orphanedAt == 0 {
+		return
 	}
+	c.orphanedAt = 0
+	last := len(t.orphans) - 1
+	moved := t.orphans[last]
+	t.orphans[c.orphan], moved.orphan = moved, c.orphan
+	t.orphans[last] = nil
+	t.orphans = t.orphans[:last]
 }
 
 func (t *Tree) abandon(c *Call) {
 	c.dead = true
 	t.record.remove(c)
+	t.forget(c)
 	t.emitCall(Abandon, c)
+	t.freed = append(t.freed, c.wakes...)
+	c.wakes = nil
 }
 
 // Expire abandons every call that no run uses: the grace is over.
-func (t *Tree) Expire() { t.sweep(t.started + 1) }
+func (t *Tree) Expire() {
+	t.sweep(t.started + 1)
+	t.reconcile()
+}
 
-// sweep abandons the calls that were orphaned before the run with this ID started.
+// sweep abandons the calls that were orphaned before the run with this ID
+// started, save those that a live run is sure to make.
 func (t *Tree) sweep(before int) {
-	keep := t.orphans[:0]
-	for _, c := range t.orphans {
-		switch {
-		case c.orphanedAt >= before:
-			keep = append(keep, c)
-		case c.answered && c.Confirmed():
-			c.orphanedAt = 0
-		default:
-			t.abandon(c)
+	for i := 0; i < len(t.orphans); {
+		c := t.orphans[i]
+		if c.orphanedAt >= before || t.expects(c) {
+			i++
+			continue
 		}
+		t.unorphan(c)
+		t.abandon(c)
 	}
-	t.orphans = keep
 }

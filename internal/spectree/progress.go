@@ -14,7 +14,7 @@ func (t *Tree) Predicted(c *Call) {
 			continue
 		}
 		if u.answer == Waiting {
-			if _, chosen := u.Run.choices[c]; !chosen && t.maySpeculate(u.Run, c) {
+			if t.maySpeculate(u.Run, c) {
 				t.assume(u, idx)
 				t.resume(u)
 			}
@@ -37,27 +37,41 @@ func (t *Tree) Answered(c *Call, match int) {
 		case u.answer == Waiting:
 			u.answer = c.result
 			t.resume(u)
-		case u.answer == c.result:
+		case u.answer == c.result, c.result >= 0 && t.breaks(twoWinners):
 			u.Run.open--
 			right = append(right, u.Run)
+		case u.Run.open > 1 && t.breaks(noCascade):
+			u.Run.open--
 		default:
 			wrong = append(wrong, u.Run)
 		}
 	}
-	if c.spec.Local && len(wrong) > 0 {
-		if t.refuted == nil {
-			t.refuted = make(map[key]struct{})
+	for _, r := range t.runs {
+		if idx, ok := r.chosen(c); ok {
+			if t.breaks(forgetPath) {
+				idx = c.result
+			}
+			r.take(c)
+			r.open--
+			if idx == c.result {
+				right = append(right, r)
+			} else {
+				wrong = append(wrong, r)
+			}
 		}
-		t.refuted[c.localKey()] = struct{}{}
+	}
+	if c.spec.Local && len(wrong) > 0 {
+		t.refuteLocal(c)
 	}
 	for _, r := range wrong {
 		t.discard(r, c)
 	}
+	t.reconcile()
 	for _, r := range wrong {
 		t.replay(r, c)
 	}
-	t.wake(c)
 	t.evaluate(c)
+	t.wake(c)
 	for _, r := range right {
 		t.releaseBarriers(r)
 		t.finish(r)
@@ -70,29 +84,51 @@ func (t *Tree) Refused(c *Call, reason string) {
 	if c.answered || c.dead || t.over {
 		return
 	}
-	c.refused = true
+	if t.breaks(loseRefused) && c.send == sentPlain {
+		return
+	}
+	if c.irrevocable() {
+		t.sent.remove(c)
+	}
+	c.refused, c.confirmed = true, false
 	c.send = unsent
 	c.hold = ""
 	if len(c.uses) == 0 {
 		t.unorphan(c)
 		t.abandon(c)
+		t.reconcile()
 		return
 	}
 	t.evaluateHeld(c, reason)
 }
 
 // Drop tells that the run gave up waiting for the call: its own context ended.
+// A replay may be luckier, and take another path; if that path does not lead to
+// what was done on the strength of the first one, the function counts as not
+// deterministic.
 func (t *Tree) Drop(u *Use) {
 	if u.answer != Waiting || u.Run.discarded {
 		return
 	}
+	c := u.Call
+	if t.dropped == nil {
+		t.dropped = make(map[key]struct{})
+	}
+	t.dropped[c.key.place()] = struct{}{}
 	u.lane.done(u)
 	u.answer = Actual
+	if c.irrevocable() {
+		u.consume(-1)
+	}
 	t.detach(u)
-	if c := u.Call; len(c.uses) == 0 && !c.dead && !c.irrevocable() && !c.settled {
+	if c.spec.Effect != None {
+		u.Run.gaveUp = append(u.Run.gaveUp, c)
+	}
+	if len(c.uses) == 0 && !c.dead && !c.irrevocable() && !c.settled {
 		t.unorphan(c)
 		t.abandon(c)
 	}
+	t.reconcile()
 }
 
 // resolution is the answer of a local call that still depends on guesses.
@@ -101,11 +137,27 @@ type resolution struct {
 	match int
 }
 
+func (p *resolution) blocker() *Call {
+	for _, l := range p.lanes {
+		if b := l.dep.blocker(); b != nil {
+			return b
+		}
+	}
+	return nil
+}
+
 // Resolve tells a local call's answer, as the given lanes of its run computed
-// it. It counts once these lanes depend on no guess.
+// it. It counts once these lanes depend on no guess. A run that went on with a
+// prediction went on without waiting for what the lanes did, so the prediction
+// counts as wrong if they made calls whose order matters.
 func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 	if c.answered || c.dead || t.over {
 		return
+	}
+	for _, l := range lanes {
+		if (l.eff != l.forkEff || l.ord != l.forkOrd) && !t.breaks(resolveWithEffects) {
+			match = Actual
+		}
 	}
 	c.pending = &resolution{lanes, match}
 	t.resolveLocal(c)
@@ -115,17 +167,16 @@ func (t *Tree) resolveLocal(c *Call) {
 	if c.pending == nil || c.answered || c.dead {
 		return
 	}
-	for _, l := range c.pending.lanes {
-		if b := l.dep.blocker(); b != nil {
-			wakeOn(b, c)
-			return
-		}
+	if b := c.pending.blocker(); b != nil && !t.breaks(resolveEarly) {
+		wakeOn(b, c)
+		return
 	}
 	t.Answered(c, c.pending.match)
 }
 
 func (t *Tree) resume(u *Use) {
 	u.lane.done(u)
+	u.received()
 	a := t.emit(Resume)
 	a.Use, a.Call, a.Run = u, u.Call, u.Run
 }
@@ -137,10 +188,21 @@ func (l *Lane) done(u *Use) {
 	}
 }
 
+// received tells that the run goes on with an answer.
+func (u *Use) received() {
+	u.before = true
+	if u.revived {
+		u.Run.stray = u.Call
+	}
+}
+
 // wake evaluates what waited for c.
 func (t *Tree) wake(c *Call) {
 	wakes := c.wakes
 	c.wakes = nil
+	if t.breaks(forgetWake) {
+		return
+	}
 	for _, w := range wakes {
 		t.evaluate(w)
 	}
@@ -153,26 +215,25 @@ func wakeOn(c, w *Call) {
 	}
 }
 
-// callerRight reports whether some run that uses c is known to be right in all
-// that it did before. If not, c is evaluated again when that may have changed.
-func (t *Tree) callerRight(c *Call) bool {
-	if t.caller != CallerConfirmed {
-		if t.caller == CallerOpen {
-			if n := len(t.waitCaller); n == 0 || t.waitCaller[n-1] != c {
-				t.waitCaller = append(t.waitCaller, c)
-			}
+// rightUse returns a use of c by a run that is known to be right in all that it
+// did before, or nil. If there is none, c is evaluated again when that may have
+// changed.
+func (t *Tree) rightUse(c *Call) *Use {
+	if t.caller != CallerConfirmed && !t.breaks(confirmWithoutCaller) {
+		if n := len(t.waitCaller); t.caller == CallerOpen && (n == 0 || t.waitCaller[n-1] != c) {
+			t.waitCaller = append(t.waitCaller, c)
 		}
-		return false
+		return nil
 	}
 	for _, u := range c.uses {
-		if u.dep.blocker() == nil {
-			return true
+		if u.dep.blocker() == nil || t.breaks(confirmEarly) {
+			return u
 		}
 	}
 	for _, u := range c.uses {
 		wakeOn(u.dep.blocker(), c)
 	}
-	return false
+	return nil
 }
 
 // evaluate does for a call what may be done for it by now: send, confirm, settle.
@@ -186,37 +247,61 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	if c.dead || c.settled || len(c.uses) == 0 {
 		return
 	}
-	right := t.callerRight(c)
-	u := c.uses[0]
-	if c.send == unsent && !c.answered {
-		t.dispatch(c, u, right, refusal)
+	right := t.rightUse(c)
+	if c.answered && t.breaks(settleEarly) {
+		c.settled = true
+		t.emitCall(Settle, c)
 	}
-	if right && c.send == sentSpeculative && !c.confirmed {
+	if c.send == unsent && !c.answered {
+		u := right
+		if u == nil {
+			u = c.uses[0]
+		}
+		t.dispatch(c, u, right != nil, refusal)
+	}
+	if right == nil || t.over {
+		return
+	}
+	if c.send == sentSpeculative && !c.confirmed {
 		if c.spec.Effect != None {
-			if b := u.eff.blocker(""); b != nil {
+			if b := t.blocker(right.eff, c, ""); b != nil && !t.breaks(confirmOutOfOrder) {
 				wakeOn(b, c)
 				return
 			}
-			t.sent = append(t.sent, c)
+			if !t.release(c, right) {
+				return
+			}
 		}
 		c.confirmed = true
+		t.record.confirm(c)
 		t.emitCall(Confirm, c)
 	}
-	if right && c.answered && !c.settled {
+	if c.answered {
 		c.settled = true
 		t.emitCall(Settle, c)
 	}
 }
 
+// release makes the call irrevocable, unless another one that the same code
+// must have made is: then the task ends before this one takes effect too.
+func (t *Tree) release(c *Call, right *Use) bool {
+	if missed := t.sent.missing(right.lane); missed != nil && !c.answered {
+		t.diverge(right.Run, missed)
+		return false
+	}
+	t.sent.add(c, right.lane)
+	return true
+}
+
 // dispatch sends the call or says why it is held.
 func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
-	if b := u.eff.blocker(c.spec.Conflict); b != nil {
+	if b := t.blocker(u.eff, c, c.spec.Conflict); b != nil && !t.breaks(sendBehindWrite) {
 		wakeOn(b, c)
 		t.held(c, "an earlier call with side effects is not answered")
 		return
 	}
-	if c.spec.Ordered {
-		if b := u.ord.blocker(c.spec.Conflict); b != nil {
+	if c.spec.Ordered && !t.breaks(ignoreOrder) {
+		if b := t.blocker(u.ord, c, c.spec.Conflict); b != nil {
 			wakeOn(b, c)
 			t.held(c, "an earlier ordered call is not answered")
 			return
@@ -224,20 +309,22 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 	}
 	switch {
 	case right:
-		c.send = sentPlain
-		if c.spec.Effect != None {
-			t.sent = append(t.sent, c)
+		if c.spec.Effect != None && !t.release(c, u) {
+			return
 		}
-		t.emitCall(Send, c)
+		c.send = sentPlain
+		t.record.confirm(c)
+		t.emitCall(Send, c).Use = u
 	case c.refused:
 		t.held(c, refusal)
-	case c.spec.Effect == Immediate:
+	case c.spec.Effect == Immediate && !t.breaks(sendImmediate):
 		t.held(c, "it has side effects and its caller is speculative")
 	case c.spec.NoSpeculation:
 		t.held(c, "it cannot be sent for a speculative caller")
 	default:
 		c.send = sentSpeculative
-		t.emitCall(Send, c).Speculative = true
+		a := t.emitCall(Send, c)
+		a.Use, a.Speculative = u, true
 	}
 }
 

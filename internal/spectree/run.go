@@ -25,13 +25,19 @@ type Run struct {
 	returned  bool
 	exited    bool
 	pinned    bool // takes no predictions
-	ambiguous bool // equal calls overlapped in one lane: which was which is unknown
-	open      int  // own assumptions that are not settled
-	choices   map[*Call]int
-	fewUses   [4]*Use
-	uses      []*Use
-	parked    []*Lane // wait at a barrier
-	offered   bool
+	open      int  // own assumptions that are not settled, those of path included
+	// path is what the run will assume for calls that it has yet to make: those
+	// that the run it was started from had made, when it was started.
+	path         []choice
+	assumed      []*Use  // with a prediction, in order; some may be answered by now
+	gaveUp       []*Call // with side effects, see Drop
+	stray        *Call   // shows that the run is not on the right path, see Use.revived
+	effects      bool    // it made a call with side effects
+	consumedOnce int     // irrevocable calls with Once that it made
+	fewUses      [4]*Use
+	uses         []*Use
+	parked       []*Lane // wait at a barrier
+	offered      bool
 }
 
 // Lane is one goroutine's sequence of calls within a run.
@@ -39,20 +45,25 @@ type Lane struct {
 	// Data is the engine's own.
 	Data any
 
-	id      string
-	run     *Run
-	parent  *Lane
-	local   *Call // the local call that this lane computes, if any
-	dep     *dep
-	eff     *chain
-	ord     *chain
-	forkEff *chain // eff when the lane was forked
-	forkOrd *chain
-	forks   int
-	waiting int // calls in progress
-	fewUses [4]*Use
-	uses    []*Use
-	counts  map[string]int // uses by operation, once there are many
+	id       string
+	run      *Run
+	dep      *dep
+	eff      *chain
+	ord      *chain
+	forkEff  *chain // eff when the lane was forked
+	forkOrd  *chain
+	forks    int
+	waiting  int // calls in progress
+	consumed int // irrevocable calls that it made, without those with Once
+	fewUses  [4]*Use
+	uses     []*Use
+	counts   map[string]occurrences // by operation, once there are many uses
+}
+
+// occurrences are a lane's calls of one operation.
+type occurrences struct {
+	n    int
+	last *Call
 }
 
 const opsScan = 16
@@ -72,7 +83,7 @@ func (r *Run) Speculative() bool {
 func (r *Run) Open() int { return r.open }
 
 // HasEffects reports whether the run made a call with side effects.
-func (r *Run) HasEffects() bool { return r.main.eff != nil }
+func (r *Run) HasEffects() bool { return r.effects }
 
 // State returns the run's state; a run is what the paper calls a callback object.
 func (r *Run) State() State {
@@ -104,89 +115,88 @@ func (l *Lane) Speculative() bool {
 // Depth returns how many assumptions the lane's run stands on, its caller's included.
 func (l *Lane) Depth() int { return l.run.open + l.run.tree.cfg.Depth }
 
-// occurrence counts the lane's earlier calls of this operation. If one of them
-// is still unanswered, goroutines that share the lane may swap theirs in
-// another run.
-func (l *Lane) occurrence(op string) int {
-	n := 0
+// occurrence counts the lane's earlier calls of this operation. If the last of
+// them is still unanswered they overlap: goroutines that share the lane may swap
+// theirs in another run.
+func (l *Lane) occurrence(op string) (n int, overlap bool) {
+	var last *Call
 	if l.counts != nil {
-		n = l.counts[op]
+		o := l.counts[op]
+		n, last = o.n, o.last
 	} else {
 		for _, u := range l.uses {
 			if u.Call.spec.Op == op {
-				n++
+				n, last = n+1, u.Call
 			}
 		}
 	}
-	if n > 0 && !l.run.ambiguous {
-		for i := len(l.uses) - 1; i >= 0; i-- {
-			if u := l.uses[i]; u.Call.spec.Op == op {
-				l.run.ambiguous = !u.Call.answered
-				break
-			}
-		}
-	}
-	return n
+	return n, last != nil && !last.answered
 }
 
 // count keeps the counts of operations for lanes of many calls.
 func (l *Lane) count(n int) {
 	if l.counts == nil {
-		l.counts = make(map[string]int, 2*n)
+		l.counts = make(map[string]occurrences, 2*n)
 		for _, u := range l.uses {
-			l.counts[u.Call.spec.Op]++
+			l.enter(u.Call)
 		}
 		return
 	}
-	l.counts[l.uses[n-1].Call.spec.Op]++
+	l.enter(l.uses[n-1].Call)
+}
+
+func (l *Lane) enter(c *Call) {
+	l.counts[c.spec.Op] = occurrences{l.counts[c.spec.Op].n + 1, c}
 }
 
 // Fork returns a lane for a goroutine that the lane starts.
 func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
 	return &Lane{
-		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run, parent: l,
+		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, forkEff: l.eff, forkOrd: l.ord,
 	}
 }
 
-// Compute tells that the lane computes the answer of a local call.
-func (l *Lane) Compute(c *Call) { l.local = c }
-
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
-	if child.dep != nil && child.dep != l.dep {
+	if child.dep != nil && child.dep != l.dep && !t.breaks(forgetJoin) {
 		l.dep = &dep{prev: l.dep, join: child.dep}
 	}
-	if child.eff != child.forkEff {
-		l.eff = t.push(l.eff, nil, child.eff)
+	if child.eff != child.forkEff && !t.breaks(forgetJoinedEffects) {
+		l.eff = l.eff.pushJoin(child.eff)
 	}
 	if child.ord != child.forkOrd {
-		l.ord = &chain{prev: l.ord, join: child.ord}
+		l.ord = l.ord.pushJoin(child.ord)
 	}
 }
 
-// MustPin reports whether the lane must pass a barrier before it makes a call
-// with this effect: which goroutine made which earlier call is not certain.
-func (t *Tree) MustPin(l *Lane, e Effect) bool {
-	return e != None && l.run.ambiguous && !(l.run.pinned && l.run.open == 0 && t.caller == CallerConfirmed)
+// MustPin reports whether the lane must pass a barrier before it makes this
+// call with side effects: which goroutine made which call is not certain.
+func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
+	if s.Effect == None || s.Once || l.run.pinned && l.run.open == 0 && t.caller == CallerConfirmed {
+		return false
+	}
+	if !t.ambiguous {
+		_, t.ambiguous = l.occurrence(s.Op)
+	}
+	return t.ambiguous
 }
 
 // Barrier pins the lane's run and reports whether it is confirmed. If not,
-// Release or DiscardRun follows.
+// Release or DiscardRun follows. A guess at a result that the run itself is
+// still computing may be what the barrier would wait for, while the computation
+// waits for the barrier: the run is replayed without such guesses.
 func (t *Tree) Barrier(l *Lane) bool {
 	r := l.run
 	r.pinned = true
-	for p := l; p != nil; p = p.parent {
-		if c := p.local; c != nil && !c.answered && len(c.uses) > 0 && c.uses[0].answer >= 0 {
-			t.Answered(c, Actual)
-			return false
-		}
-	}
-	if r.open == 0 && t.caller == CallerConfirmed {
+	if r.open == 0 && t.caller == CallerConfirmed || t.breaks(passBarrier) {
 		return true
 	}
 	r.parked = append(r.parked, l)
+	if !t.breaks(keepLocalGuess) {
+		t.forgoLocal(r)
+	}
 	return false
 }
 
@@ -207,14 +217,14 @@ func (t *Tree) Returned(r *Run) {
 		return
 	}
 	r.returned = true
-	for _, c := range t.sent {
-		if c.useOf(r) == nil {
-			t.diverge(r, c)
-			return
-		}
+	if len(r.path) > 0 { // it will not make these calls after all
+		r.open -= len(r.path)
+		r.path = nil
+		t.doubtful = true
 	}
 	t.sweep(r.ID)
 	t.finish(r)
+	t.reconcile()
 }
 
 // Exited tells that the run's goroutines ended, whatever became of the run.
@@ -227,7 +237,7 @@ func (t *Tree) Exited(r *Run) {
 
 // finish moves a run that returned as far as its assumptions allow.
 func (t *Tree) finish(r *Run) {
-	if !r.returned || r.discarded || t.final != nil {
+	if !r.returned || r.discarded || t.final != nil && !t.breaks(twoWinners) {
 		return
 	}
 	if r.open > 0 {
@@ -237,9 +247,13 @@ func (t *Tree) finish(r *Run) {
 		}
 		return
 	}
+	if c := t.missed(r); c != nil {
+		t.diverge(r, c)
+		return
+	}
 	t.final = r
 	for i := len(t.runs) - 1; i >= 0; i-- {
-		if o := t.runs[i]; o != r {
+		if o := t.runs[i]; o != r && !t.breaks(twoWinners) {
 			t.discard(o, nil)
 		}
 	}
@@ -249,14 +263,42 @@ func (t *Tree) finish(r *Run) {
 	}
 }
 
-func (t *Tree) startRun(choices map[*Call]int) *Run {
+// missed returns a call that shows that the function is not deterministic: one
+// that it must have made and has not, or not as it did before.
+func (t *Tree) missed(r *Run) *Call {
+	if t.breaks(forgetDivergence) || t.breaks(forgetSent) {
+		return nil
+	}
+	for _, c := range t.sent.all {
+		if !r.made(c) {
+			return c
+		}
+	}
+	return r.stray
+}
+
+// revives reports whether an earlier run gave up waiting for the call at this
+// place, and calls took effect since that the run r has not made yet.
+func (t *Tree) revives(r *Run, k key) bool {
+	if _, ok := t.dropped[k.place()]; !ok {
+		return false
+	}
+	for _, c := range t.sent.all {
+		if !r.made(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Tree) startRun(path []choice) *Run {
 	t.started++
 	t.running++
 	r := &t.first
 	if t.started > 1 {
 		r = new(Run)
 	}
-	r.ID, r.tree, r.choices = t.started, t, choices
+	r.ID, r.tree, r.path, r.open = t.started, t, path, len(path)
 	r.main.run = r
 	t.runs = append(t.runs, r)
 	t.emitRun(StartRun, r, nil)
@@ -280,90 +322,4 @@ func (t *Tree) discard(r *Run, because *Call) {
 	for _, u := range r.uses {
 		t.detach(u)
 	}
-}
-
-// choiceOf returns what the run answers, or will answer, for c.
-func (r *Run) choiceOf(c *Call) (int, bool) {
-	if u := c.useOf(r); u != nil && u.answer != Waiting {
-		return u.answer, true
-	}
-	idx, ok := r.choices[c]
-	return idx, ok
-}
-
-// openChoices returns the run's open assumptions on recorded calls, in the
-// order in which it made them, without those on c.
-func (r *Run) openChoices(c *Call) []*Use {
-	var open []*Use
-	for _, u := range r.uses {
-		if u.Call != c && u.answer >= 0 && !u.Call.answered && !u.Call.spec.Local {
-			open = append(open, u)
-		}
-	}
-	return open
-}
-
-// covered reports whether a live run follows these assumptions, and answer idx for c.
-func (t *Tree) covered(open []*Use, c *Call, idx int) bool {
-next:
-	for _, r := range t.runs {
-		if got, ok := r.choiceOf(c); ok && got != idx {
-			continue
-		} else if !ok && idx != Actual && !c.answered {
-			continue
-		}
-		for _, u := range open {
-			if got, ok := r.choiceOf(u.Call); !ok || got != u.answer {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// fork starts a sibling of r that answers c with another prediction, if the
-// limits allow it.
-func (t *Tree) fork(r *Run, c *Call, idx int) {
-	if len(t.runs) >= t.cfg.Limits.Width || !t.maySpeculate(r, c) {
-		return
-	}
-	open := r.openChoices(c)
-	if t.covered(open, c, idx) {
-		return
-	}
-	choices := chosen(open)
-	choices[c] = idx
-	t.startRun(choices)
-}
-
-// replay starts the run that takes the place of a discarded one.
-func (t *Tree) replay(d *Run, c *Call) {
-	open := d.openChoices(c)
-	before := open[:0:0]
-	for _, u := range d.uses {
-		if u.Call == c {
-			break
-		}
-		for _, o := range open {
-			if o == u {
-				before = append(before, u)
-			}
-		}
-	}
-	if t.covered(before, c, c.result) {
-		return
-	}
-	if len(t.runs) > 0 && len(t.runs) >= t.cfg.Limits.Width {
-		return
-	}
-	t.startRun(chosen(open))
-}
-
-func chosen(open []*Use) map[*Call]int {
-	choices := make(map[*Call]int, len(open)+1)
-	for _, u := range open {
-		choices[u.Call] = u.answer
-	}
-	return choices
 }

@@ -19,6 +19,7 @@ type Config struct {
 	// Replayable says that the task's function may be run again, so that its
 	// calls may return predictions.
 	Replayable bool
+	mutation   mutation
 }
 
 // Caller is what is known of the task's caller.
@@ -39,7 +40,7 @@ const (
 	StartRun   Kind = iota // Run: execute the function from the top
 	DiscardRun             // Run, Call (the call that refuted it, if any): it computed on a wrong guess
 	Resume                 // Use: its Answer is no longer Waiting
-	Send                   // Call, Speculative: start an attempt, or let a held one go on
+	Send                   // Call, Use, Speculative: start an attempt on account of the use, or let a held one go on
 	Hold                   // Call, Reason: not sent yet; for reports only
 	Adopt                  // Call, Run: a new run uses a call that another one made; for reports only
 	Confirm                // Call: its caller's assumptions held
@@ -69,17 +70,22 @@ type Tree struct {
 	caller Caller
 	out    []Action
 
-	runs    []*Run // alive
-	started int    // runs started so far; the newest run's ID
-	running int    // runs whose goroutine has not ended
-	calls   int    // calls made so far; the newest call's ID
-	final   *Run
-	frozen  bool // takes no predictions any more
-	over    bool // committed, refuted or diverged: nothing happens any more
+	runs      []*Run // alive
+	started   int    // runs started so far; the newest run's ID
+	running   int    // runs whose goroutine has not ended
+	calls     int    // calls made so far; the newest call's ID
+	final     *Run
+	walks     int              // walks over chains so far
+	dropped   map[key]struct{} // places of calls that a run gave up, see Drop
+	ambiguous bool             // calls overlapped in one lane: which was which is uncertain, in all runs
+	doubtful  bool             // see reconcile
+	freed     []*Call          // to be evaluated by reconcile
+	frozen    bool             // takes no predictions any more
+	over      bool             // committed, refuted or diverged: nothing happens any more
 
 	record  record
-	first   Run     // the first run; here to save an allocation
-	sent    []*Call // calls with side effects that cannot be taken back, in the order sent
+	first   Run // the first run; here to save an allocation
+	sent    irrevocables
 	orphans []*Call // calls without a use, still adoptable
 	// waitCaller holds the calls that the caller's confirmation may move.
 	waitCaller []*Call
@@ -161,7 +167,7 @@ func (t *Tree) ConfirmCaller() {
 	for _, r := range t.runs {
 		t.releaseBarriers(r)
 	}
-	if t.final != nil {
+	if t.final != nil && !t.over {
 		t.commit()
 	}
 }

@@ -1,0 +1,190 @@
+package spectree
+
+import "fmt"
+
+// check returns the first of the tree's invariants that does not hold. It
+// changes nothing, and costs about what a walk over all calls costs.
+func (t *Tree) check() error {
+	if !t.over && t.started > 0 && len(t.runs) == 0 {
+		return fmt.Errorf("no run is alive and the task is not over")
+	}
+	if n := len(t.runs); n > t.cfg.Limits.Width {
+		return fmt.Errorf("%d runs are alive, more than the width %d", n, t.cfg.Limits.Width)
+	}
+	if n := t.started - 1; n > max(0, t.cfg.Limits.Replays) {
+		return fmt.Errorf("%d replays, more than %d", n, t.cfg.Limits.Replays)
+	}
+	for _, r := range t.runs {
+		if err := t.checkRun(r); err != nil {
+			return fmt.Errorf("run %d: %w", r.ID, err)
+		}
+	}
+	for _, c := range t.record.all {
+		if err := t.checkCall(c); err != nil {
+			return fmt.Errorf("call %d: %w", c.ID, err)
+		}
+	}
+	if err := t.checkRecord(); err != nil {
+		return err
+	}
+	if t.final != nil && !t.over && (len(t.runs) != 1 || t.runs[0] != t.final || t.final.open != 0) {
+		return fmt.Errorf("run %d is final, %d runs are alive, it has %d open assumptions", t.final.ID, len(t.runs), t.final.open)
+	}
+	return t.checkSiblings()
+}
+
+func (t *Tree) checkRun(r *Run) error {
+	if r.discarded {
+		return fmt.Errorf("it is discarded and counted as alive")
+	}
+	open := 0
+	for _, u := range r.uses {
+		c := u.Call
+		if u.slot < 0 {
+			continue
+		}
+		if u.slot >= len(c.uses) || c.uses[u.slot] != u {
+			return fmt.Errorf("call %d does not know its use", c.ID)
+		}
+		switch {
+		case c.dead && !t.over:
+			return fmt.Errorf("it uses call %d, which is abandoned", c.ID)
+		case c.answered && u.answer != c.result:
+			return fmt.Errorf("it goes on with answer %d of call %d, whose result is %d", u.answer, c.ID, c.result)
+		case !c.answered && u.answer != Waiting && (u.answer < 0 || u.answer >= c.predictions):
+			return fmt.Errorf("it goes on with answer %d of call %d, which has %d predictions", u.answer, c.ID, c.predictions)
+		case !c.answered && u.answer >= 0:
+			open++
+		}
+		if u == u.lane.uses[0] {
+			if err := checkLane(u.lane); err != nil {
+				return fmt.Errorf("lane %q: %w", u.lane.id, err)
+			}
+		}
+		if c.spec.Local && !t.over && c.pending != nil && !c.answered && c.pending.blocker() == nil {
+			return fmt.Errorf("local call %d could be resolved", c.ID)
+		}
+	}
+	for _, ch := range r.path {
+		if ch.call.answered || ch.call.dead {
+			return fmt.Errorf("it is to choose answer %d of call %d, which is over", ch.answer, ch.call.ID)
+		}
+		open++
+	}
+	if open != r.open {
+		return fmt.Errorf("%d open assumptions, counted %d", open, r.open)
+	}
+	for _, l := range r.parked {
+		if !r.pinned || r.open == 0 && t.caller == CallerConfirmed || l.run != r {
+			return fmt.Errorf("lane %q waits at a barrier that it may pass", l.id)
+		}
+	}
+	if r.returned && r.open == 0 && t.final == nil {
+		return fmt.Errorf("it returned, stands on no guess and is not final")
+	}
+	return nil
+}
+
+func checkLane(l *Lane) error {
+	waiting := 0
+	for _, u := range l.uses {
+		if u.answer == Waiting {
+			waiting++
+		}
+	}
+	if waiting != l.waiting {
+		return fmt.Errorf("%d calls in progress, counted %d", waiting, l.waiting)
+	}
+	return nil
+}
+
+func (t *Tree) checkCall(c *Call) error {
+	for i, u := range c.uses {
+		if u.Run.discarded && !t.over || u.slot != i || u.Call != c {
+			return fmt.Errorf("use %d is stale: run %d", i, u.Run.ID)
+		}
+	}
+	if t.over {
+		if !c.settled && !c.dead {
+			return fmt.Errorf("it is pending and the task is over")
+		}
+		return nil
+	}
+	switch {
+	case c.dead:
+		return fmt.Errorf("it is abandoned and in the record")
+	case c.spec.Local:
+		return fmt.Errorf("it is local and in the record")
+	case c.settled && !c.answered:
+		return fmt.Errorf("it is settled without an answer")
+	case c.confirmed && c.send == unsent && !c.refused:
+		return fmt.Errorf("it is confirmed and was never sent")
+	case c.orphanedAt > 0 && len(c.uses) > 0:
+		return fmt.Errorf("it is an orphan with uses")
+	case len(c.uses) == 0 && c.orphanedAt == 0 && !c.Confirmed() && !c.settled:
+		return fmt.Errorf("nobody uses it and it is no orphan")
+	case c.spec.Effect == Immediate && c.send == sentSpeculative:
+		return fmt.Errorf("it has immediate effects and was sent speculatively")
+	}
+	return t.checkProgress(c)
+}
+
+// checkProgress reports that something may be done for the call that was not done.
+func (t *Tree) checkProgress(c *Call) error {
+	if len(c.uses) == 0 || c.settled {
+		return nil
+	}
+	right, u := false, c.uses[0]
+	for _, o := range c.uses {
+		if t.caller == CallerConfirmed && o.dep.blocker() == nil {
+			right, u = true, o
+			break
+		}
+	}
+	free := t.blocker(u.eff, c, c.spec.Conflict) == nil && (!c.spec.Ordered || t.blocker(u.ord, c, c.spec.Conflict) == nil)
+	mayGo := right || c.spec.Effect != Immediate && !c.spec.NoSpeculation && !c.refused
+	switch {
+	case c.send == unsent && !c.answered && free && mayGo:
+		return fmt.Errorf("it is held for no reason (%q)", c.hold)
+	case right && c.send == sentSpeculative && !c.confirmed && (c.spec.Effect == None || t.blocker(u.eff, c, "") == nil):
+		return fmt.Errorf("it is not confirmed although its caller is right")
+	case right && c.answered && c.Confirmed():
+		return fmt.Errorf("it is not settled although its caller is right")
+	}
+	return nil
+}
+
+func (t *Tree) checkRecord() error {
+	for i, c := range t.record.all {
+		if c.slot != i {
+			return fmt.Errorf("call %d is at %d in the record, not at %d", c.ID, i, c.slot)
+		}
+	}
+	if t.over {
+		return nil
+	}
+	for i, c := range t.orphans {
+		if c.orphanedAt == 0 || len(c.uses) > 0 || c.dead || c.orphan != i {
+			return fmt.Errorf("call %d is no orphan", c.ID)
+		}
+	}
+	for _, c := range t.sent.all {
+		if c.dead || !c.irrevocable() {
+			return fmt.Errorf("call %d is counted among the irrevocable ones", c.ID)
+		}
+	}
+	return nil
+}
+
+// checkSiblings reports two live runs that may both turn out right: each pair
+// has to disagree about a call that is not answered.
+func (t *Tree) checkSiblings() error {
+	for i, a := range t.runs {
+		for _, b := range t.runs[:i] {
+			if a.agrees(b) {
+				return fmt.Errorf("runs %d and %d stand on guesses that do not contradict each other", b.ID, a.ID)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package spectree
+
+import "slices"
+
+// irrevocable reports whether the call's effects happen whatever comes.
+func (c *Call) irrevocable() bool {
+	return c.spec.Effect != None && (c.send == sentPlain || c.confirmed)
+}
+
+// irrevocables holds the calls whose effects cannot be taken back. Every run
+// that turns out right makes them.
+type irrevocables struct {
+	all   []*Call       // in the order in which they became so
+	index map[key]*Call // by lane, operation, occurrence; built once all grows past a handful
+	lanes map[string]int
+	once  int // those that are one call in the whole task
+}
+
+// find returns the call at this place of the program, whatever effects preceded it.
+func (s *irrevocables) find(k key) *Call {
+	k = k.place()
+	if s.index != nil {
+		return s.index[k]
+	}
+	for _, c := range s.all {
+		if c.key.place() == k {
+			return c
+		}
+	}
+	return nil
+}
+
+// add tells that the call is about to become irrevocable, since the lane that
+// made it is right.
+func (s *irrevocables) add(c *Call, l *Lane) {
+	c.lane = l.id
+	s.all = append(s.all, c)
+	switch {
+	case s.index != nil:
+		s.enter(c)
+	case len(s.all) > recordScan:
+		s.index, s.lanes = make(map[key]*Call), make(map[string]int)
+		for _, c := range s.all {
+			s.enter(c)
+		}
+	}
+	if c.spec.Once {
+		s.once++
+	}
+	for _, u := range c.uses {
+		u.consume(1)
+	}
+}
+
+func (s *irrevocables) enter(c *Call) {
+	if _, ok := s.index[c.key.place()]; !ok {
+		s.index[c.key.place()] = c
+	}
+	s.lanes[c.lane]++
+}
+
+// remove tells that the call did not happen after all.
+func (s *irrevocables) remove(c *Call) {
+	i := slices.Index(s.all, c)
+	if i < 0 {
+		return
+	}
+	s.all = slices.Delete(s.all, i, i+1)
+	if s.index != nil {
+		delete(s.index, c.key.place())
+		s.lanes[c.lane]--
+	}
+	if c.spec.Once {
+		s.once--
+	}
+	for _, u := range c.uses {
+		u.consume(-1)
+	}
+}
+
+// consume counts the use among those of irrevocable calls.
+func (u *Use) consume(n int) {
+	switch {
+	case !u.Call.spec.Once:
+		u.lane.consumed += n
+	case u.Call.useOf(u.Run) == u:
+		u.Run.consumedOnce += n
+	}
+}
+
+// missing returns a call of the lane that is irrevocable and that the lane's
+// run has not made, or nil.
+func (s *irrevocables) missing(l *Lane) *Call {
+	if t := l.run.tree; t.breaks(forgetDivergence) || t.breaks(forgetSent) {
+		return nil
+	}
+	if s.index != nil && s.lanes[l.id] == l.consumed && s.once == l.run.consumedOnce {
+		return nil
+	}
+	for _, c := range s.all {
+		if c.lane == l.id && !l.run.made(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// made reports whether the run made a call with side effects, even if it did
+// not wait for the answer.
+func (r *Run) made(c *Call) bool {
+	return c.useOf(r) != nil || slices.Contains(r.gaveUp, c)
+}

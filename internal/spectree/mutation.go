@@ -1,0 +1,54 @@
+package spectree
+
+// mutation names a rule that a tree breaks. Tests plant these bugs to show that
+// the random programs catch them; a Config from outside has none.
+type mutation uint8
+
+const (
+	sound                mutation = iota
+	noCascade                     // a run with other guesses outlives a wrong one
+	forgetPath                    // a run outlives a wrong guess that it has yet to make
+	twoSiblings                   // runs are started that may turn out to be the same
+	twoWinners                    // every equivalent prediction counts as right, and every run that returns wins
+	noReplay                      // nothing takes the place of a discarded run
+	adoptAcrossEffects            // a call is adopted whatever effects preceded it
+	adoptAcrossOrder              // an ordered call is adopted whatever ordered calls preceded it
+	swapOccurrences               // equal calls swap places in every other run
+	forgetSent                    // a replay sends again what took effect
+	forgetOnce                    // a call that is made once is made by each lane
+	forgetDivergence              // a run need not make the calls that took effect
+	sendBehindWrite               // calls do not wait for the answers of calls with effects
+	commuteUnkeyed                // calls without a conflict key commute with those that have one
+	sendImmediate                 // calls with immediate effects are sent speculatively
+	confirmEarly                  // a call is confirmed although its maker guessed before
+	confirmWithoutCaller          // a call is confirmed although the task's caller may be wrong
+	confirmOutOfOrder             // effects are confirmed before earlier ones are done
+	settleEarly                   // answers count as certain although their maker guessed before
+	forgetJoin                    // who waits for a lane does not depend on its guesses
+	forgetJoinedEffects           // who waits for a lane does not follow its effects
+	resolveEarly                  // a local call is answered although its lanes guessed
+	resolveWithEffects            // a local guess holds although the lanes had effects
+	ignoreOrder                   // ordered calls do not wait for each other
+	predictAfterBarrier           // a pinned run takes predictions
+	passBarrier                   // a barrier does not wait
+	keepLocalGuess                // a barrier waits for what waits for it
+	forgetWake                    // nobody looks at what waited for an answer
+	loseRefused                   // a refused call still counts as sent
+	ignoreWidth                   // runs are started beyond the limit
+	mutations
+)
+
+// mutateKey breaks the rules about which calls are the same.
+func (t *Tree) mutateKey(k *key, r *Run) {
+	switch t.cfg.mutation {
+	case adoptAcrossEffects:
+		k.eff = nil
+	case adoptAcrossOrder:
+		k.ord = nil
+	case swapOccurrences:
+		k.occ ^= r.ID & 1
+	}
+}
+
+// breaks reports whether the tree breaks this rule.
+func (t *Tree) breaks(m mutation) bool { return t.cfg.mutation == m }

@@ -1,0 +1,348 @@
+package spectree
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A program is what a user's function is to the engine: deterministic given the
+// results of its calls, the requests of which depend on earlier results. Its
+// goroutines touch disjoint keys while they run at the same time, so that all
+// its sequential executions have one result.
+type program struct {
+	sites []site
+	main  *block
+	// What it contains, and what may therefore happen.
+	shares    bool // goroutines that share a lane make calls with side effects
+	tolerant  bool // some site takes values for equal that differ
+	acts      bool // some site has Once
+	clocks    bool // some site's answers depend on when it runs
+	nondet    bool // its path depends on which run it is
+	drops     bool // it may give up waiting
+	barriers  bool
+	callWidth int // predictions offered with a call, at most
+}
+
+type siteKind uint8
+
+const (
+	readKey  siteKind = iota // answers the key's value
+	addKey                   // changes the value, answers the new one
+	putKey                   // sets the value, answers the old one, or refuses and changes nothing
+	readTime                 // answers how many calls were executed before
+	actOnce                  // like putKey, once per task
+)
+
+// site is how the calls of one place in a program behave.
+type site struct {
+	kind      siteKind
+	effect    Effect
+	ordered   bool
+	conflict  bool // its conflict key is the key that it touches
+	tolerance int  // how far an answer may be from the prediction that it matches
+	observed  bool
+	nospec    bool
+	wrong     int // of 8 predictions
+	quick     bool
+}
+
+func (s *site) equal(prediction, actual int) bool {
+	d := prediction - actual
+	return -s.tolerance <= d && d <= s.tolerance
+}
+
+type opcode uint8
+
+const (
+	opCall    opcode = iota
+	opSkip           // n instructions if bit 0 of the accumulator shifted by arg is 0
+	opFork           // block runs in a lane of its own
+	opSpawn          // block runs in a goroutine that shares the lane
+	opJoin           // waits for a child
+	opAwait          // waits for a child in a lane of its own, takes predictions
+	opSibling        // waits like opAwait for a child that the parent forked before
+	opBarrier
+	opNondet // adds the run's number to the accumulator
+	opEnd
+)
+
+type instr struct {
+	op      opcode
+	site    uint8
+	dynamic bool // key and argument depend on the accumulator
+	arg     uint8
+	n       uint8
+	child   uint8
+	guess   bool // the child's result is guessed right if the guesser can
+	keys    []uint8
+	block   *block
+}
+
+type block struct{ code []instr }
+
+const (
+	maxKeys     = 8
+	maxArgs     = 4
+	maxSites    = 6
+	maxChildren = 5
+	sharedKeys  = 2 // keys that nobody writes
+	onceKeys    = 2 // keys that only actOnce writes, the last ones
+)
+
+// opNames are the identities of operations.
+var opNames = func() (names [maxSites][maxKeys][maxArgs]string) {
+	for s := range maxSites {
+		for k := range maxKeys {
+			for a := range maxArgs {
+				names[s][k][a] = fmt.Sprintf("s%d k%d a%d", s, k, a)
+			}
+		}
+	}
+	return
+}()
+
+var keyNames = [maxKeys]string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"}
+
+// generator makes programs.
+type generator struct {
+	*rand.Rand
+	p     *program
+	left  int // calls yet to be made up
+	depth int
+}
+
+func generate(r *rand.Rand, nondet bool) *program {
+	g := &generator{Rand: r, p: &program{nondet: nondet}, left: 3 + r.IntN(8) + r.IntN(2)*r.IntN(24)}
+	p := g.p
+	p.callWidth = r.IntN(4)
+	p.drops = r.IntN(16) == 0
+	tolerant, shares := r.IntN(3) == 0, r.IntN(8) == 0
+	for range 2 + r.IntN(maxSites-1) {
+		p.sites = append(p.sites, g.site(tolerant))
+	}
+	p.shares = shares
+	var keys []uint8
+	for k := range uint8(maxKeys - onceKeys) {
+		keys = append(keys, k)
+	}
+	p.main = &block{}
+	g.block(p.main, keys)
+	return p
+}
+
+func (g *generator) chance(n, of int) bool { return g.IntN(of) < n }
+
+func (g *generator) site(tolerant bool) site {
+	s := site{wrong: []int{0, 2, 5, 8}[g.IntN(4)], conflict: g.chance(1, 3), quick: g.chance(1, 3)}
+	switch n := g.IntN(16); {
+	case n < 6:
+		s.kind = readKey
+	case n < 10:
+		s.kind = addKey
+	case n < 13:
+		s.kind = putKey
+	case n < 15:
+		s.kind, s.conflict = readTime, false
+	default:
+		s.kind, s.conflict = actOnce, false
+	}
+	switch s.kind {
+	case readKey, readTime:
+		s.ordered = g.chance(1, 4)
+	case addKey, putKey:
+		s.effect = []Effect{Staged, Immediate}[g.IntN(2)]
+	case actOnce:
+		s.effect, s.observed, s.nospec = Immediate, true, true
+	}
+	if tolerant && s.kind != readTime && s.kind != actOnce {
+		s.tolerance = g.IntN(3)
+	}
+	s.observed = s.observed || g.chance(1, 10)
+	s.nospec = s.nospec || g.chance(1, 10)
+	g.p.tolerant = g.p.tolerant || s.tolerance > 0
+	g.p.clocks = g.p.clocks || s.kind == readTime
+	g.p.acts = g.p.acts || s.kind == actOnce
+	return s
+}
+
+// block fills b with code that touches the given keys and returns those that
+// nobody touches any more when the code has ended.
+func (g *generator) block(b *block, keys []uint8) []uint8 {
+	n := 1 + g.IntN(6)
+	if g.depth == 0 {
+		n += 3
+	}
+	var open []opened // children not waited for
+	children := 0
+	for range n {
+		if g.left <= 0 {
+			break
+		}
+		switch k := g.IntN(24); {
+		case k < 14:
+			g.call(b, keys)
+		case k < 17:
+			at := len(b.code)
+			b.code = append(b.code, instr{op: opSkip, arg: uint8(g.IntN(4))})
+			for range 1 + g.IntN(2) {
+				g.call(b, keys)
+			}
+			b.code[at].n = uint8(len(b.code) - at - 1)
+		case k < 21 && g.depth < 3 && children < maxChildren:
+			var mine []uint8
+			mine, keys = g.split(keys)
+			o := g.start(b, mine, children, open)
+			children++
+			open = append(open, o)
+			if g.chance(1, 2) {
+				open, keys = g.wait(b, open, keys)
+			}
+		case k < 22 && g.chance(1, 2):
+			b.code = append(b.code, instr{op: opBarrier})
+			g.p.barriers = true
+		case k < 23 && g.p.nondet:
+			b.code = append(b.code, instr{op: opNondet})
+		case len(open) > 0:
+			open, keys = g.wait(b, open, keys)
+		}
+	}
+	for len(open) > 0 && g.chance(4, 5) {
+		open, keys = g.wait(b, open, keys)
+	}
+	b.code = append(b.code, instr{op: opEnd})
+	return keys
+}
+
+type opened struct {
+	child int
+	spawn bool
+	keys  []uint8 // free again once it is waited for
+}
+
+func (g *generator) split(keys []uint8) (mine, rest []uint8) {
+	for _, k := range keys {
+		switch {
+		case k < sharedKeys:
+			mine, rest = append(mine, k), append(rest, k)
+		case g.chance(1, 2):
+			mine = append(mine, k)
+		default:
+			rest = append(rest, k)
+		}
+	}
+	return mine, rest
+}
+
+func (g *generator) start(b *block, keys []uint8, child int, open []opened) opened {
+	o := opened{child: child, spawn: g.p.shares && g.chance(2, 3)}
+	in := instr{op: opFork, child: uint8(child), block: &block{}, guess: g.chance(1, 2), arg: uint8(g.IntN(4)), n: uint8(g.IntN(3))}
+	if o.spawn {
+		in.op = opSpawn
+	}
+	at := len(b.code)
+	b.code = append(b.code, in)
+	g.depth++
+	if len(open) > 0 && !o.spawn && g.chance(1, 3) {
+		if e := open[g.IntN(len(open))]; !e.spawn {
+			in.block.code = append(in.block.code, instr{op: opSibling, child: uint8(e.child)})
+		}
+	}
+	o.keys = g.block(in.block, keys)
+	g.depth--
+	b.code[at] = in
+	return o
+}
+
+// wait has b wait for one of its children.
+func (g *generator) wait(b *block, open []opened, keys []uint8) ([]opened, []uint8) {
+	i := g.IntN(len(open))
+	o := open[i]
+	in := instr{op: opJoin, child: uint8(o.child)}
+	if !o.spawn && g.chance(1, 2) {
+		in.op = opAwait
+	}
+	b.code = append(b.code, in)
+	for _, k := range o.keys {
+		if k >= sharedKeys {
+			keys = append(keys, k)
+		}
+	}
+	return append(open[:i:i], open[i+1:]...), keys
+}
+
+func (g *generator) call(b *block, keys []uint8) {
+	g.left--
+	in := instr{op: opCall, site: uint8(g.IntN(len(g.p.sites))), dynamic: g.chance(1, 2), arg: uint8(g.IntN(maxArgs))}
+	s := &g.p.sites[in.site]
+	for _, k := range keys {
+		if s.effect == None || k >= sharedKeys {
+			in.keys = append(in.keys, k)
+		}
+	}
+	if s.kind == actOnce {
+		in.keys = []uint8{uint8(maxKeys - onceKeys + g.IntN(onceKeys))}
+		in.dynamic = false
+		in.arg = 1
+	}
+	if len(in.keys) == 0 {
+		return
+	}
+	if !in.dynamic {
+		in.keys = in.keys[g.IntN(len(in.keys)):][:1]
+	}
+	b.code = append(b.code, in)
+	if g.chance(1, 6) { // the same once more
+		b.code = append(b.code, in)
+	}
+}
+
+// request is a call's identity: a program's own way to say what it wants.
+type request struct{ site, key, arg uint8 }
+
+func (p *program) opOf(q request) string {
+	if p.sites[q.site].kind == actOnce {
+		return keyNames[q.key]
+	}
+	return opNames[q.site][q.key][q.arg]
+}
+
+// thread is one goroutine of a program that is executed: by a run, or by the
+// naive model.
+type thread struct {
+	block *block
+	pc    int
+	acc   uint32
+	path  uint64 // which of the program's threads it is, in every execution the same
+}
+
+func (t *thread) mix(v int) { t.acc = (t.acc^uint32(v+77))*2654435761 + 12345; t.acc ^= t.acc >> 15 }
+
+// result is what somebody who waits for the thread learns.
+func (t *thread) result() int { return int(t.acc>>7) & 3 }
+
+// next returns the instruction that needs the executor.
+func (t *thread) next() *instr {
+	for {
+		in := &t.block.code[t.pc]
+		if in.op != opSkip {
+			return in
+		}
+		t.pc++
+		if t.acc>>in.arg&1 == 0 {
+			t.pc += int(in.n)
+		}
+	}
+}
+
+func (t *thread) request(in *instr) request {
+	q := request{site: in.site, arg: in.arg, key: in.keys[0]}
+	if in.dynamic {
+		q.key = in.keys[int(t.acc>>3)%len(in.keys)]
+		q.arg = uint8(t.acc>>9) % maxArgs
+	}
+	return q
+}
+
+func (t *thread) start(in *instr) thread {
+	return thread{block: in.block, acc: t.acc + uint32(in.child)*101 + 1, path: t.path<<3 | uint64(in.child) + 1}
+}

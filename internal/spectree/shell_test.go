@@ -1,0 +1,405 @@
+package spectree
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// shell executes a program as the engine does, obeying a tree, but in one
+// goroutine: a random scheduler picks what happens next.
+type shell struct {
+	rng   *rand.Rand
+	p     *program
+	t     *Tree
+	world world
+	check bool // the tree's invariants after each step
+
+	runs    []*shellRun
+	calls   []*shellCall
+	applied []*shellCall // effects on the world, in order
+	caller  bool         // the caller's word is yet to come
+	passed  *shellRun    // it passed a barrier
+
+	final    *shellRun
+	winner   *shellRun
+	ended    bool // the task was ended from outside
+	refuted  bool
+	diverged bool
+	dropped  bool // some run gave up waiting for a call
+	frozen   bool
+
+	time    int // steps so far
+	pick    [4]int
+	problem string
+	trace   *strings.Builder
+	stats   *stats
+}
+
+// stats shows that random programs do what they are meant to.
+type stats struct {
+	programs, steps, calls, runs, discards, adopted, accepted, siblings, refused, dropped, effects, diverged, refuted, ended, barriers, maxRuns int
+}
+
+type threadState uint8
+
+const (
+	ready threadState = iota
+	waiting
+	parked
+	joining
+	gone
+)
+
+type shellRun struct {
+	run       *Run
+	threads   []*shellThread
+	live      int
+	discarded bool
+	exited    bool
+}
+
+type shellThread struct {
+	thread
+	run      *shellRun
+	lane     *Lane
+	own      bool // its lane is not shared with its parent
+	state    threadState
+	in       *instr
+	parent   *shellThread
+	children [maxChildren]*shellThread
+	awaited  *shellThread
+	use      *Use
+	steps    []shellStep
+	guesses  []int
+	subs     []localWait
+	deps     []guess // that the thread has gone on with
+}
+
+// guess is a prediction that a thread has gone on with.
+type guess struct {
+	call   *shellCall
+	answer int
+}
+
+// shellUse is what a thread knew when it made a call.
+type shellUse struct {
+	thread *shellThread
+	deps   int // of the thread's
+}
+
+type shellStep struct {
+	step
+	use *Use
+}
+
+// localWait is somebody's wait for a thread, as a call.
+type localWait struct {
+	c *shellCall
+	u *Use
+}
+
+type attemptState uint8
+
+const (
+	idle attemptState = iota
+	inFlight
+	executed
+	applied // a staged call's effects
+	answered
+	aborted
+)
+
+type shellCall struct {
+	c           *Call
+	q           request
+	site        *site
+	local       *shellThread
+	predictions []int
+	value       int
+	matched     int
+	users       []*shellUse
+	out         outcome
+	state       attemptState
+	speculative bool // the attempt was sent as such and has no word yet
+	confirmed   bool
+	abandoned   bool
+	settled     bool
+	hinted      bool // a staged call's answer was offered as a prediction
+	late        int
+	executedAt  int
+	answeredAt  int
+	changed     bool
+}
+
+func newShell(seed, index uint64, p *program, rng *rand.Rand, m mutation) *shell {
+	s := &shell{rng: rng, p: p, world: newWorld()}
+	cfg := Config{
+		Limits: Limits{Depth: 1 + rng.IntN(8), Width: 1 + rng.IntN(4), Replays: rng.IntN(12), Runs: 1 + rng.IntN(6)}, Replayable: rng.IntN(16) != 0,
+		mutation: m,
+	}
+	if rng.IntN(4) == 0 {
+		cfg.Limits = Limits{Depth: 32, Width: 4, Replays: 64, Runs: 16}
+	}
+	if cfg.Limits.Replays == 0 {
+		cfg.Limits.Replays = 1
+	}
+	if rng.IntN(4) == 0 {
+		cfg.CallerOpen, cfg.Depth = true, rng.IntN(2)
+		s.caller = true
+	}
+	s.t = New(cfg)
+	s.pick = [4]int{1 + rng.IntN(8), 1 + rng.IntN(8), 1 + rng.IntN(4), 1}
+	return s
+}
+
+func (s *shell) fail(format string, args ...any) {
+	if s.problem == "" {
+		s.problem = fmt.Sprintf(format, args...)
+	}
+}
+
+func (s *shell) log(format string, args ...any) {
+	if s.trace != nil {
+		fmt.Fprintf(s.trace, "%4d ", s.time)
+		fmt.Fprintf(s.trace, format+"\n", args...)
+	}
+}
+
+const maxSteps = 4000
+
+// run executes the program to its end and to the end of all that it started.
+func (s *shell) run() {
+	s.t.Start()
+	s.obey()
+	for s.problem == "" && s.step() {
+		s.time++
+		s.obey()
+		if s.check && s.problem == "" {
+			if err := s.t.check(); err != nil {
+				s.fail("invariant: %v", err)
+			}
+		}
+		if s.time > maxSteps {
+			s.fail("no end after %d steps", s.time)
+		}
+	}
+}
+
+// step has one thing happen. It returns false if nothing can.
+func (s *shell) step() bool {
+	var threads []*shellThread
+	var exits []*shellRun
+	var buf [32]*shellThread
+	threads = buf[:0]
+	for _, r := range s.runs {
+		if r.exited {
+			continue
+		}
+		if r.live == 0 {
+			exits = append(exits, r)
+			continue
+		}
+		for _, th := range r.threads {
+			if th.runnable() {
+				threads = append(threads, th)
+			}
+		}
+	}
+	var calls []*shellCall
+	var cbuf [32]*shellCall
+	calls = cbuf[:0]
+	for _, c := range s.calls {
+		if c.canMove() {
+			calls = append(calls, c)
+		}
+	}
+	total := 0
+	var weights [4]int
+	for i, n := range [4]int{len(threads), len(calls), len(exits), s.rare()} {
+		if n > 0 {
+			weights[i] = s.pick[i] * 4
+			total += weights[i]
+		}
+	}
+	if s.caller && !s.t.Over() && total == 0 {
+		weights[3], total = 1, 1
+	}
+	if total == 0 {
+		if s.t.Orphans() > 0 && !s.t.Over() {
+			s.log("expire")
+			s.t.Expire()
+			return true
+		}
+		return false
+	}
+	n := s.rng.IntN(total)
+	switch {
+	case n < weights[0]:
+		s.stepThread(threads[s.rng.IntN(len(threads))])
+	case n < weights[0]+weights[1]:
+		s.stepCall(calls[s.rng.IntN(len(calls))])
+	case n < weights[0]+weights[1]+weights[2]:
+		s.exit(exits[s.rng.IntN(len(exits))])
+	default:
+		s.stepRare()
+	}
+	return true
+}
+
+// rare tells whether something from outside may happen.
+func (s *shell) rare() int {
+	if s.t.Over() || !s.caller && s.t.Orphans() == 0 && s.rng.IntN(16) != 0 {
+		return 0
+	}
+	return 1
+}
+
+func (s *shell) stepRare() {
+	switch n := s.rng.IntN(64); {
+	case s.caller && n < 24:
+		s.caller = false
+		if s.rng.IntN(6) == 0 {
+			s.log("refute caller")
+			s.refuted = true
+			s.t.RefuteCaller()
+			return
+		}
+		s.log("confirm caller")
+		s.t.ConfirmCaller()
+	case s.t.Orphans() > 0 && n < 48:
+		s.log("expire")
+		s.t.Expire()
+	case n == 63:
+		s.log("end")
+		s.ended = true
+		s.t.End()
+	case n == 62:
+		s.frozen = true
+		firm := s.t.Freeze()
+		s.log("freeze %v", firm)
+		if !firm && s.rng.IntN(2) == 0 {
+			s.ended = true
+			s.t.End()
+		}
+	case n > 56 && s.p.drops:
+		s.drop()
+	}
+}
+
+// drop has a thread give up waiting.
+func (s *shell) drop() {
+	for _, r := range s.runs {
+		for _, th := range r.threads {
+			if r.discarded || th.state != waiting || th.use.Answer() != Waiting || s.rng.IntN(2) == 0 {
+				continue
+			}
+			c := th.use.Call.Data.(*shellCall)
+			if c.site == nil || c.site.effect != None && (c.state != idle || c.c.Uses() > 1) {
+				continue
+			}
+			s.log("run %d drops call %d", r.run.ID, c.c.ID)
+			s.dropped = true
+			s.stats.dropped++
+			s.t.Drop(th.use)
+			th.steps[len(th.steps)-1].dropped = true
+			th.resumeWith(droppedValue)
+			return
+		}
+	}
+}
+
+const droppedValue = 99
+
+// obey does what the tree says.
+func (s *shell) obey() {
+	for s.problem == "" {
+		acts := s.t.Take()
+		if len(acts) == 0 {
+			return
+		}
+		for i := range acts {
+			s.obeyOne(&acts[i])
+		}
+	}
+}
+
+func (s *shell) obeyOne(a *Action) {
+	if s.trace != nil {
+		s.log("  %s", describe(a))
+	}
+	switch a.Kind {
+	case StartRun:
+		r := &shellRun{run: a.Run}
+		a.Run.Data = r
+		s.runs = append(s.runs, r)
+		s.newThread(r, nil, a.Run.Main(), true, thread{block: s.p.main})
+	case DiscardRun:
+		s.discard(a.Run.Data.(*shellRun))
+	case Resume:
+		s.resume(a.Use.Data.(*shellUse).thread, a.Use)
+	case Send:
+		s.send(a.Call.Data.(*shellCall), a.Speculative)
+	case Adopt:
+		s.stats.adopted++
+	case Confirm:
+		s.confirm(a.Call.Data.(*shellCall))
+	case Abandon:
+		s.abandon(a.Call.Data.(*shellCall))
+	case Settle:
+		c := a.Call.Data.(*shellCall)
+		if c.settled || c.state != answered {
+			s.fail("call %d is settled twice or without an answer", c.c.ID)
+		}
+		c.settled = true
+	case Release:
+		s.passBarrier(a.Lane)
+	case Final:
+		if s.final != nil {
+			s.fail("two runs are final: %d and %d", s.final.run.ID, a.Run.ID)
+		}
+		s.final = a.Run.Data.(*shellRun)
+	case Commit:
+		if s.winner != nil || s.final != a.Run.Data.(*shellRun) || s.caller {
+			s.fail("run %d wins, final is %v, the caller's word is missing: %v", a.Run.ID, s.final != nil, s.caller)
+		}
+		s.winner = s.final
+	case Diverge:
+		s.diverged = true
+	}
+}
+
+func describe(a *Action) string {
+	names := [...]string{"start", "discard", "resume", "send", "hold", "adopt", "confirm", "abandon", "settle", "release", "offer", "final", "commit", "diverge"}
+	out := names[a.Kind]
+	if a.Run != nil {
+		out += fmt.Sprintf(" run %d", a.Run.ID)
+	}
+	if a.Call != nil {
+		out += fmt.Sprintf(" call %d", a.Call.ID)
+	}
+	if a.Use != nil {
+		out += fmt.Sprintf(" answer %d", a.Use.Answer())
+	}
+	if a.Lane != nil {
+		out += fmt.Sprintf(" lane %q", a.Lane.ID())
+	}
+	if a.Speculative {
+		out += " speculatively"
+	}
+	if a.Reason != "" {
+		out += ": " + a.Reason
+	}
+	return out
+}
+
+func (s *shell) discard(r *shellRun) {
+	if r.discarded || s.winner != nil {
+		s.fail("run %d is discarded twice, or after the end", r.run.ID)
+	}
+	r.discarded = true
+	s.stats.discards++
+	if s.passed == r && !s.t.Over() {
+		s.fail("run %d is discarded although it passed a barrier", r.run.ID)
+	}
+}

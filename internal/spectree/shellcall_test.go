@@ -1,0 +1,189 @@
+package spectree
+
+// The calls of a shell, and what the network and the servers do about them.
+
+func (c *shellCall) canMove() bool {
+	switch c.state {
+	case inFlight, applied:
+		return true
+	case executed:
+		return !c.staged() || c.confirmed || !c.hinted || !c.out.changes
+	default:
+		return false
+	}
+}
+
+// staged reports whether the attempt's effects wait for a word.
+func (c *shellCall) staged() bool { return c.site.effect == Staged && c.speculative }
+
+func (s *shell) send(c *shellCall, speculative bool) {
+	if c.state != idle || c.abandoned {
+		s.fail("call %d is sent again", c.c.ID)
+		return
+	}
+	if speculative && c.site.effect == Immediate {
+		s.fail("call %d has immediate effects and is sent for a speculative caller", c.c.ID)
+	}
+	if !speculative {
+		s.mustBeRight(c)
+	}
+	c.state, c.speculative = inFlight, speculative
+}
+
+// mustBeRight fails unless some run that made the call stands on nothing that
+// is not known, in what came before.
+func (s *shell) mustBeRight(c *shellCall) {
+	if s.caller {
+		s.fail("call %d counts as right although the caller may be wrong", c.c.ID)
+	}
+	for _, w := range c.users {
+		if right(w.thread.deps[:w.deps]) {
+			return
+		}
+	}
+	s.fail("call %d counts as right although all who made it guessed before", c.c.ID)
+}
+
+// right reports whether all guesses were right.
+func right(deps []guess) bool {
+	for _, d := range deps {
+		c := d.call
+		switch {
+		case c.state != answered || c.matched != d.answer:
+			return false
+		case c.local != nil && !right(c.local.deps):
+			return false
+		}
+	}
+	return true
+}
+
+func (s *shell) confirm(c *shellCall) {
+	if c.confirmed || c.abandoned || !c.speculative {
+		s.fail("call %d is confirmed twice, or after it was abandoned, or was never speculative", c.c.ID)
+	}
+	s.mustBeRight(c)
+	if c.site.effect != None {
+		for _, o := range s.calls {
+			if o != c && o.site != nil && o.site.effect == Staged && o.c.lane == c.c.lane && o.c.ID < c.c.ID && o.confirmed && o.state != answered {
+				s.fail("call %d is confirmed before call %d is done", c.c.ID, o.c.ID)
+			}
+		}
+	}
+	c.confirmed = true
+}
+
+func (s *shell) abandon(c *shellCall) {
+	if c.abandoned {
+		s.fail("call %d is abandoned twice", c.c.ID)
+	}
+	if c.confirmed && c.state != answered && !c.c.refused && !s.dropped && s.winner == nil && !s.t.Over() {
+		s.fail("call %d is abandoned after it was confirmed", c.c.ID)
+	}
+	c.abandoned = true
+	if c.state != answered {
+		c.state = aborted
+	}
+}
+
+// stepCall lets the network or a server go on.
+func (s *shell) stepCall(c *shellCall) {
+	if c.state != applied && c.late < 2 && s.rng.IntN(8) == 0 {
+		c.late++
+		s.predict(c, s.guess(c))
+		return
+	}
+	switch c.state {
+	case inFlight:
+		switch n := s.rng.IntN(16); {
+		case n == 0 && !c.site.quick: // refused, or nothing of it arrived
+			s.log("call %d refused", c.c.ID)
+			s.stats.refused++
+			c.state, c.speculative = idle, c.speculative && c.confirmed
+			s.t.Refused(c.c, "refused")
+		default:
+			s.execute(c)
+		}
+	case executed:
+		switch {
+		case c.site.effect == None && s.rng.IntN(24) == 0 && !c.site.quick: // lost
+			s.log("call %d lost", c.c.ID)
+			c.state, c.speculative = idle, c.speculative && c.confirmed
+			s.t.Refused(c.c, "lost")
+		case !c.staged() || !c.out.changes:
+			s.answer(c)
+		case c.confirmed:
+			s.change(c)
+			c.state = applied
+		default:
+			c.hinted = true
+			s.predict(c, c.out.answer)
+		}
+	case applied:
+		s.answer(c)
+	}
+}
+
+func (s *shell) execute(c *shellCall) {
+	s.world.clock++
+	c.executedAt = s.time
+	c.out = s.world.peek(s.p, c.q)
+	if !c.staged() {
+		s.change(c)
+	}
+	c.state = executed
+	s.log("call %d executed: %d", c.c.ID, c.out.answer)
+}
+
+func (s *shell) change(c *shellCall) {
+	if !c.out.changes {
+		return
+	}
+	if c.changed {
+		s.fail("call %d takes effect twice", c.c.ID)
+	}
+	c.changed = true
+	s.world.apply(c.q, c.out)
+	s.applied = append(s.applied, c)
+	s.stats.effects++
+	s.log("call %d takes effect", c.c.ID)
+}
+
+func (s *shell) answer(c *shellCall) {
+	c.value = c.out.answer
+	c.state = answered
+	c.answeredAt = s.time
+	match := c.match(c.value)
+	c.matched = match
+	s.log("call %d answered %d, match %d of %v", c.c.ID, c.value, match, c.predictions)
+	s.t.Answered(c.c, match)
+}
+
+func (c *shellCall) match(v int) int {
+	for i, p := range c.predictions {
+		if c.site == nil && p == v || c.site != nil && c.site.equal(p, v) {
+			return i
+		}
+	}
+	return Actual
+}
+
+// guess makes a prediction up.
+func (s *shell) guess(c *shellCall) int {
+	v := s.world.peek(s.p, c.q).answer
+	if s.rng.IntN(8) < c.site.wrong {
+		v += s.rng.IntN(5) - 2
+	}
+	return v
+}
+
+func (s *shell) predict(c *shellCall, v int) {
+	for _, p := range c.predictions {
+		if p == v {
+			return
+		}
+	}
+	c.predictions = append(c.predictions, v)
+	s.log("call %d predicted %d", c.c.ID, v)
+	s.t.Predicted(c.c)
+}

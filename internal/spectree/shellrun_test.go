@@ -1,0 +1,275 @@
+package spectree
+
+// The runs of a shell: how goroutines of user code behave.
+
+func (s *shell) newThread(r *shellRun, parent *shellThread, l *Lane, own bool, th thread) *shellThread {
+	t := &shellThread{thread: th, run: r, lane: l, parent: parent, own: own}
+	if parent != nil {
+		t.deps = append(t.deps, parent.deps...)
+	}
+	r.threads = append(r.threads, t)
+	r.live++
+	return t
+}
+
+func (t *shellThread) runnable() bool {
+	if t.state == gone {
+		return false
+	}
+	if t.run.discarded {
+		return true
+	}
+	switch t.state {
+	case ready:
+		return true
+	case joining:
+		return t.awaited.state == gone
+	}
+	return false
+}
+
+func (s *shell) exit(r *shellRun) {
+	r.exited = true
+	s.log("run %d returned", r.run.ID)
+	s.t.Exited(r.run)
+	s.t.Returned(r.run)
+}
+
+func (s *shell) stepThread(t *shellThread) {
+	if t.run.discarded || s.t.Over() {
+		s.endThread(t)
+		return
+	}
+	if t.state == joining {
+		s.joined(t)
+		return
+	}
+	in := t.next()
+	t.in = in
+	switch in.op {
+	case opCall:
+		s.call(t, t.request(in))
+	case opFork, opSpawn:
+		l := t.lane
+		if in.op == opFork {
+			l = s.t.Fork(l)
+		}
+		child := s.newThread(t.run, t, l, in.op == opFork, t.start(in))
+		t.children[in.child] = child
+		for i := range in.n {
+			child.guesses = append(child.guesses, int(in.arg+i)&3)
+		}
+		t.pc++
+	case opJoin, opAwait, opSibling:
+		t.awaited = t.children[in.child]
+		if in.op == opSibling {
+			t.awaited = t.parent.children[in.child]
+		}
+		if in.op == opJoin || t.awaited.state == gone {
+			t.state = joining
+			return
+		}
+		s.await(t)
+	case opBarrier:
+		if s.t.Barrier(t.lane) {
+			s.pass(t)
+			t.pc++
+		} else {
+			s.park(t)
+		}
+	case opNondet:
+		t.mix(t.run.run.ID)
+		t.pc++
+	case opEnd:
+		s.endThread(t)
+	}
+}
+
+// park has a thread wait at a barrier, like all others of its lane that do.
+func (s *shell) park(t *shellThread) {
+	t.state = parked
+	t.lane.Data = append(parkedIn(t.lane), t)
+}
+
+func parkedIn(l *Lane) []*shellThread {
+	p, _ := l.Data.([]*shellThread)
+	return p
+}
+
+func (s *shell) passBarrier(l *Lane) {
+	for _, t := range parkedIn(l) {
+		s.pass(t)
+		if t.state == parked {
+			t.state = ready
+			if t.in.op == opBarrier {
+				t.pc++
+			}
+		}
+	}
+	l.Data = nil
+}
+
+// pass notes that the thread is beyond a barrier.
+func (s *shell) pass(t *shellThread) {
+	s.stats.barriers++
+	if s.passed != nil && s.passed != t.run {
+		s.fail("run %d passes a barrier that run %d has passed", t.run.run.ID, s.passed.run.ID)
+	}
+	s.passed = t.run
+	if s.caller || t.run.run.Speculative() {
+		s.fail("run %d passes a barrier and is speculative", t.run.run.ID)
+	}
+}
+
+func (s *shell) endThread(t *shellThread) {
+	t.state = gone
+	t.run.live--
+	for _, w := range t.subs {
+		s.completed(t, w)
+	}
+}
+
+// joined goes on after a child has ended.
+func (s *shell) joined(t *shellThread) {
+	child := t.awaited
+	if child.own {
+		s.t.Join(t.lane, child.lane)
+	}
+	t.deps = append(t.deps, child.deps...)
+	s.goOn(t, shellStep{step: step{wait: true}}, child.result())
+}
+
+func (s *shell) goOn(t *shellThread, st shellStep, v int) {
+	st.value = v
+	t.steps = append(t.steps, st)
+	t.resumeWith(v)
+}
+
+func (t *shellThread) resumeWith(v int) {
+	t.steps[len(t.steps)-1].value = v
+	t.mix(v)
+	t.pc++
+	t.state = ready
+}
+
+// await makes waiting for a child a call, see the engine's futures.
+func (s *shell) await(t *shellThread) {
+	child := t.awaited
+	u := s.t.Call(t.lane, &CallSpec{Op: "local " + child.lane.ID(), Local: true})
+	c := &shellCall{c: u.Call, local: child}
+	u.Call.Data = c
+	u.Data = &shellUse{t, len(t.deps)}
+	t.use, t.state = u, waiting
+	s.log("run %d lane %q local call %d", t.run.run.ID, t.lane.ID(), u.Call.ID)
+	child.subs = append(child.subs, localWait{c, u})
+	for _, v := range child.guesses {
+		s.predict(c, v)
+	}
+}
+
+func (s *shell) completed(child *shellThread, w localWait) {
+	if w.u.Answer() == Waiting {
+		s.t.Answered(w.c.c, Actual)
+		return
+	}
+	match := Actual
+	if !child.lane.HasEffects() {
+		match = w.c.match(child.result())
+	}
+	w.c.state, w.c.matched = answered, match
+	s.t.Resolve(w.c.c, []*Lane{child.lane}, match)
+}
+
+// call makes a call as the engine's make does.
+func (s *shell) call(t *shellThread, q request) {
+	site := &s.p.sites[q.site]
+	if s.t.MustPin(t.lane, &CallSpec{Op: s.p.opOf(q), Effect: site.effect, Once: site.kind == actOnce}) {
+		if !s.t.Barrier(t.lane) {
+			s.park(t)
+			return
+		}
+		s.pass(t)
+	}
+	var predictions []int
+	if !site.observed && s.p.callWidth > 0 {
+		probe := &shellCall{q: q, site: site}
+		for range s.rng.IntN(s.p.callWidth + 1) {
+			v := s.guess(probe)
+			if probe.match0(predictions, v) {
+				predictions = append(predictions, v)
+			}
+		}
+	}
+	spec := CallSpec{
+		Op: s.p.opOf(q), Effect: site.effect, Ordered: site.ordered, Predictions: len(predictions),
+		NoPrediction: site.observed, NoSpeculation: site.nospec, Once: site.kind == actOnce,
+	}
+	if site.conflict {
+		spec.Conflict = keyNames[q.key]
+	}
+	u := s.t.Call(t.lane, &spec)
+	if u.Call == nil {
+		if !s.t.Over() {
+			s.fail("a call diverged and the task is not over")
+		}
+		return
+	}
+	c, _ := u.Call.Data.(*shellCall)
+	if c == nil {
+		c = &shellCall{c: u.Call, q: q, site: site, predictions: predictions}
+		u.Call.Data = c
+		s.calls = append(s.calls, c)
+		s.stats.calls++
+	} else if c.q != q && site.kind != actOnce {
+		s.fail("call %d is adopted for another request", c.c.ID)
+	}
+	w := &shellUse{t, len(t.deps)}
+	u.Data = w
+	c.users = append(c.users, w)
+	s.log("run %d lane %q call %d %s (k%d a%d) predictions %v: answer %d", t.run.run.ID, t.lane.ID(), c.c.ID, spec.Op, q.key, q.arg, c.predictions, u.Answer())
+	t.steps = append(t.steps, shellStep{step{request: q}, u})
+	t.use, t.state = u, waiting
+	if u.Answer() != Waiting {
+		s.resume(t, u)
+	}
+}
+
+// match0 reports that v is not among the predictions.
+func (c *shellCall) match0(predictions []int, v int) bool {
+	for _, p := range predictions {
+		if p == v {
+			return false
+		}
+	}
+	return true
+}
+
+// resume gives a thread the answer that it waits for.
+func (s *shell) resume(t *shellThread, u *Use) {
+	if t.state != waiting || t.use != u {
+		s.fail("a thread of run %d is resumed that does not wait", t.run.run.ID)
+		return
+	}
+	c := u.Call.Data.(*shellCall)
+	idx := u.Answer()
+	if idx >= 0 && c.state != answered {
+		s.stats.accepted++
+		t.deps = append(t.deps, guess{c, idx})
+		if s.passed == t.run {
+			s.fail("run %d takes a prediction after a barrier", t.run.run.ID)
+		}
+	}
+	switch {
+	case c.local != nil && idx >= 0:
+		s.goOn(t, shellStep{step{wait: true}, u}, c.predictions[idx])
+	case c.local != nil:
+		t.state = joining
+	case idx >= 0:
+		t.resumeWith(c.predictions[idx])
+	default:
+		if c.state != answered {
+			s.fail("call %d has an actual result before it was answered", c.c.ID)
+		}
+		t.resumeWith(c.value)
+	}
+}

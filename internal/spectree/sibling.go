@@ -1,0 +1,202 @@
+package spectree
+
+import "slices"
+
+// choice is an answer that a run will assume for a call once it makes it.
+type choice struct {
+	call   *Call
+	answer int
+}
+
+// assume has the use go on with a prediction.
+func (t *Tree) assume(u *Use, idx int) {
+	r := u.Run
+	u.answer = idx
+	u.lane.dep = &dep{prev: u.lane.dep, call: u.Call}
+	if !r.take(u.Call) { // else it stood on this already
+		r.open++
+	}
+	if len(r.assumed) > 2*r.open+8 {
+		r.assumed = slices.DeleteFunc(r.assumed, func(u *Use) bool { return u.Call.answered })
+	}
+	r.assumed = append(r.assumed, u)
+}
+
+// take removes the call from the run's path, and reports whether it was there.
+func (r *Run) take(c *Call) bool {
+	for i, ch := range r.path {
+		if ch.call == c {
+			r.path = append(r.path[:i], r.path[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// chosen returns what the run is to assume for a call that it makes only now.
+func (r *Run) chosen(c *Call) (idx int, ok bool) {
+	for _, ch := range r.path {
+		if ch.call == c {
+			return ch.answer, true
+		}
+	}
+	return 0, false
+}
+
+// assumes returns which answer of an unanswered call the run stands on, if any.
+func (r *Run) assumes(c *Call) (idx int, ok bool) {
+	if u := c.useOf(r); u != nil {
+		return u.answer, u.answer >= 0
+	}
+	return r.chosen(c)
+}
+
+// before returns what the run stood on when it made c, or, if it has not made
+// c, what it stands on apart from c: all that another run that differs from it
+// only in the answer for c is sure to stand on as well.
+func (r *Run) before(c *Call) []choice {
+	var out []choice
+	for _, ch := range r.path {
+		if ch.call != c && !ch.call.dead {
+			out = append(out, ch)
+		}
+	}
+	made := len(r.uses)
+	for _, u := range r.assumed {
+		if u.Call == c {
+			made = u.index
+			break
+		}
+	}
+	for _, u := range r.assumed {
+		if u.index < made && !u.Call.answered && !u.Call.dead && !u.Call.spec.Local {
+			out = append(out, choice{u.Call, u.answer})
+		}
+	}
+	return out
+}
+
+// contradicts reports whether the run assumes another answer than path does
+// for a call, so that only one of them can be right.
+func (r *Run) contradicts(path []choice) bool {
+	for _, ch := range path {
+		if idx, ok := r.assumes(ch.call); ok && idx != ch.answer {
+			return true
+		}
+	}
+	return false
+}
+
+// isNew reports whether no live run follows path or something that may turn out
+// to be path. Of two live runs one is wrong always: else what follows a
+// barrier would be executed by both.
+func (t *Tree) isNew(path []choice) bool {
+	for _, r := range t.runs {
+		if !r.contradicts(path) {
+			return t.breaks(twoSiblings)
+		}
+	}
+	return true
+}
+
+// fork starts a sibling of r that answers c with another prediction, if the
+// limits allow it. One run is left to fall back on.
+func (t *Tree) fork(r *Run, c *Call, idx int) {
+	l := &t.cfg.Limits
+	if len(t.runs) >= l.Width && !t.breaks(ignoreWidth) || t.running >= l.Runs || t.started >= l.Replays ||
+		r.pinned || t.frozen || c.spec.NoPrediction || !t.cfg.Replayable {
+		return
+	}
+	if path := append(r.before(c), choice{c, idx}); t.isNew(path) {
+		t.startRun(path)
+	}
+}
+
+// replay starts the run that takes the place of a discarded one, unless a live
+// run does.
+func (t *Tree) replay(d *Run, c *Call) {
+	var path []choice
+	if t.started < t.cfg.Limits.Replays {
+		path = d.before(c)
+	}
+	if t.isNew(path) && !t.breaks(noReplay) {
+		t.startRun(path)
+	}
+}
+
+// expects reports whether a live run is sure to make the call.
+func (t *Tree) expects(c *Call) bool {
+	for _, r := range t.runs {
+		if _, ok := r.chosen(c); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// forget tells that no live run makes the call any more, so that nothing can be
+// said about what depends on its answer.
+func (t *Tree) forget(c *Call) {
+	for _, r := range t.runs {
+		if r.take(c) {
+			r.open--
+			t.doubtful = true
+		}
+	}
+}
+
+// reconcile deals with what follows from abandoned calls. Runs that may turn
+// out to be the same as another one, since the call about which they disagreed
+// is forgotten, are discarded, and calls that waited go on.
+func (t *Tree) reconcile() {
+	if t.over {
+		return
+	}
+	for len(t.freed) > 0 {
+		c := t.freed[0]
+		t.freed = t.freed[1:]
+		t.evaluate(c)
+	}
+	if !t.doubtful {
+		return
+	}
+	t.doubtful = false
+	for i := 0; i < len(t.runs); i++ {
+		for j := len(t.runs) - 1; j > i; j-- {
+			if t.runs[i].agrees(t.runs[j]) {
+				t.discard(t.runs[j], nil)
+			}
+		}
+	}
+	for _, r := range slices.Clone(t.runs) {
+		t.releaseBarriers(r)
+		t.finish(r)
+	}
+	t.reconcile()
+}
+
+// agrees reports whether both runs may turn out right.
+func (r *Run) agrees(o *Run) bool { return !o.contradicts(r.before(nil)) }
+
+// forgoLocal has the run do without its guesses at results that it is itself
+// still computing, and without them ever after.
+func (t *Tree) forgoLocal(r *Run) {
+	var wrong *Call
+	for _, u := range r.assumed {
+		if c := u.Call; c.spec.Local && !c.answered && c.pending == nil {
+			t.refuteLocal(c)
+			wrong = c
+		}
+	}
+	if wrong != nil {
+		t.Answered(wrong, Actual)
+	}
+}
+
+// refuteLocal has no run take a prediction for the local call any more.
+func (t *Tree) refuteLocal(c *Call) {
+	if t.refuted == nil {
+		t.refuted = make(map[key]struct{})
+	}
+	t.refuted[c.localKey()] = struct{}{}
+}
