@@ -74,6 +74,7 @@ func rooms() []room {
 		{pattern: "examples/...", layer: assembly},
 		{pattern: "internal/catalog/...", layer: assembly},
 		{pattern: "internal/cli/...", layer: assembly},
+		{pattern: "internal/demo/...", layer: assembly},
 		{pattern: "internal/dash/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
 		{pattern: "internal/tidy/...", layer: assembly},

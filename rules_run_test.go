@@ -1,0 +1,236 @@
+package foresay
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCancellation: cancelling ends everything, whatever the task waits for.
+func TestCancellation(t *testing.T) {
+	for _, when := range []time.Duration{0, 5 * ms, 15 * ms} {
+		for _, deadline := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w, s := newWorld(10*ms), testSites(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				if deadline {
+					ctx, cancel = context.WithTimeout(t.Context(), when)
+				} else {
+					time.AfterFunc(when, cancel)
+				}
+				defer cancel()
+				start := time.Now()
+				_, err := Do(ctx, func(ctx context.Context) (int, error) {
+					for i := range 3 {
+						if _, err := perform(Predicting(ctx, i), w.op(t, s.get, "get a")); err != nil {
+							return 0, err
+						}
+						if _, err := perform(ctx, w.op(t, s.put, "put a %d", i)); err != nil {
+							return 0, err
+						}
+					}
+					return 0, nil
+				})
+				if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+				if d := time.Since(start); d != when {
+					t.Errorf("took %v, want %v", d, when)
+				}
+			})
+		}
+	}
+}
+
+// TestCallersCancelIsNoResult: defer cancel() after a prediction does not reach the call.
+func TestCallersCancelIsNoResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		w.kv["a"] = 1
+		get := func(ctx context.Context) (int, error) {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return perform(Predicting(ctx, 1), w.op(t, s.get, "get a"))
+		}
+		if got, err := Do(t.Context(), get); got != 1 || err != nil {
+			t.Fatal(got, err)
+		}
+	})
+}
+
+// TestLocalExpiryIsNoResult: a time limit that runs out only because the code ran
+// ahead starts anew when the call is really made.
+func TestLocalExpiryIsNoResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(100*ms), testSites(t)
+		quick := newWorld(10 * ms)
+		start := time.Now()
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			if _, err := perform(Predicting(ctx, 0), w.op(t, s.get, "get a")); err != nil {
+				return 0, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, 20*ms)
+			defer cancel()
+			return perform(ctx, quick.op(t, s.put, "put a 1"))
+		})
+		if err != nil || time.Since(start) != 110*ms {
+			t.Fatal(err, time.Since(start))
+		}
+	})
+}
+
+// TestDiverged: a function that does not repeat its side effects is stopped.
+func TestDiverged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		runs := 0
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			runs++
+			if _, err := perform(ctx, w.op(t, s.put, "put a %d", runs)); err != nil {
+				return 0, err
+			}
+			return perform(Predicting(ctx, 99), w.op(t, s.get, "get a"))
+		})
+		if !errors.Is(err, ErrDiverged) || !slices.Equal(w.log, []string{"put a 1"}) {
+			t.Fatal(err, w.log)
+		}
+	})
+}
+
+// TestGroupLanes: each goroutine's calls are its own in a replay, in whatever
+// order the goroutines run.
+func TestGroupLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		w.kv["k"] = 3
+		runs := 0
+		got, err := Do(t.Context(), func(ctx context.Context) ([2]int, error) {
+			runs++
+			run := runs
+			var out [2]int
+			g := NewGroup(ctx)
+			for i := range out {
+				g.Go(func(ctx context.Context) error {
+					if (run+i)%2 == 0 {
+						time.Sleep(ms)
+					}
+					v, err := perform(Predicting(ctx, 3), w.op(t, s.get, "get k"))
+					if err != nil {
+						return err
+					}
+					out[i], err = perform(ctx, w.op(t, s.put, "put k%d %d", i, v+i))
+					return err
+				})
+			}
+			if err := g.Wait(); err != nil {
+				return out, err
+			}
+			_, err := perform(Predicting(ctx, 99), w.op(t, s.get, "get k"))
+			return out, err
+		})
+		slices.Sort(w.log)
+		if err != nil || got != [2]int{3, 4} || runs != 2 || !slices.Equal(w.log, []string{"put k0 3", "put k1 4"}) {
+			t.Fatal(got, err, runs, w.log)
+		}
+	})
+}
+
+// TestSharedContext: goroutines that share a lane pin the run before it writes.
+func TestSharedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		runs := 0
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			runs++
+			var wg sync.WaitGroup
+			var vs [2]int
+			for i := range vs {
+				wg.Go(func() { vs[i], _ = perform(Predicting(ctx, 0), w.op(t, s.get, "get k")) })
+			}
+			wg.Wait()
+			if _, err := perform(ctx, w.op(t, s.put, "put k %d", vs[0])); err != nil {
+				return 0, err
+			}
+			if State(ctx).Speculative {
+				t.Error("speculative after a pin")
+			}
+			return perform(Predicting(ctx, 99), w.op(t, s.get, "get k"))
+		})
+		if err != nil || runs != 1 {
+			t.Fatal(err, runs)
+		}
+	})
+}
+
+// TestNestedDo joins the enclosing task.
+func TestNestedDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		start := time.Now()
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			for range 3 {
+				if _, err := Do(ctx, func(ctx context.Context) (int, error) {
+					return perform(Predicting(ctx, 0), w.op(t, s.get, "get k"))
+				}); err != nil {
+					return 0, err
+				}
+			}
+			return 0, nil
+		})
+		if err != nil || time.Since(start) != 10*ms {
+			t.Fatal(err, time.Since(start))
+		}
+	})
+}
+
+// TestGoexit: a function that ends its goroutine ends its caller's, if it was right.
+func TestGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan bool, 1)
+		go func() {
+			defer func() { done <- true }()
+			Do(t.Context(), func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
+			t.Error("Do returned")
+		}()
+		<-done
+	})
+}
+
+// TestDiscardedRunEnds: a discarded run's operations fail, and its goroutine is
+// ended if it goes on for long.
+func TestDiscardedRunEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		var causes []error
+		ops := 0
+		ended := make(chan bool)
+		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			v, _ := perform(Predicting(ctx, 5), w.op(t, s.get, "get k"))
+			if v == 5 {
+				defer close(ended)
+				<-ctx.Done()
+				causes = append(causes, context.Cause(ctx))
+				for { // ignores its errors
+					if _, err := perform(ctx, w.op(t, s.get, "get z%d", ops)); !errors.Is(err, ErrMisspeculated) {
+						t.Error("no error in a discarded run:", err)
+					}
+					ops++
+				}
+			}
+			return v, nil
+		})
+		if got != 0 || err != nil {
+			t.Fatal(got, err)
+		}
+		<-ended
+		if len(causes) != 1 || causes[0] != ErrMisspeculated || ops != wastedOperations {
+			t.Fatal(causes, ops)
+		}
+	})
+}
+
