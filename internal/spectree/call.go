@@ -127,6 +127,10 @@ type Use struct {
 // or Waiting.
 func (u *Use) Answer() int { return u.answer }
 
+// Blocker returns an unanswered call whose guessed answer the use depends on,
+// or nil.
+func (u *Use) Blocker() *Call { return u.dep.blocker() }
+
 // onceLane is the lane in the keys of calls that are one call in the whole task.
 const onceLane = "once"
 

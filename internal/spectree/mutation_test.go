@@ -2,19 +2,61 @@ package spectree
 
 import "testing"
 
-func TestRandomMutations(t *testing.T) {
-	names := []string{"sound", "noCascade", "forgetPath", "twoSiblings", "twoWinners", "noReplay", "adoptAcrossEffects", "adoptAcrossOrder", "swapOccurrences", "forgetSent", "forgetOnce", "forgetDivergence", "sendBehindWrite", "commuteUnkeyed", "sendImmediate", "confirmEarly", "confirmWithoutCaller", "confirmOutOfOrder", "settleEarly", "forgetJoin", "forgetJoinedEffects", "resolveEarly", "resolveWithEffects", "ignoreOrder", "predictAfterBarrier", "passBarrier", "keepLocalGuess", "forgetWake", "loseRefused", "ignoreWidth"}
-	for m := sound + 1; m < mutations; m++ {
-		found := -1
-		why := ""
-		for i := range 100000 {
-			nondet := m == forgetDivergence
-			if p := execute(1, uint64(i), nondet, false, m, &stats{}, nil); p != "" {
-				found = i
-				why = p
-				break
+// TestMutations plants a bug in each rule of the tree and shows that random
+// programs catch it by what the tree does: its own invariants are not looked at.
+func TestMutations(t *testing.T) {
+	rules := []struct {
+		mutation mutation
+		name     string
+		within   int // programs
+	}{
+		{noCascade, "a wrong guess ends all that stands on it", 1000},
+		{forgetPath, "a wrong guess ends runs that have yet to make it", 1000},
+		{twoSiblings, "of two live runs one is wrong", 1000},
+		{twoWinners, "one run wins when several predictions are equivalent to the answer", 1000},
+		{noReplay, "a discarded run is replaced", 1000},
+		{adoptAcrossEffects, "a call is adopted only after the same side effects", 10_000},
+		{adoptAcrossOrder, "an ordered call is adopted only after the same ordered calls", 60_000},
+		{swapOccurrences, "equal calls keep their places", 1000},
+		{forgetSent, "no effect twice after a replay", 1000},
+		{forgetOnce, "a call that is made once is made once", 1000},
+		{forgetDivergence, "a replay makes the calls that took effect", 1000},
+		{sendBehindWrite, "a call waits for the answers of earlier side effects", 1000},
+		{commuteUnkeyed, "only declared keys commute", 10_000},
+		{sendImmediate, "no immediate effect for a speculative caller", 1000},
+		{confirmEarly, "no confirmation before a dependency's", 1000},
+		{confirmWithoutCaller, "no confirmation before the caller's", 1000},
+		{confirmOutOfOrder, "effects are confirmed one after the other", 100_000},
+		{settleEarly, "only certain answers are learnt", 1000},
+		{forgetJoin, "who waits for a goroutine stands on its guesses", 1000},
+		{forgetJoinedEffects, "who waits for a goroutine comes after its effects", 10_000},
+		{resolveEarly, "a local answer counts once its goroutine stands on no guess", 10_000},
+		{resolveWithEffects, "nobody runs ahead of a goroutine's effects", 10_000},
+		{ignoreOrder, "ordered calls wait for each other", 10_000},
+		{predictAfterBarrier, "no predictions after a barrier", 1000},
+		{passBarrier, "a barrier waits", 1000},
+		{keepLocalGuess, "a barrier does not wait for what waits for it", 1000},
+		{forgetWake, "what waits for an answer goes on", 1000},
+		{loseRefused, "a refused call is sent again", 1000},
+		{ignoreWidth, "no more runs than the width", 1000},
+	}
+	if len(rules) != int(mutations)-1 {
+		t.Errorf("%d rules, %d mutations", len(rules), mutations-1)
+	}
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			if rule.within > 10_000 && (testing.Short() || raceEnabled) {
+				t.Skip("takes many programs")
 			}
-		}
-		t.Logf("%-22s %6d %s", names[m], found, why)
+			e := execution{seed: 1, unchecked: true, mutation: rule.mutation, nondet: rule.mutation == forgetDivergence}
+			for range rule.within {
+				if problem := e.execute(); problem != "" {
+					t.Logf("program %d: %s", e.index, problem)
+					return
+				}
+				e.index++
+			}
+			t.Errorf("not caught by %d programs", rule.within)
+		})
 	}
 }

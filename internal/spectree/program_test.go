@@ -3,6 +3,7 @@ package spectree
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 )
 
 // A program is what a user's function is to the engine: deterministic given the
@@ -345,4 +346,22 @@ func (t *thread) request(in *instr) request {
 
 func (t *thread) start(in *instr) thread {
 	return thread{block: in.block, acc: t.acc + uint32(in.child)*101 + 1, path: t.path<<3 | uint64(in.child) + 1}
+}
+
+// print writes the program down for a failure's trace.
+func (p *program) print(w *strings.Builder) {
+	for i, s := range p.sites {
+		fmt.Fprintf(w, "site %d: %+v\n", i, s)
+	}
+	p.main.print(w, "")
+}
+
+func (b *block) print(w *strings.Builder, indent string) {
+	names := [...]string{"call", "skip", "fork", "spawn", "join", "await", "sibling", "barrier", "nondet", "end"}
+	for _, in := range b.code {
+		fmt.Fprintf(w, "%s%s site=%d dynamic=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op], in.site, in.dynamic, in.arg, in.n, in.child, in.keys)
+		if in.block != nil {
+			in.block.print(w, indent+"\t")
+		}
+	}
 }

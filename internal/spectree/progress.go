@@ -248,16 +248,16 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 		return
 	}
 	right := t.rightUse(c)
-	if c.answered && t.breaks(settleEarly) {
-		c.settled = true
-		t.emitCall(Settle, c)
-	}
 	if c.send == unsent && !c.answered {
 		u := right
 		if u == nil {
 			u = c.uses[0]
 		}
 		t.dispatch(c, u, right != nil, refusal)
+	}
+	if c.answered && t.breaks(settleEarly) {
+		c.settled = true
+		t.emitCall(Settle, c)
 	}
 	if right == nil || t.over {
 		return
@@ -276,7 +276,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 		t.record.confirm(c)
 		t.emitCall(Confirm, c)
 	}
-	if c.answered {
+	if c.answered && !c.settled {
 		c.settled = true
 		t.emitCall(Settle, c)
 	}

@@ -18,8 +18,9 @@ type shell struct {
 	runs    []*shellRun
 	calls   []*shellCall
 	applied []*shellCall // effects on the world, in order
-	caller  bool         // the caller's word is yet to come
-	passed  *shellRun    // it passed a barrier
+	alive   int
+	caller  bool      // the caller's word is yet to come
+	passed  *shellRun // it passed a barrier
 
 	final    *shellRun
 	winner   *shellRun
@@ -38,7 +39,7 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, siblings, refused, dropped, effects, diverged, refuted, ended, barriers, maxRuns int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, dropped, effects, diverged, refuted, ended, barriers int
 }
 
 type threadState uint8
@@ -132,7 +133,7 @@ type shellCall struct {
 	changed     bool
 }
 
-func newShell(seed, index uint64, p *program, rng *rand.Rand, m mutation) *shell {
+func newShell(p *program, rng *rand.Rand, m mutation) *shell {
 	s := &shell{rng: rng, p: p, world: newWorld()}
 	cfg := Config{
 		Limits: Limits{Depth: 1 + rng.IntN(8), Width: 1 + rng.IntN(4), Replays: rng.IntN(12), Runs: 1 + rng.IntN(6)}, Replayable: rng.IntN(16) != 0,
@@ -333,6 +334,9 @@ func (s *shell) obeyOne(a *Action) {
 		r := &shellRun{run: a.Run}
 		a.Run.Data = r
 		s.runs = append(s.runs, r)
+		if s.alive++; s.alive > s.t.cfg.Limits.Width {
+			s.fail("%d runs are alive", s.alive)
+		}
 		s.newThread(r, nil, a.Run.Main(), true, thread{block: s.p.main})
 	case DiscardRun:
 		s.discard(a.Run.Data.(*shellRun))
@@ -398,6 +402,7 @@ func (s *shell) discard(r *shellRun) {
 		s.fail("run %d is discarded twice, or after the end", r.run.ID)
 	}
 	r.discarded = true
+	s.alive--
 	s.stats.discards++
 	if s.passed == r && !s.t.Over() {
 		s.fail("run %d is discarded although it passed a barrier", r.run.ID)

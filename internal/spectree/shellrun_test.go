@@ -172,10 +172,7 @@ func (s *shell) completed(child *shellThread, w localWait) {
 		s.t.Answered(w.c.c, Actual)
 		return
 	}
-	match := Actual
-	if !child.lane.HasEffects() {
-		match = w.c.match(child.result())
-	}
+	match := w.c.match(child.result())
 	w.c.state, w.c.matched = answered, match
 	s.t.Resolve(w.c.c, []*Lane{child.lane}, match)
 }

@@ -65,7 +65,6 @@ type model struct {
 	logs    map[uint64]*replayed
 	acts    int // effects of calls that are made once
 	problem string
-	nondet  int // what opNondet yields
 }
 
 // replayed is a thread's steps in the speculative execution.
@@ -77,8 +76,7 @@ type replayed struct {
 
 // modelEffect is a change of the world by the n-th step of a thread.
 type modelEffect struct {
-	path  uint64
-	index int
+	place
 	after []int // effects that the program orders before it
 }
 
@@ -134,8 +132,6 @@ func (m *model) exec(t *modelThread) {
 			}
 			t.mix(s.value)
 			t.frontier = append(t.frontier, child.frontier...)
-		case opNondet:
-			t.mix(m.nondet)
 		case opEnd:
 			m.ended(t)
 			return
@@ -183,6 +179,6 @@ func (m *model) call(t *modelThread, q request) {
 }
 
 func (m *model) effect(t *modelThread, index int) int {
-	m.effects = append(m.effects, modelEffect{t.path, index, t.frontier})
+	m.effects = append(m.effects, modelEffect{place{t.path, index}, t.frontier})
 	return len(m.effects) - 1
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package spectree
+
+const raceEnabled = true
