@@ -56,19 +56,32 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a = new(Attempt)
 	}
 	a.call, a.op, a.number, a.speculative = c, c.op, c.attempts, speculative
-	a.want = !speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
+	c.attempt = a
+	if speculative {
+		if wait := t.settlesWithin(use); wait > 0 {
+			a.patient = time.AfterFunc(wait, func() { t.launchPatient(a) })
+			return
+		}
+	}
+	t.launch(a)
+}
+
+// launch starts an attempt. Under mu.
+func (t *task) launch(a *Attempt) {
+	c := a.call
+	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
 	a.depth = c.tree.Depth()
+	a.launched = time.Now()
 	// The transport's interceptors may make calls of their own: not the run's.
 	c.outside = laneContext{c.ctx, nil}
 	base := context.WithoutCancel(&c.outside)
-	if deadline, ok := c.ctx.Deadline(); ok && !speculative {
+	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {
 		a.ctx, a.cancel = context.WithCancel(base)
 	}
-	c.attempt = a
 	_, a.blocking = c.op.Transport.(BlockingTransport)
-	if a.blocking && t.idle && !speculative {
+	if a.blocking && t.idle && !a.speculative {
 		t.idle = false
 		t.done <- a // has room: there is one idle goroutine
 		return
@@ -108,6 +121,12 @@ func (t *task) resolve(c *call, yes bool) {
 	if a == nil || a.resolved {
 		return
 	}
+	if a.impatient() {
+		// Nothing was sent on the guess; now there is none.
+		a.speculative = false
+		t.launch(a)
+		return
+	}
 	a.resolved, a.verdict = true, yes
 	if a.resolver != nil {
 		t.todo = append(t.todo, duty{kind: dutyResolve, resolver: a.resolver, yes: yes})
@@ -122,6 +141,10 @@ func (t *task) abandon(c *call) {
 		return
 	}
 	c.op.Site.stats.abandoned.Add(1)
+	if a.impatient() {
+		a.finished = true
+		return
+	}
 	if a.held != nil {
 		close(a.held)
 		a.held = nil
@@ -165,6 +188,8 @@ type Attempt struct {
 	blocking bool
 
 	// Under the task's mu.
+	patient     *time.Timer // has not been launched yet, see settlesWithin
+	launched    time.Time
 	speculative bool
 	resolver    func(confirmed bool)
 	resolved    bool
@@ -330,6 +355,9 @@ func (a *Attempt) Finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			a.finished = true
 			c.value, c.err = v, err
+			if err == nil {
+				c.op.Site.took(time.Since(a.launched))
+			}
 			if t.rec != nil {
 				t.rec.answered(c, match)
 			}

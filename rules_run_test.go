@@ -233,4 +233,3 @@ func TestDiscardedRunEnds(t *testing.T) {
 		}
 	})
 }
-

@@ -106,8 +106,9 @@ type SiteStats struct {
 // Site is one call site: its configuration, predictors and statistics. It is
 // safe for concurrent use and lives as long as its client.
 type Site struct {
-	cfg   SiteConfig
-	stats siteCounters
+	cfg     SiteConfig
+	stats   siteCounters
+	latency atomic.Int64 // see took
 }
 
 type siteCounters struct {

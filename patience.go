@@ -1,0 +1,75 @@
+package foresay
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// settlesWithin returns how long a speculative attempt should wait, because
+// what its caller stands on is expected to be known before that; 0 for not at
+// all. Sending on a guess costs more than the few microseconds that it would
+// save then. Under mu.
+func (t *task) settlesWithin(use *spectree.Use) time.Duration {
+	least := t.cfg.limits.MinSaving
+	if least == 0 {
+		least = 200 * time.Microsecond
+	}
+	if use == nil || least < 0 {
+		return 0
+	}
+	b := use.Blocker()
+	if b == nil {
+		return 0
+	}
+	c, ok := b.Data.(*call)
+	if !ok {
+		return 0
+	}
+	left := c.op.Site.usually()
+	if left == 0 {
+		return 0
+	}
+	if a := c.attempt; a != nil && a.patient == nil && !a.launched.IsZero() {
+		left -= time.Since(a.launched)
+	}
+	if left > least || left <= -least {
+		return 0 // it takes long, or longer than usual
+	}
+	return least
+}
+
+// launchPatient launches an attempt that has waited long enough.
+func (t *task) launchPatient(a *Attempt) {
+	t.mu.Lock()
+	if a.patient != nil && !t.tree.Over() {
+		a.patient = nil
+		t.launch(a)
+	}
+	t.unlock()
+}
+
+// impatient reports whether the attempt was still waiting to be launched, and
+// ends its wait. Under mu.
+func (a *Attempt) impatient() bool {
+	if a.patient == nil {
+		return false
+	}
+	a.patient.Stop()
+	a.patient = nil
+	return true
+}
+
+// took notes how long a call of the site took: a moving average.
+func (s *Site) took(d time.Duration) {
+	const weight = 8
+	old := s.latency.Load()
+	if old == 0 {
+		s.latency.Store(max(int64(d), 1))
+		return
+	}
+	s.latency.Store(max(old+(int64(d)-old)/weight, 1)) // a lost update does not matter
+}
+
+// usually returns how long the site's calls took of late, 0 if it has made none.
+func (s *Site) usually() time.Duration { return time.Duration(s.latency.Load()) }
