@@ -127,7 +127,7 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 		a.Finish(nil, status.FromContextError(ctx.Err()).Err())
 		return
 	}
-	out := &outgoing{call: k, attempt: a}
+	out := &outgoing{call: k, attempt: a, ctx: ctx}
 	reply := k.reply.New().Interface()
 	var value any = reply
 	err := errors.New("specgrpc: an interceptor ended the call's goroutine")

@@ -17,6 +17,7 @@ type outgoingKey struct{}
 type outgoing struct {
 	call    *call
 	attempt *foresay.Attempt
+	ctx     context.Context // the engine's, outside of all interceptors
 	used    atomic.Bool
 	stream  *specStream // set once the attempt went over a speculative stream
 }

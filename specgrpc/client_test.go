@@ -98,34 +98,58 @@ func TestInterceptorThatCancelsOnReturn(t *testing.T) {
 	})
 }
 
-// The time limit of an interceptor is no result either while the caller is
-// speculative.
-func TestInterceptorsTimeLimitIsNoResult(t *testing.T) {
-	inWorld(t, func(w *world) {
-		timeout := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-			defer cancel()
-			return invoker(ctx, method, req, reply, cc, opts...)
+// limiting has each call end after 200 ms.
+func limiting(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	return invoker(ctx, method, req, reply, cc, opts...)
+}
+
+// A call's time limit, whoever set it, begins when its caller is confirmed: run
+// without speculation, the call would have been made only then.
+func TestTimeLimitsBeginWithConfirm(t *testing.T) {
+	const confirmedAfter = 300 * time.Millisecond
+	for name, dial := range map[string][]grpc.DialOption{"interceptor": {grpc.WithUnaryInterceptor(limiting)}, "code": nil} {
+		for answersAfter, want := range map[time.Duration]codes.Code{150 * time.Millisecond: codes.OK, time.Hour: codes.DeadlineExceeded} {
+			inWorld(t, func(w *world) {
+				impl := &kvServer{get: slow("slow", confirmedAfter)}
+				addr := w.serveScript("a", impl, func(s *scripted) error {
+					if word := s.word(); word != "confirm" {
+						return status.Errorf(codes.Internal, "%s, want confirm", word)
+					}
+					if err := pause(s.Context(), answersAfter); err != nil {
+						return err
+					}
+					s.final(&kvpb.PutResponse{Version: 99}, false)
+					return nil
+				})
+				cc := w.dial(addr)
+				limited := w.dial(addr, append(dial, specgrpc.WithSites(staged))...)
+				_, _ = kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{})
+				_, _ = kvpb.NewTestKVClient(limited).Get(w.Context(), &kvpb.GetRequest{})
+				start := time.Now()
+				got, err := foresay.Do(w.Context(), func(ctx context.Context) (uint64, error) {
+					first, err := guessed(ctx, kvpb.NewTestKVClient(cc), "slow", value("slow"))
+					if err != nil {
+						return 0, err
+					}
+					if dial == nil {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+						defer cancel()
+					}
+					res, err := kvpb.NewTestKVClient(limited).Put(ctx, &kvpb.PutRequest{Key: first.GetValue()})
+					return res.GetVersion(), err
+				})
+				took := time.Since(start)
+				wantCode(w, err, want)
+				if want == codes.OK && got != 99 || want != codes.OK && took != confirmedAfter+rtt+200*time.Millisecond {
+					w.Errorf("limit by %s: got %v, %v after %v", name, got, err, took)
+				}
+				w.quiet(limited)
+			})
 		}
-		addr := w.serveScript("a", &kvServer{get: slow("slow", 300*time.Millisecond)}, func(s *scripted) error {
-			<-s.Context().Done()
-			return nil
-		})
-		cc := w.dial(addr)
-		limited := w.dial(addr, grpc.WithUnaryInterceptor(timeout))
-		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
-			first, err := guessed(ctx, kvpb.NewTestKVClient(cc), "slow", value("slow"))
-			if err != nil {
-				return "", err
-			}
-			next, err := kvpb.NewTestKVClient(limited).Get(ctx, &kvpb.GetRequest{Key: first.GetValue()})
-			return next.GetValue(), err
-		})
-		if err != nil || got != "value of value of slow" {
-			w.Errorf("got %q, %v", got, err)
-		}
-		w.quiet(limited)
-	})
+	}
 }
 
 // An interceptor that tries again does so plainly, when the caller is confirmed.

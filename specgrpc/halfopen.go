@@ -8,16 +8,21 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// patience is how long a call may wait for a stream on a connection that is
-// ready before the peer's limit on concurrent streams is taken for the reason.
-// Peers do not tell that limit.
+// patience is how long a call may wait for a stream on a ready connection on
+// which no other call gets one either, before the peer's limit on concurrent
+// streams is taken for the reason. Peers do not tell that limit.
 const patience = 20 * time.Millisecond
+
+// looks is how often a waiting call looks around within patience, so that a
+// pause of the whole process is not taken for the peer's.
+const looks = 2
 
 // halfOpen lists the speculative streams that await their caller's word, the
 // oldest first.
 type halfOpen struct {
-	count atomic.Int32
-	limit int
+	count  atomic.Int32
+	opened atomic.Uint32 // streams opened so far while there were any
+	limit  int
 
 	mu          sync.Mutex
 	first, last *specStream
@@ -113,7 +118,7 @@ func (c *ClientConn) relieve() (done func()) {
 	if c.half.count.Load() == 0 {
 		return func() {}
 	}
-	return c.whileWaiting(func() (again bool) {
+	return c.whileWaiting(patience, func() (again bool) {
 		if s := c.half.victim(); s != nil && !s.evict("its stream was needed for another call") {
 			c.half.spare(s)
 		}
@@ -121,35 +126,55 @@ func (c *ClientConn) relieve() (done func()) {
 	})
 }
 
-// whileWaiting calls act whenever patience has passed on a ready connection,
-// until act returns false or the returned function is called.
-func (c *ClientConn) whileWaiting(act func() (again bool)) (done func()) {
-	r := &relief{conn: c, act: act, ready: c.cc.GetState() == connectivity.Ready}
+// whileWaiting calls act whenever the connection stood still for d, until act
+// returns false or the returned function is called, which tells that the stream
+// is open.
+func (c *ClientConn) whileWaiting(d time.Duration, act func() (again bool)) (done func()) {
+	r := &relief{conn: c, act: act, every: d / looks}
 	r.mu.Lock()
-	r.timer = time.AfterFunc(patience, r.tick)
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	r.look()
+	r.timer = time.AfterFunc(r.every, r.tick)
 	return r.stop
 }
 
 type relief struct {
-	conn *ClientConn
-	act  func() (again bool)
+	conn  *ClientConn
+	act   func() (again bool)
+	every time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	ready   bool // as the timer was set: connecting takes its time
+	opened  uint32 // streams opened when it looked last
+	ready   bool   // the connection, then
+	still   int    // looks without a change
 	stopped bool
+}
+
+// look notes what the connection does.
+func (r *relief) look() {
+	r.opened = r.conn.half.opened.Load()
+	r.ready = r.conn.cc.GetState() == connectivity.Ready
 }
 
 func (r *relief) tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.ready
-	r.ready = r.conn.cc.GetState() == connectivity.Ready
-	if r.stopped || was && r.ready && !r.act() {
+	if r.stopped {
 		return
 	}
-	r.timer.Reset(patience)
+	opened, ready := r.opened, r.ready
+	r.look()
+	if r.still++; !ready || !r.ready || opened != r.opened {
+		r.still = 0
+	}
+	if r.still == looks {
+		r.still = 0
+		if !r.act() {
+			return
+		}
+	}
+	r.timer.Reset(r.every)
 }
 
 func (r *relief) stop() {
@@ -157,4 +182,5 @@ func (r *relief) stop() {
 	defer r.mu.Unlock()
 	r.stopped = true
 	r.timer.Stop()
+	r.conn.half.opened.Add(1)
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // ServiceRegistrar registers services with a gRPC server so that their unary
@@ -51,6 +52,7 @@ type serverMethod struct {
 	admitted   bool // it may run for a speculative caller
 	staged     bool // its effects are held back: its results are tentative
 	replayable bool
+	response   protoreflect.FullName // of the response message; empty if unknown
 }
 
 // RegisterService registers a service's methods and their speculative streams.
@@ -67,6 +69,9 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 			admitted:   r.cfg.pure[name] || r.cfg.staged[name] || declaredPure(name),
 			staged:     r.cfg.staged[name],
 			replayable: r.cfg.allReplayable || r.cfg.replayable[name],
+		}
+		if d := methodDescriptor(name); d != nil {
+			m.response = d.Output().FullName()
 		}
 		own.Methods[i] = r.unaryDesc(m)
 		own.Streams = append(own.Streams, grpc.StreamDesc{

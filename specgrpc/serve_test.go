@@ -250,6 +250,7 @@ func TestServerPredictions(t *testing.T) {
 				}
 			}
 			_ = foresay.Predict(ctx, "no message")
+			_ = foresay.Predict(ctx, &kvpb.PutResponse{Version: 1}) // of another method
 			go func() {
 				time.Sleep(time.Second)
 				_ = foresay.Predict(ctx, &kvpb.GetResponse{Value: "late"})

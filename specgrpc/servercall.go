@@ -259,8 +259,8 @@ func (c *serverCall) predicted(v any) {
 		v = r.response
 	}
 	m, ok := v.(proto.Message)
-	if !ok {
-		c.warn("a prediction is no protocol buffer", "type", fmt.Sprintf("%T", v))
+	if want := c.method.response; !ok || want != "" && m.ProtoReflect().Descriptor().FullName() != want {
+		c.warn("a prediction is not a response of the method", "type", fmt.Sprintf("%T", v))
 		return
 	}
 	b, err := marshal(m)

@@ -32,7 +32,8 @@ type specStream struct {
 	stream grpc.ClientStream
 	cancel context.CancelFunc
 	lease  time.Duration
-	small  bool // the word can be sent without waiting
+	limit  time.Duration // the call's own time limit, from Confirm on; 0 for none
+	small  bool          // the word can be sent without waiting
 
 	opened   atomic.Bool // it counts against the peer's limit
 	answered atomic.Bool // the result is in, and stands whatever becomes of the stream
@@ -70,9 +71,12 @@ func (s *specStream) give(w word, why string) bool {
 	}
 	s.word, s.why = w, why
 	reading := s.reading
-	if w == confirmed && reading {
-		s.timer.Stop() // an ordinary call from now on, with its own time limit
-	} else {
+	switch {
+	case w == confirmed && reading && s.limit > 0:
+		s.timer.Reset(s.limit) // an ordinary call from now on
+	case w == confirmed && reading:
+		s.timer.Stop()
+	default:
 		s.timer.Reset(abortGrace)
 	}
 	s.mu.Unlock()
@@ -103,6 +107,9 @@ func (s *specStream) say(w word) {
 	}
 }
 
+// limitOver is why a confirmed call is given up.
+const limitOver = "the call's time limit is over"
+
 // tick runs when the stream's time is up: its lease, or the grace to end it.
 func (s *specStream) tick() {
 	s.mu.Lock()
@@ -110,8 +117,11 @@ func (s *specStream) tick() {
 		s.mu.Unlock()
 		return
 	}
-	if s.word == noWord {
+	switch {
+	case s.word == noWord:
 		s.word, s.why = aborted, "no word for the length of its lease, "+s.lease.String()
+	case s.word == confirmed && s.why == "":
+		s.why = limitOver
 	}
 	reading := s.reading
 	s.mu.Unlock()

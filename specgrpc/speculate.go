@@ -70,7 +70,7 @@ func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculati
 	s := &specStream{
 		conn: c, method: out.call.method, lease: c.cfg.lease, reading: true, cancel: func() {},
 		id:    attemptID{call: a.ID(), number: clamp(a.Number())},
-		small: requestBytes <= smallRequestBytes,
+		limit: a.Limit(), small: requestBytes <= smallRequestBytes,
 	}
 	if !speculative {
 		s.word = confirmed
@@ -118,24 +118,28 @@ func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Cal
 // returned function is called the end of ctx ends the stream.
 func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
 	s := x.s
-	own := context.WithoutCancel(ctx)
+	x.ctx, x.own = ctx, context.WithoutCancel(ctx)
 	deadline, limited := ctx.Deadline()
 	if x.speculative {
-		if left := x.out.attempt.Timeout(); left > 0 && (!limited || time.Until(deadline) > left) {
-			deadline, limited = time.Now().Add(left), true
+		if limited { // by an interceptor: it limits the call, which begins with Confirm
+			left := max(time.Until(deadline), time.Millisecond)
+			if s.limit == 0 || left < s.limit {
+				s.limit = left
+			}
 		}
+		left := x.out.attempt.Timeout()
+		deadline, limited = time.Now().Add(left), left > 0
 	}
 	if limited {
-		own, s.cancel = context.WithDeadline(own, deadline)
+		x.own, s.cancel = context.WithDeadline(x.own, deadline)
 		s.lease = min(s.lease, max(time.Until(deadline), time.Millisecond))
 	} else {
-		own, s.cancel = context.WithCancel(own)
+		x.own, s.cancel = context.WithCancel(x.own)
 	}
-	x.ctx, x.own = ctx, own
-	stop = context.AfterFunc(ctx, s.drop)
+	stop = context.AfterFunc(ctx, x.ctxEnded)
 	opts = append(opts[:len(opts):len(opts)], grpc.MaxCallRecvMsgSize(x.limitBytes+min(frameOverheadBytes, math.MaxInt-x.limitBytes)))
 	done := x.watch()
-	s.stream, err = s.conn.open(own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, opts...)
+	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, opts...)
 	done()
 	if err != nil {
 		return stop, err
@@ -145,6 +149,31 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	}
 	s.opened.Store(true)
 	return stop, nil
+}
+
+// ctxEnded ends the stream with the context that the interceptors gave it. The
+// time limit of an interceptor is none of a speculative call's: the engine's
+// context, within, goes on.
+func (x *exchange) ctxEnded() {
+	engine := x.out.ctx
+	if x.speculative && x.ctx.Err() == context.DeadlineExceeded && engine.Err() == nil {
+		context.AfterFunc(engine, x.s.drop)
+		return
+	}
+	x.s.drop()
+}
+
+// cancelled returns the status of a confirmed call that was given up here.
+func (x *exchange) cancelled(why string) error {
+	switch {
+	case why == limitOver, x.own.Err() == context.DeadlineExceeded:
+		return status.FromContextError(context.DeadlineExceeded).Err()
+	case x.speculative && x.out.ctx.Err() != nil:
+		return status.FromContextError(x.out.ctx.Err()).Err()
+	case x.ctx.Err() == context.Canceled, !x.speculative && x.ctx.Err() != nil:
+		return status.FromContextError(x.ctx.Err()).Err()
+	}
+	return nil
 }
 
 // watch deals with a peer that admits no further stream: a confirmed call has
@@ -157,7 +186,7 @@ func (x *exchange) watch() (done func()) {
 	if c.half.count.Load() <= 1 {
 		return func() {}
 	}
-	return c.whileWaiting(func() (again bool) {
+	return c.whileWaiting(5*patience, func() (again bool) {
 		x.s.mu.Lock()
 		x.s.word, x.s.why = aborted, "the peer admits no further stream"
 		x.s.mu.Unlock()
@@ -192,7 +221,7 @@ func (x *exchange) arm() {
 // unsent ends an exchange whose request never left.
 func (x *exchange) unsent(err error) (bool, string, error) {
 	if !x.speculative && x.ctx.Err() != nil {
-		return true, "", status.FromContextError(x.ctx.Err()).Err()
+		return true, "", x.cancelled("")
 	}
 	if why := x.s.gaveUp(); why != "" {
 		return false, why, nil
@@ -261,10 +290,8 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 		return false, "the server does not speak " + s.method.spec, nil
 	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF):
 		return true, "", x.tentative.give(reply)
-	case w == confirmed && x.ctx.Err() != nil:
-		return true, "", status.FromContextError(x.ctx.Err()).Err()
-	case w == confirmed && x.own.Err() == context.DeadlineExceeded:
-		return true, "", status.FromContextError(x.own.Err()).Err()
+	case w == confirmed && x.cancelled(why) != nil:
+		return true, "", x.cancelled(why)
 	case w == confirmed && !s.method.pure:
 		return true, "", x.lost(err)
 	case why != "":

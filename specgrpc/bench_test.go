@@ -1,0 +1,110 @@
+package specgrpc_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// loopback serves an echo over TCP.
+func loopback(b *testing.B) string {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := grpc.NewServer()
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.NoInterceptors()), echo{})
+	go func() { _ = s.Serve(l) }()
+	b.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+type echo struct{ kvpb.UnimplementedTestKVServer }
+
+func (echo) Get(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	return &kvpb.GetResponse{Value: r.GetKey()}, nil
+}
+
+const echoed = "0123456789012345678901234567890123456789012345678901234567890123"
+
+// BenchmarkEcho compares calls of one method over one connection. Each
+// sub-benchmark is to be read against "grpc" of the same run and callers.
+func BenchmarkEcho(b *testing.B) {
+	addr := loopback(b)
+	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
+	bare, err := grpc.NewClient(addr, creds)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer bare.Close()
+	dial := func(opts ...grpc.DialOption) *specgrpc.ClientConn {
+		cc, err := specgrpc.NewClient(addr, append(opts, creds)...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { cc.Close() })
+		return cc
+	}
+	cc, streams := dial(), dial(specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	for _, callers := range []int{1, 16} {
+		for name, call := range map[string]func(ctx context.Context) error{
+			"grpc":                get(bare),
+			"outside-of-tasks":    get(cc),
+			"task-unpredicted":    inTask(cc, ""),
+			"task-right":          inTask(cc, echoed),
+			"task-wrong":          inTask(cc, "wrong"),
+			"task-right-streamed": inTask(streams, echoed),
+		} {
+			b.Run(name+map[int]string{1: "/1-caller", 16: "/16-callers"}[callers], func(b *testing.B) { measure(b, callers, call) })
+		}
+	}
+}
+
+func get(cc grpc.ClientConnInterface) func(ctx context.Context) error {
+	c := kvpb.NewTestKVClient(cc)
+	return func(ctx context.Context) error {
+		_, err := c.Get(ctx, &kvpb.GetRequest{Key: echoed})
+		return err
+	}
+}
+
+func inTask(cc grpc.ClientConnInterface, prediction string) func(ctx context.Context) error {
+	c := kvpb.NewTestKVClient(cc)
+	return func(ctx context.Context) error {
+		_, err := foresay.Do(ctx, func(ctx context.Context) (*kvpb.GetResponse, error) {
+			if prediction != "" {
+				ctx = foresay.Predicting(ctx, &kvpb.GetResponse{Value: prediction})
+			}
+			return c.Get(ctx, &kvpb.GetRequest{Key: echoed})
+		})
+		return err
+	}
+}
+
+func measure(b *testing.B, callers int, call func(ctx context.Context) error) {
+	b.ReportAllocs()
+	if callers == 1 {
+		for b.Loop() {
+			if err := call(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return
+	}
+	b.SetParallelism(callers / 2) // on two cores
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if err := call(b.Context()); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package specgrpc_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// constant predicts one value.
+type constant struct{ value any }
+
+func (c constant) Predict(context.Context, any) []any { return []any{c.value} }
+func (constant) Learn(context.Context, any, any)      {}
+
+func predictors() map[string]foresay.Predictor {
+	return map[string]foresay.Predictor{"constant": constant{&kvpb.GetResponse{Value: "c"}}, "other": constant{}}
+}
+
+func TestParseSites(t *testing.T) {
+	sites, err := specgrpc.ParseSites([]byte(`{"sites": [
+		{"method": "`+getMethod+`", "mode": "off", "effect": "none", "predictors": ["other", "constant"],
+		 "equal_ignoring": ["version"], "key_fields": ["key"], "metadata": ["tenant"], "ordered": true, "server_predictions": true},
+		{"method": "`+putMethod+`", "effect": "staged", "conflict_fields": ["key"]},
+		{"method": "/un.Known/Method", "mode": "on"}
+	]}`), predictors())
+	if err != nil {
+		t.Fatal(err)
+	}
+	get, put := sites[0], sites[1]
+	if get.Name != getMethod || get.Mode != foresay.ModeOff || get.Effect != foresay.EffectNone || len(get.Predictors) != 2 ||
+		len(get.Metadata) != 1 || !get.Ordered || !get.ServerPredictions {
+		t.Errorf("got %+v", get)
+	}
+	a, b := &kvpb.GetResponse{Value: "v", Version: 1}, &kvpb.GetResponse{Value: "v", Version: 2}
+	if !get.Equal(a, b) || get.Equal(a, &kvpb.GetResponse{Value: "w", Version: 1}) || a.GetVersion() != 1 {
+		t.Error("Equal should ignore the version, and nothing else")
+	}
+	if k := get.Key(&kvpb.GetRequest{Key: "k"}); string(k) != string(get.Key(&kvpb.GetRequest{Key: "k"})) || string(k) == string(get.Key(&kvpb.GetRequest{Key: "l"})) {
+		t.Error("Key should be the field")
+	}
+	conflict := func(key, value string) string { return put.ConflictKey(&kvpb.PutRequest{Key: key, Value: value}) }
+	if conflict("a", "1") != conflict("a", "2") || conflict("a", "1") == conflict("b", "1") {
+		t.Error("ConflictKey should depend on the key alone")
+	}
+	if conflict("", "1") != "" {
+		t.Error("without the field the call should conflict with all")
+	}
+	if put.Effect != foresay.EffectStaged {
+		t.Errorf("got %v", put.Effect)
+	}
+}
+
+func TestNestedFieldPaths(t *testing.T) {
+	const method = kvpb.TestKV_RelayRead_FullMethodName
+	sites, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "`+method+`", "key_fields": ["name", "operations"]}]}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay := func(name, key string) *kvpb.RelayRequest {
+		return &kvpb.RelayRequest{Name: name, Operations: []*kvpb.Operation{{Operation: &kvpb.Operation_Get{Get: &kvpb.GetRequest{Key: key}}}}}
+	}
+	key := sites[0].Key
+	if string(key(relay("n", "a"))) != string(key(relay("n", "a"))) || string(key(relay("n", "a"))) == string(key(relay("n", "b"))) {
+		t.Error("the key should depend on all that is named")
+	}
+}
+
+func TestParseSitesErrors(t *testing.T) {
+	site := func(fields string) string { return `{"sites": [{"method": "` + getMethod + `", ` + fields + `}]}` }
+	tests := map[string][]string{
+		`{`:                              {"unexpected EOF"},
+		`{} {}`:                          {"more after"},
+		`{"site": []}`:                   {`"site"`},
+		`{"sites": [{"mode": "on"}]}`:    {"site 1", `"method"`},
+		`{"sites": [{"method": "Get"}]}`: {"site 1", `"method"`, "/pkg.Service/Method"},
+		`{"sites": [{"method": 7}]}`:     {"site 1", `"method"`},
+		`{"sites": [{"method": "` + getMethod + `.spec"}]}`:                             {".spec"},
+		`{"sites": [{"method": "` + getMethod + `"}, {"method": "` + getMethod + `"}]}`: {getMethod, "twice"},
+		site(`"mode": "maybe"`):                                       {getMethod, `"mode"`, `"maybe"`, "on, off"},
+		site(`"effect": "some"`):                                      {getMethod, `"effect"`, "immediate"},
+		site(`"effect": 1`):                                           {getMethod, `"effect"`},
+		site(`"ordered": "yes"`):                                      {getMethod, `"ordered"`},
+		site(`"metadata": [1]`):                                       {getMethod, `"metadata"`},
+		site(`"predictors": ["crystal ball"]`):                        {getMethod, `"predictors"`, "crystal ball", "constant, other"},
+		site(`"equal_ignoring": ["versoin"]`):                         {getMethod, `"equal_ignoring"`, "GetResponse", "versoin"},
+		site(`"key_fields": ["key.x"]`):                               {getMethod, `"key_fields"`, "key.x"},
+		site(`"key_fields": []`):                                      {getMethod, `"key_fields"`, "no field"},
+		site(`"colour": "red"`):                                       {getMethod, `"colour"`, "unknown"},
+		`{"sites": [{"method": "/un.Known/M", "key_fields": ["a"]}]}`: {"/un.Known/M", `"key_fields"`, "link"},
+	}
+	for text, wants := range tests {
+		_, err := specgrpc.ParseSites([]byte(text), predictors())
+		for _, want := range wants {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s:\ngot %v, want it to say %s", text, err, want)
+			}
+		}
+	}
+}
+
+func TestNewClientOptions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sites.json")
+	if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+`", "mode": "off"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
+	cc, err := specgrpc.NewClient("passthrough:///x", creds,
+		specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Ordered: true}), specgrpc.WithSiteFile(file, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	if got := cc.Site(getMethod).Config(); got.Mode != foresay.ModeOff || !got.Ordered || got.Effect != foresay.EffectNone {
+		t.Errorf("got %+v: the file should go before the code, the code before the .proto", got)
+	}
+	if got := cc.Site(putMethod).Config(); got.Effect != foresay.EffectImmediate || got.Name != putMethod {
+		t.Errorf("got %+v", got)
+	}
+	if cc.Target() != "passthrough:///x" || cc.CanonicalTarget() != "passthrough:///x" {
+		t.Errorf("target %s, %s", cc.Target(), cc.CanonicalTarget())
+	}
+	if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+`", "mode": "of"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		opt   grpc.DialOption
+		wants []string
+	}{
+		"file":           {specgrpc.WithSiteFile(file, nil), []string{file, getMethod, `"mode"`}},
+		"no file":        {specgrpc.WithSiteFile(file+"x", nil), []string{file + "x"}},
+		"name":           {specgrpc.WithSites(foresay.SiteConfig{Name: "Get"}), []string{`"Get"`}},
+		"twice":          {specgrpc.WithSites(foresay.SiteConfig{Name: getMethod}, foresay.SiteConfig{Name: getMethod}), []string{getMethod, "twice"}},
+		"site":           {specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Mode: 99}), []string{getMethod, "mode"}},
+		"lease":          {specgrpc.WithLease(0), []string{"lease"}},
+		"half-open":      {specgrpc.WithMaxHalfOpen(-1), []string{"half-open"}},
+		"request's size": {specgrpc.WithMaxSpeculativeRequest(-1), []string{"size"}},
+		"logger":         {specgrpc.WithLogger(nil), []string{"logger"}},
+	} {
+		_, err := specgrpc.NewClient("passthrough:///x", creds, tt.opt)
+		for _, want := range tt.wants {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want it to say %s", name, err, want)
+			}
+		}
+	}
+	if _, err := specgrpc.NewClient("passthrough:///x"); err == nil {
+		t.Error("without credentials NewClient should fail as grpc's does")
+	}
+}
