@@ -61,6 +61,7 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 // future is a result that comes, with predictions for it that come before.
 type future struct {
 	ctx   context.Context // where what depends on it runs
+	task  *task           // that computes it, if it is a task of its own
 	run   *run            // the run that it is part of, if any
 	name  string          // within the run: the same in each run
 	equal func(prediction, actual any) bool
@@ -165,6 +166,7 @@ func goTask(ctx context.Context, cfg taskConfig, fn func(context.Context) (any, 
 	t.setUp(spectree.Config{Replayable: true})
 	stop := context.AfterFunc(ctx, t.cancelled)
 	t.out = &futureSink{f, t, stop}
+	f.task = t
 	t.start()
 	return f
 }

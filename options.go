@@ -26,7 +26,7 @@ type Limits struct {
 	// MinSaving is the least time worth saving. A call is not sent for a
 	// speculative caller as long as what the caller waits for is expected within
 	// that time, by how long calls of its site took of late: on a fast network,
-	// wrong guesses then cost hardly more than no guesses. Default 200 µs;
+	// wrong guesses then cost hardly more than no guesses. Default 500 µs;
 	// negative: send at once.
 	MinSaving time.Duration
 	// AdoptGrace is how long the calls of a discarded run stay adoptable when no

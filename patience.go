@@ -13,7 +13,7 @@ import (
 func (t *task) settlesWithin(use *spectree.Use) time.Duration {
 	least := t.cfg.limits.MinSaving
 	if least == 0 {
-		least = 200 * time.Microsecond
+		least = 500 * time.Microsecond
 	}
 	if use == nil || least < 0 {
 		return 0
@@ -27,6 +27,9 @@ func (t *task) settlesWithin(use *spectree.Use) time.Duration {
 		return 0
 	}
 	left := c.op.Site.usually()
+	if ft, ok := c.op.Transport.(*futureTransport); ok {
+		left = ft.f.usually()
+	}
 	if left == 0 {
 		return 0
 	}
@@ -73,3 +76,15 @@ func (s *Site) took(d time.Duration) {
 
 // usually returns how long the site's calls took of late, 0 if it has made none.
 func (s *Site) usually() time.Duration { return time.Duration(s.latency.Load()) }
+
+// usually returns how long the future's result takes from its task's newest
+// call on, as far as is known.
+func (f *future) usually() time.Duration {
+	if f.task == nil {
+		return 0
+	}
+	if s := f.task.newest.Load(); s != nil {
+		return s.usually()
+	}
+	return 0
+}

@@ -21,7 +21,7 @@ func TestMinSaving(t *testing.T) {
 		{delay: 100 * time.Microsecond, want: 0, took: 300 * time.Microsecond},
 		{delay: 100 * time.Microsecond, limits: Limits{MinSaving: -1}, want: 2, took: 100 * time.Microsecond},
 		{delay: 10 * ms, want: 2, took: 10 * ms},
-		{delay: 100 * time.Microsecond, slowDown: 10 * ms, want: 2, took: 10*ms + 200*time.Microsecond},
+		{delay: 100 * time.Microsecond, slowDown: 10 * ms, want: 2, took: 10*ms + 500*time.Microsecond},
 	} {
 		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.slowDown), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

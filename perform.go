@@ -114,6 +114,9 @@ func (t *task) newCall(ctx context.Context, tc *spectree.Call, op *Operation, pr
 	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx, limit: t.ownLimit(ctx)}
 	tc.Data = c
 	op.Site.stats.calls.Add(1)
+	if op.Site.latency.Load() != 0 {
+		t.newest.Store(op.Site)
+	}
 	return c
 }
 

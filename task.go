@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -28,6 +29,7 @@ type task struct {
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string]int
 	rec     *recorder
+	newest  atomic.Pointer[Site] // of the newest call, for settlesWithin
 	winner  *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
