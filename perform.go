@@ -63,6 +63,7 @@ func (op *Operation) conflict() string {
 
 // make makes the call and waits for its answer.
 func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any) (any, error) {
+	limit := t.ownLimit(ctx) // before any wait that plain code would not have
 	t.mu.Lock()
 	for {
 		if err := l.run.check(); err != nil {
@@ -84,9 +85,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	c, _ := u.Call.Data.(*call)
 	var w *waiter
 	if c == nil {
-		c = t.newCall(ctx, u.Call, op, predictions)
+		c = t.newCall(ctx, limit, u.Call, op, predictions)
 	} else if c.attempts == 0 {
-		w = &waiter{op: op, ctx: ctx, limit: t.ownLimit(ctx)}
+		w = &waiter{op: op, ctx: ctx, limit: limit}
 		u.Data = w
 	}
 	answer := u.Answer()
@@ -110,8 +111,8 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	return t.await(ctx, l, c, u, w)
 }
 
-func (t *task) newCall(ctx context.Context, tc *spectree.Call, op *Operation, predictions []any) *call {
-	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx, limit: t.ownLimit(ctx)}
+func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, op *Operation, predictions []any) *call {
+	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx, limit: limit}
 	tc.Data = c
 	op.Site.stats.calls.Add(1)
 	if op.Site.latency.Load() != 0 {
@@ -166,18 +167,10 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	// guess of its own.
 	firm := !l.run.tree.Speculative()
 	switch {
-	case firm && c.attempt != nil && c.tree.Uses() == 1:
-		// As in plain code: the attempt ends, and its error is the call's result.
-		// A deadline ends it by itself.
-		if ctx.Err() == context.Canceled {
-			t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
-		}
-		t.unlock()
-		<-w.ready
-		return nil
-	case !firm && ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:
-		// Without speculation the code would not have come here yet, so its time
-		// limit is not over: the call is made plainly once that is known.
+	case ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:
+		// The call's attempt has the time limit, from when it is really made on,
+		// and its end is the call's result. Without speculation the code might not
+		// even have come here yet.
 		t.mu.Unlock()
 		select {
 		case <-w.ready:
@@ -185,6 +178,14 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		case <-l.run.ctx.Done():
 			return t.interrupted(l.run.ctx, l, c, u, w)
 		}
+	case firm && c.attempt != nil && c.tree.Uses() == 1:
+		// As in plain code: the attempt ends, and its error is the call's result.
+		if ctx.Err() == context.Canceled { // a deadline ends it by itself
+			t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
+		}
+		t.unlock()
+		<-w.ready
+		return nil
 	}
 	t.tree.Drop(u)
 	t.unlock()

@@ -84,6 +84,34 @@ func TestLocalExpiryIsNoResult(t *testing.T) {
 	})
 }
 
+// TestExpiryAtABarrier: nor does it run out while the code waits at a barrier.
+func TestExpiryAtABarrier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(30*ms), testSites(t)
+		start := time.Now()
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			if _, err := perform(Predicting(ctx, 0), w.op(t, s.get, "get a")); err != nil {
+				return 0, err
+			}
+			if _, err := perform(Predicting(ctx, 0), w.op(t, s.get, "get a")); err != nil {
+				return 0, err
+			}
+			limited, cancel := context.WithTimeout(ctx, 20*ms)
+			defer cancel()
+			if err := Barrier(limited); err != nil {
+				return 0, err
+			}
+			quick := newWorld(10 * ms)
+			limited, cancel = context.WithTimeout(ctx, 20*ms)
+			defer cancel()
+			return perform(limited, quick.op(t, s.put, "put a 1"))
+		})
+		if err != nil || time.Since(start) != 40*ms {
+			t.Fatal(err, time.Since(start))
+		}
+	})
+}
+
 // TestDiverged: a function that does not repeat its side effects is stopped.
 func TestDiverged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
