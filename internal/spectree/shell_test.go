@@ -86,6 +86,7 @@ type guess struct {
 // shellUse is what a thread knew when it made a call.
 type shellUse struct {
 	thread *shellThread
+	use    *Use
 	deps   int // of the thread's
 }
 

@@ -63,14 +63,38 @@ func (s *shell) confirm(c *shellCall) {
 		s.fail("call %d is confirmed twice, or after it was abandoned, or was never speculative", c.c.ID)
 	}
 	s.mustBeRight(c)
-	if c.site.effect != None {
-		for _, o := range s.calls {
-			if o != c && o.site != nil && o.site.effect == Staged && o.c.lane == c.c.lane && o.c.ID < c.c.ID && o.confirmed && o.state != answered {
-				s.fail("call %d is confirmed before call %d is done", c.c.ID, o.c.ID)
+	c.confirmed = true
+	if c.site.effect == None {
+		return
+	}
+	var late *shellCall
+	for _, w := range c.users {
+		if !right(w.thread.deps[:w.deps]) {
+			continue
+		}
+		if late = w.undone(); late == nil {
+			return
+		}
+	}
+	if late != nil {
+		s.fail("call %d is confirmed before call %d is done", c.c.ID, late.c.ID)
+	}
+}
+
+// undone returns a call with side effects that the same goroutines made before,
+// and that is not answered.
+func (w *shellUse) undone() *shellCall {
+	for _, th := range w.thread.run.threads {
+		for _, st := range th.steps {
+			if st.use == nil || st.use.lane != w.thread.lane || st.use.index >= w.use.index {
+				continue
+			}
+			if c := st.use.Call.Data.(*shellCall); c.local == nil && c.site.effect != None && c.state != answered && c.state != aborted {
+				return c
 			}
 		}
 	}
-	c.confirmed = true
+	return nil
 }
 
 func (s *shell) abandon(c *shellCall) {

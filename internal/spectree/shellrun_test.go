@@ -158,7 +158,7 @@ func (s *shell) await(t *shellThread) {
 	u := s.t.Call(t.lane, &CallSpec{Op: "local " + child.lane.ID(), Local: true})
 	c := &shellCall{c: u.Call, local: child}
 	u.Call.Data = c
-	u.Data = &shellUse{t, len(t.deps)}
+	u.Data = &shellUse{t, u, len(t.deps)}
 	t.use, t.state = u, waiting
 	s.log("run %d lane %q local call %d", t.run.run.ID, t.lane.ID(), u.Call.ID)
 	child.subs = append(child.subs, localWait{c, u})
@@ -220,7 +220,7 @@ func (s *shell) call(t *shellThread, q request) {
 	} else if c.q != q && site.kind != actOnce {
 		s.fail("call %d is adopted for another request", c.c.ID)
 	}
-	w := &shellUse{t, len(t.deps)}
+	w := &shellUse{t, u, len(t.deps)}
 	u.Data = w
 	c.users = append(c.users, w)
 	s.log("run %d lane %q call %d %s (k%d a%d) predictions %v: answer %d", t.run.run.ID, t.lane.ID(), c.c.ID, spec.Op, q.key, q.arg, c.predictions, u.Answer())
