@@ -3,7 +3,7 @@ package randtest
 import (
 	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,7 +78,7 @@ func (sc *Scenario) Check(t *testing.T, m Mutation, verbose bool) (res Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			res.Wrong = append(res.Wrong, fmt.Sprintf("the bubble: %v", p))
-			res.Detail = sc.String() + string(debug.Stack()) + log.String()
+			res.Detail = sc.String() + stacks() + log.String()
 		}
 	}()
 	o := newOracle()
@@ -101,6 +101,18 @@ func (sc *Scenario) Check(t *testing.T, m Mutation, verbose bool) (res Result) {
 		res.Detail = sc.describeFailure(want, got) + log.String()
 	}
 	return res
+}
+
+// stacks returns the goroutines that are left in bubbles.
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	var out []string
+	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(strings.SplitN(g, "\n", 2)[0], "synctest bubble") {
+			out = append(out, g)
+		}
+	}
+	return strings.Join(out, "\n\n")
 }
 
 func firstError(o *outcome) error {

@@ -95,10 +95,10 @@ func (x *execution) special(ctx context.Context, at string, s *step, digest stri
 	j := x.w.journal
 	switch s.kind {
 	case kindAct:
-		n, err := foresay.Act(ctx, at, func(context.Context) (int, error) { return j.act(at, digest), nil })
+		n, err := x.w.act(ctx, at, digest)
 		return x.noted(at, digest, "act "+strconv.Itoa(n), err)
 	case kindMemo:
-		n, err := foresay.Memo(ctx, at, func(context.Context) (int, error) { return j.memo(at), nil })
+		n, err := x.w.memo(ctx, at)
 		return x.noted(at, digest, "memo "+strconv.Itoa(n), err)
 	case kindHook:
 		tok := j.token(at)
@@ -130,7 +130,7 @@ func (x *execution) noted(at, digest, result string, err error) (string, error) 
 }
 
 func (x *execution) call(ctx context.Context, at string, s *step, digest string) (string, error) {
-	c := &invoker{w: x.w, clients: x.w.clients, limit: s.limit, observe: s.kind == kindObserved}
+	c := &invoker{w: x.w, clients: x.w.clients, limit: s.limit, dead: s.dead, observe: s.kind == kindObserved}
 	if s.tenant {
 		c.tenant = []string{"", "x", "y"}[choose(digest, 3)]
 	}

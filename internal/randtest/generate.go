@@ -104,12 +104,14 @@ func (g *generator) step(keys []string, depth int) *step {
 	switch s.kind {
 	case kindGet, kindObserved:
 		s.keys = g.readable(keys)
-		s.tenant = g.IntN(6) == 0
+		s.tenant = g.IntN(4) == 0
 		s.limit = g.IntN(4) == 0
+		s.dead = !g.faults && g.IntN(20) == 0
 	case kindPut, kindAppend:
 		s.keys = g.pick(keys)
 		s.value = g.value()
 		s.limit = g.IntN(4) == 0
+		s.dead = !g.faults && g.IntN(20) == 0
 	case kindRelay:
 		s.relay = g.relay(keys, g.IntN(2) == 0, 0)
 		s.limit = g.IntN(4) == 0
@@ -176,7 +178,7 @@ func (g *generator) reads(keys []string) []*step {
 // relay makes a relay. Its calls go to servers further on in the alphabet only,
 // so that servers never wait for each other in a circle.
 func (g *generator) relay(keys []string, write bool, depth int) *relay {
-	r := &relay{server: g.IntN(g.servers), write: write}
+	r := &relay{server: min(g.IntN(g.servers), g.IntN(g.servers)), write: write}
 	if depth > 0 {
 		r.server = g.servers - 1
 	}

@@ -23,6 +23,7 @@ type invoker struct {
 	clients []kvpb.TestKVClient // by server
 	tenant  string
 	limit   bool        // with a time limit
+	dead    bool        // on a cancelled context
 	header  metadata.MD // is filled in if observed
 	observe bool
 }
@@ -39,6 +40,11 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 		limited, cancel := context.WithTimeout(ctx, c.w.limitOf(at))
 		defer cancel()
 		ctx = limited
+	}
+	if c.dead {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = ended
 	}
 	request, blank := parts(o)
 	if g := c.w.guesses(at, "caller", k.Guessed, blank); g != nil {

@@ -9,27 +9,74 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// Mutation is a rule removed. The zero Mutation removes none.
+// Mutation is a rule removed, from the outside: by what wraps the connections,
+// the streams or the sites, or by code that does without. The zero Mutation
+// removes none.
 type Mutation struct {
 	Name   string
-	Faults bool // only faults show it
+	Faults bool // it shows when something fails
 
-	client      func(conn grpc.ClientConnInterface) grpc.ClientConnInterface
-	intercept   grpc.UnaryClientInterceptor // innermost of the user's
-	stream      grpc.StreamServerInterceptor
-	unguarded   bool // no unary interceptors on the sibling path
-	options     []specgrpc.ServerOption
-	configure   func(m methods, cfg *foresay.SiteConfig)
-	stop        func(e *epoch)
-	hooksAtOnce bool
-	noBarrier   bool
+	client     func(w *world, conn grpc.ClientConnInterface) grpc.ClientConnInterface
+	intercept  grpc.UnaryClientInterceptor // innermost of the user's
+	stream     func(grpc.ServerStream) grpc.ServerStream
+	unguarded  bool // no authorisation on the speculative path
+	options    []specgrpc.ServerOption
+	configure  func(m methods, cfg *foresay.SiteConfig)
+	hooksApart bool // commit hooks run at once
+	noBarrier  bool
+	actsApart  bool // acts run at once
+	memosApart bool // memos are computed each time
 }
 
-func (m Mutation) wrapClient(conn grpc.ClientConnInterface) grpc.ClientConnInterface {
+// Mutations returns the rules that can be removed from the outside.
+func Mutations() []Mutation {
+	free := specgrpc.SideEffectFree(names(methodPut | methodAppend | methodRelayWrite)...)
+	return []Mutation{
+		{Name: "a read does not wait for a predicted write", configure: readsCommute},
+		{Name: "a read from before a write is adopted", configure: writesUnseen},
+		{Name: "the caller's cancel is the call's result", client: tellContext, intercept: heedCaller},
+		{Name: "an effect happens in each run", client: writesApart},
+		{Name: "hooks run before it is known who is right", hooksApart: true},
+		{Name: "a barrier lets everybody pass", noBarrier: true},
+		{Name: "an act happens in each run", actsApart: true},
+		{Name: "a memo is computed in each run", memosApart: true},
+		{Name: "a wrong caller's calls take effect", stream: abortConfirms},
+		{Name: "a call is confirmed before what it depends on", stream: confirmAtOnce},
+		{Name: "the end of a stream confirms", stream: endConfirms},
+		{Name: "a tentative result is final", stream: untentative, Faults: true},
+		{Name: "a lost call is sent again", intercept: sendAgain, Faults: true},
+		{Name: "a prediction is learnt by a cache", client: cacheReplies},
+		{Name: "a prediction is learnt by a predictor", client: learnReplies},
+		{Name: "authorisation is skipped on the sibling path", unguarded: true},
+		{Name: "what has side effects runs for a speculative caller", options: []specgrpc.ServerOption{free}},
+		{Name: "what cannot be repeated is run again", options: []specgrpc.ServerOption{specgrpc.AllReplayable()}},
+		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *foresay.SiteConfig) { cfg.Metadata = nil }},
+	}
+}
+
+// readsCommute declares that reads and writes never conflict.
+func readsCommute(m methods, cfg *foresay.SiteConfig) {
+	cfg.ConflictKey = func(any) string {
+		if m&(methodPut|methodAppend|methodRelayWrite) != 0 {
+			return "writes"
+		}
+		return "reads"
+	}
+}
+
+// writesUnseen declares that writes have no side effects. They take no
+// predictions, so that a later call is made only when they are answered.
+func writesUnseen(m methods, cfg *foresay.SiteConfig) {
+	if m&(methodPut|methodAppend|methodRelayWrite) != 0 {
+		cfg.Effect, cfg.Mode = foresay.EffectNone, foresay.ModeOff
+	}
+}
+
+func (m Mutation) wrapClient(w *world, conn grpc.ClientConnInterface) grpc.ClientConnInterface {
 	if m.client == nil {
 		return conn
 	}
-	return m.client(conn)
+	return m.client(w, conn)
 }
 
 func (m Mutation) clientInterceptor() grpc.UnaryClientInterceptor {
@@ -42,10 +89,10 @@ func (m Mutation) clientInterceptor() grpc.UnaryClientInterceptor {
 }
 
 func (m Mutation) streamInterceptor() grpc.StreamServerInterceptor {
-	if m.stream != nil {
-		return m.stream
-	}
 	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if m.stream != nil {
+			ss = m.stream(ss)
+		}
 		return handler(srv, ss)
 	}
 }
@@ -57,30 +104,16 @@ func (m Mutation) interceptors(enter, authorize grpc.UnaryServerInterceptor) spe
 	return specgrpc.UnaryInterceptors(enter, authorize)
 }
 
-func (m Mutation) serverOptions() []specgrpc.ServerOption { return m.options }
-
 func (m Mutation) site(method methods, cfg *foresay.SiteConfig) {
 	if m.configure != nil {
 		m.configure(method, cfg)
 	}
 }
 
-func (m Mutation) gracefulStop(e *epoch) {
-	switch {
-	case m.stop != nil:
-		m.stop(e)
-	case e.reg == nil:
-		e.grpc.GracefulStop()
-	default:
-		specgrpc.GracefulStop(e.grpc, e.reg)
-	}
-}
-
 // onCommit is foresay.OnCommit.
 func (w *world) onCommit(ctx context.Context, f func()) {
-	if w.mutation.hooksAtOnce {
-		f()
-		return
+	if w.mutation.hooksApart {
+		ctx = context.Background()
 	}
 	foresay.OnCommit(ctx, f)
 }
@@ -88,7 +121,23 @@ func (w *world) onCommit(ctx context.Context, f func()) {
 // barrier is foresay.Barrier.
 func (w *world) barrier(ctx context.Context) error {
 	if w.mutation.noBarrier {
-		return nil
+		ctx = context.Background()
 	}
 	return foresay.Barrier(ctx)
+}
+
+// act is foresay.Act.
+func (w *world) act(ctx context.Context, at, digest string) (int, error) {
+	if w.mutation.actsApart {
+		ctx = context.Background()
+	}
+	return foresay.Act(ctx, at, func(context.Context) (int, error) { return w.journal.act(at, digest), nil })
+}
+
+// memo is foresay.Memo.
+func (w *world) memo(ctx context.Context, at string) (int, error) {
+	if w.mutation.memosApart {
+		ctx = context.Background()
+	}
+	return foresay.Memo(ctx, at, func(context.Context) (int, error) { return w.journal.memo(at), nil })
 }

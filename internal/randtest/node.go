@@ -52,7 +52,7 @@ func (n *node) start() error {
 			return err
 		}
 		e.conns = append(e.conns, c)
-		e.clients[i] = kvpb.NewTestKVClient(n.w.mutation.wrapClient(c.conn))
+		e.clients[i] = kvpb.NewTestKVClient(n.w.mutation.wrapClient(n.w, c.conn))
 	}
 	l, err := n.w.net.Listen(siteOf(n.index))
 	if err != nil {
@@ -102,7 +102,7 @@ func (n *node) options(enter grpc.UnaryServerInterceptor) []specgrpc.ServerOptio
 	if n.w.logger != nil {
 		opts = append(opts, specgrpc.WithServerLogger(n.w.logger.With("server", serverName(n.index))))
 	}
-	return append(opts, n.w.mutation.serverOptions()...)
+	return append(opts, n.w.mutation.options...)
 }
 
 // names returns the full names of methods.
@@ -158,7 +158,11 @@ func (n *node) drain() {
 	if e == nil {
 		return
 	}
-	n.w.mutation.gracefulStop(e)
+	if e.reg == nil {
+		e.grpc.GracefulStop()
+	} else {
+		specgrpc.GracefulStop(e.grpc, e.reg)
+	}
 	n.end(e)
 }
 
@@ -238,45 +242,53 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen}, nil
 }
 
+// method is what the world knows of a method.
+type method struct {
+	bit     methods // 0 for Get
+	name    string
+	request string // its type
+	blank   proto.Message
+}
+
+func (w *world) methods() []method {
+	get, put, app, relay := &kvpb.GetRequest{}, &kvpb.PutRequest{}, &kvpb.AppendRequest{}, &kvpb.RelayRequest{}
+	return []method{
+		{0, kvpb.TestKV_Get_FullMethodName, fmt.Sprintf("%T", get), &kvpb.GetResponse{}},
+		{methodPut, kvpb.TestKV_Put_FullMethodName, fmt.Sprintf("%T", put), &kvpb.PutResponse{}},
+		{methodAppend, kvpb.TestKV_Append_FullMethodName, fmt.Sprintf("%T", app), &kvpb.AppendResponse{}},
+		{methodRelayRead, kvpb.TestKV_RelayRead_FullMethodName, fmt.Sprintf("%T", relay), &kvpb.RelayResponse{}},
+		{methodRelayWrite, kvpb.TestKV_RelayWrite_FullMethodName, fmt.Sprintf("%T", relay), &kvpb.RelayResponse{}},
+	}
+}
+
 // sites configures the methods.
 func (w *world) sites() []foresay.SiteConfig {
 	k := w.sc.knobs
 	var out []foresay.SiteConfig
-	for _, m := range []struct {
-		method  methods
-		name    string
-		request string
-		blank   proto.Message
-	}{
-		{0, kvpb.TestKV_Get_FullMethodName, "*testkvv1.GetRequest", &kvpb.GetResponse{}},
-		{methodPut, kvpb.TestKV_Put_FullMethodName, "*testkvv1.PutRequest", &kvpb.PutResponse{}},
-		{methodAppend, kvpb.TestKV_Append_FullMethodName, "*testkvv1.AppendRequest", &kvpb.AppendResponse{}},
-		{methodRelayRead, kvpb.TestKV_RelayRead_FullMethodName, "*testkvv1.RelayRequest", &kvpb.RelayResponse{}},
-		{methodRelayWrite, kvpb.TestKV_RelayWrite_FullMethodName, "*testkvv1.RelayRequest", &kvpb.RelayResponse{}},
-	} {
+	for _, m := range w.methods() {
 		cfg := foresay.SiteConfig{
 			Name: m.name, Metadata: []string{"tenant"}, Ordered: k.Ordered, ServerPredictions: k.ServerPredictions,
 			Predictors: []foresay.Predictor{&oracleOfClients{w, m.request, m.blank}},
 		}
-		writes := m.method&(methodPut|methodAppend|methodRelayWrite) != 0
-		if writes && k.ClientStages&m.method != 0 {
+		writes := m.bit&(methodPut|methodAppend|methodRelayWrite) != 0
+		if writes && k.ClientStages&m.bit != 0 {
 			cfg.Effect = foresay.EffectStaged
 		}
 		if writes && k.Off {
 			cfg.Mode = foresay.ModeOff
 		}
-		if k.Conflict && m.method&(methodRelayRead|methodRelayWrite) == 0 {
+		if k.Conflict && m.bit&(methodRelayRead|methodRelayWrite) == 0 {
 			cfg.ConflictKey = func(r any) string { return r.(interface{ GetKey() string }).GetKey() }
 		}
 		if k.OwnKey {
 			cfg.Key = func(r any) []byte { return []byte("own " + bytesOf(r.(proto.Message))) }
 		}
-		if k.Loose && m.method == 0 {
+		if k.Loose && m.bit == 0 {
 			cfg.Equal = func(p, a any) bool {
 				return p.(*kvpb.GetResponse).GetValue() == a.(*kvpb.GetResponse).GetValue()
 			}
 		}
-		w.mutation.site(m.method, &cfg)
+		w.mutation.site(m.bit, &cfg)
 		out = append(out, cfg)
 	}
 	return out

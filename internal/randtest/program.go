@@ -47,6 +47,7 @@ type step struct {
 	value  string        // what is written; derived from the digest if empty
 	tenant bool          // with metadata that the answer depends on
 	limit  bool          // with a time limit and defer cancel()
+	dead   bool          // on a context that was cancelled
 	count  int           // repetitions, goroutines
 	relay  *relay        // what a handler is asked to do
 	bodies [][]*step     // of lanes, branches, futures
@@ -126,7 +127,7 @@ func format(b *strings.Builder, indent string, steps []*step) {
 		for _, flag := range []struct {
 			set  bool
 			name string
-		}{{s.tenant, "tenant"}, {s.limit, "limit"}, {s.lanes, "lanes"}} {
+		}{{s.tenant, "tenant"}, {s.limit, "limit"}, {s.dead, "dead"}, {s.lanes, "lanes"}} {
 			if flag.set {
 				b.WriteString(" " + flag.name)
 			}

@@ -37,15 +37,14 @@ type knobs struct {
 	OwnKey            bool // Site.Key is set
 	Off               bool // writes take no predictions
 
-	ClientStages methods                // what clients take to be staged
-	Stages       [maxServers]methods    // what each server declares to stage
-	Replayable   [maxServers]methods    // what each server declares replayable
-	Streams      uint32                 // how many streams a connection admits, 0 for any number
-	HalfOpen     [2]int                 // the limits of clients and servers on half-open streams, 0 for the default
-	Lease        time.Duration          // of clients
-	Limits       foresay.Limits         // of tasks
-	HandlerLimit foresay.Limits         // of handlers
-	Delays       [maxServers + 1]string // for reports only
+	ClientStages methods             // what clients take to be staged
+	Stages       [maxServers]methods // what each server declares to stage
+	Replayable   [maxServers]methods // what each server declares replayable
+	Streams      uint32              // how many streams a connection admits, 0 for any number
+	HalfOpen     [2]int              // the limits of clients and servers on half-open streams, 0 for the default
+	Lease        time.Duration       // of clients
+	Limits       foresay.Limits      // of tasks
+	HandlerLimit foresay.Limits      // of handlers
 }
 
 const maxServers = 3
@@ -88,7 +87,10 @@ func newKnobs(r *rand.Rand, faults bool) knobs {
 		k.Stages[i] = methods(r.IntN(int(allMethods)+1)) &^ methodRelayRead
 		k.Replayable[i] = methods(r.IntN(int(allMethods)+1)) &^ (methodPut | methodAppend)
 	}
-	if one(2) { // much of what may be staged is
+	switch r.IntN(4) {
+	case 0: // handlers just write
+		k.Stages = [maxServers]methods{}
+	case 1, 2: // much of what may be staged is
 		k.ClientStages = allMethods
 		for i := range maxServers {
 			k.Stages[i] |= methodPut | methodRelayWrite

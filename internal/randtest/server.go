@@ -48,6 +48,7 @@ type invocation struct {
 	method methods
 	epoch  *epoch
 	staged map[string]*kvpb.GetResponse // writes to come
+	reads  int
 	writes int
 }
 
@@ -97,7 +98,10 @@ func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetRespon
 	if r.GetKey()[1] == classSecret {
 		s.w.journal.brokenRule("the handler of %s reads %s although the interceptor denies it", in.at, r.GetKey())
 	}
-	got := s.read(in, r.GetKey())
+	got, err := s.read(in, r.GetKey())
+	if err != nil {
+		return nil, err
+	}
 	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get("tenant")) > 0 {
 		got.Value += "@" + md.Get("tenant")[0]
 	}
@@ -107,11 +111,20 @@ func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetRespon
 	return got, nil
 }
 
-// read returns a key's value as the invocation sees it.
-func (s *kvServer) read(in *invocation, key string) *kvpb.GetResponse {
+// read returns a key's value as the invocation sees it. What it finds is
+// recorded: the handler's own acts change it, and the handler may run again.
+func (s *kvServer) read(in *invocation, key string) (*kvpb.GetResponse, error) {
 	if staged := in.staged[key]; staged != nil {
-		return proto.CloneOf(staged)
+		return proto.CloneOf(staged), nil
 	}
+	in.reads++
+	v, err := foresay.Memo(in.ctx, fmt.Sprint("read ", in.reads, key), func(context.Context) (*kvpb.GetResponse, error) {
+		return s.state(key), nil
+	})
+	return proto.CloneOf(v), err
+}
+
+func (s *kvServer) state(key string) *kvpb.GetResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v := s.kv[key]; v != nil {
@@ -181,7 +194,11 @@ func (s *kvServer) write(in *invocation, k kind, key, value string) (*kvpb.GetRe
 	in.writes++
 	switch s.styleOf(in, key) {
 	case styleCommit:
-		after := next(s.read(in, key), k, value)
+		before, err := s.read(in, key)
+		if err != nil {
+			return nil, err
+		}
+		after := next(before, k, value)
 		in.staged[key] = after
 		tok := s.w.journal.token(in.at + " stages " + key)
 		foresay.OnCommit(in.ctx, func() {

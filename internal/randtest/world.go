@@ -70,7 +70,7 @@ func (sc *Scenario) execute(plain bool, o *oracle, m Mutation, logger *slog.Logg
 			return nil, err
 		}
 		w.conns = append(w.conns, c)
-		w.clients = append(w.clients, kvpb.NewTestKVClient(w.mutation.wrapClient(c.conn)))
+		w.clients = append(w.clients, kvpb.NewTestKVClient(w.mutation.wrapClient(w, c.conn)))
 	}
 	if err := w.warm(); err != nil {
 		return nil, err

@@ -1,0 +1,111 @@
+package randtest
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// SeedVariable names the environment variable that replays a seed.
+const SeedVariable = "FORESAY_SEED"
+
+// Seeds yields one seed after the other for as long as the budget lasts, at
+// least one. The first is that of the environment, or 1; the others follow from
+// it, so that counting up from any seed meets new ones.
+func Seeds(t testing.TB, budget time.Duration) iter.Seq[uint64] {
+	t.Helper()
+	first := uint64(1)
+	if s := os.Getenv(SeedVariable); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", SeedVariable, err)
+		}
+		first = n
+	}
+	return func(yield func(uint64) bool) {
+		start := time.Now()
+		for n := uint64(0); ; n++ {
+			seed := first
+			if n > 0 {
+				seed = mix(first + n*0x9e3779b97f4a7c15)
+			}
+			if !yield(seed) || time.Since(start) > budget {
+				return
+			}
+		}
+	}
+}
+
+// Budget scales how long a test may take down for short and for raced runs.
+func Budget(d time.Duration) time.Duration {
+	if testing.Short() {
+		d /= 5
+	}
+	if raced {
+		d /= 2
+	}
+	return d
+}
+
+// Run checks scenario after scenario, with faults or without, until the budget
+// is used up. A failure tells how to replay it, and shows the scenario in a
+// smaller form if there is one.
+func Run(t *testing.T, faults bool, budget time.Duration) {
+	t.Helper()
+	var stats Stats
+	n := 0
+	start := time.Now()
+	for seed := range Seeds(t, budget) {
+		n++
+		sc := NewScenario(seed, faults)
+		res := sc.Check(t, Mutation{}, false)
+		stats.Add(res.Stats)
+		if len(res.Wrong) == 0 {
+			continue
+		}
+		t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '^%s$' ./specgrpc\n\n%s", SeedVariable, seed, t.Name(), res)
+		small := sc.Shrink(t, Mutation{})
+		for range 20 { // what is wrong may depend on the scheduler
+			if res = small.Check(t, Mutation{}, false); len(res.Wrong) > 0 {
+				t.Errorf("the same, smaller:\n%s", res)
+				return
+			}
+		}
+		return
+	}
+	t.Logf("%d seeds in %v: %+v", n, time.Since(start).Round(time.Millisecond), stats)
+}
+
+// Catch checks scenario after scenario with a rule removed, until one shows it,
+// and fails if none of so many does.
+func Catch(t *testing.T, m Mutation, seeds int) {
+	t.Helper()
+	n := 0
+	for seed := range Seeds(t, time.Hour) {
+		n++
+		sc := NewScenario(seed, m.Faults)
+		if res := sc.Check(t, m, false); len(res.Wrong) > 0 {
+			if sound := sc.Check(t, Mutation{}, false); len(sound.Wrong) > 0 {
+				t.Errorf("seed %d fails with the rule in place: %s", seed, sound)
+				return
+			}
+			t.Logf("caught by seed %d, the %d.: %.200s", seed, n, res.Wrong[0])
+			return
+		}
+		if n >= seeds {
+			break
+		}
+	}
+	t.Errorf("%q is not caught by %d seeds", m.Name, n)
+}
+
+func (r Result) String() string {
+	s := ""
+	for _, w := range r.Wrong {
+		s += "wrong: " + w + "\n"
+	}
+	return fmt.Sprintf("%s\n%s", s, r.Detail)
+}

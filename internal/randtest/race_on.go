@@ -1,0 +1,5 @@
+//go:build race
+
+package randtest
+
+const raced = true
