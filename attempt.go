@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -16,6 +17,7 @@ type call struct {
 
 	// Under the task's mu.
 	predictions []any
+	withdrawn   []int // predictions that are not offered any more
 	value       any
 	err         error
 	attempt     *Attempt
@@ -257,12 +259,10 @@ func (a *Attempt) Predict(v any) {
 	t := c.task
 	for {
 		t.mu.Lock()
-		known := c.predictions
+		known, gone := c.predictions, c.withdrawn
 		t.mu.Unlock()
-		for _, p := range known {
-			if c.op.Transport.Same(p, v) {
-				return
-			}
+		if c.indexOf(known, gone, v) >= 0 {
+			return
 		}
 		t.mu.Lock()
 		if len(c.predictions) == len(known) {
@@ -278,6 +278,35 @@ func (a *Attempt) Predict(v any) {
 		t.tree.Predicted(c.tree)
 	}
 	t.unlock()
+}
+
+// Withdraw takes back a prediction that nobody offers any more. Runs that stand
+// on it are discarded.
+func (a *Attempt) Withdraw(v any) {
+	c, t := a.call, a.call.task
+	t.mu.Lock()
+	known, gone := c.predictions, c.withdrawn
+	t.mu.Unlock()
+	i := c.indexOf(known, gone, v)
+	if i < 0 {
+		return
+	}
+	t.mu.Lock()
+	if !a.finished && c.attempt == a && !c.abandoned {
+		c.withdrawn = append(c.withdrawn[:len(c.withdrawn):len(c.withdrawn)], i)
+		t.tree.Withdraw(c.tree, i)
+	}
+	t.unlock()
+}
+
+// indexOf returns the index of a prediction that is still offered, or -1.
+func (c *call) indexOf(predictions []any, withdrawn []int, v any) int {
+	for i, p := range predictions {
+		if !slices.Contains(withdrawn, i) && c.op.Transport.Same(p, v) {
+			return i
+		}
+	}
+	return -1
 }
 
 // OnResolve sets the resolver, at most once per attempt. It is called exactly
@@ -340,15 +369,15 @@ func (a *Attempt) Finish(v any, err error) {
 	c, t := a.call, a.call.task
 	for {
 		t.mu.Lock()
-		known := c.predictions
+		known, gone := c.predictions, c.withdrawn
 		stale := c.attempt != a || a.finished || c.abandoned
 		t.mu.Unlock()
 		match := spectree.Actual
 		if err == nil && !stale {
-			match = c.match(known, v)
+			match = c.match(known, gone, v)
 		}
 		t.mu.Lock()
-		if len(c.predictions) != len(known) {
+		if len(c.predictions) != len(known) || len(c.withdrawn) != len(gone) {
 			t.mu.Unlock()
 			continue
 		}
@@ -384,12 +413,13 @@ func (c *call) score(match int) {
 	}
 }
 
-// match returns the index of the first prediction that v is equivalent to.
-func (c *call) match(predictions []any, v any) (idx int) {
+// match returns the index of the first prediction still offered that v is
+// equivalent to.
+func (c *call) match(predictions []any, withdrawn []int, v any) (idx int) {
 	idx = spectree.Actual
 	c.task.contain("equivalence", func() {
 		for i, p := range predictions {
-			if c.op.Transport.Equal(p, v) {
+			if !slices.Contains(withdrawn, i) && c.op.Transport.Equal(p, v) {
 				idx = i
 				return
 			}

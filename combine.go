@@ -133,6 +133,13 @@ type arrival struct {
 
 func (a *arrival) predicted(v any) { a.c.early(v) }
 
+func (a *arrival) withdrawn(v any) {
+	a.c.out.withdraw(v)
+	a.c.mu.Lock()
+	a.c.hinted = false // the next value heard of will do
+	a.c.mu.Unlock()
+}
+
 // early passes the first value heard of on as a prediction.
 func (c *combination) early(v any) {
 	c.mu.Lock()

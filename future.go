@@ -69,6 +69,7 @@ type future struct {
 
 	mu          sync.Mutex
 	predictions []any
+	backers     []int // how many runs offer each prediction, 1 more if it was a Guess
 	subscribers []subscriber
 	settled     bool
 	users       int                // in the run: who needs the result
@@ -83,9 +84,19 @@ type future struct {
 	lanes   []*lane // whose assumptions it depends on, in a run
 }
 
+// guess offers values that are never withdrawn. It is called before the future
+// is shared.
+func (f *future) guess(values []any) {
+	f.predictions, f.backers = values, make([]int, len(values))
+	for i := range values {
+		f.backers[i] = 1
+	}
+}
+
 // subscriber is told of a future's predictions and then of its result.
 type subscriber interface {
 	predicted(v any)
+	withdrawn(v any)
 	completed()
 }
 
@@ -108,17 +119,39 @@ func equalValues(a, b any) bool {
 // predict offers a value for the result.
 func (f *future) predict(v any) {
 	f.mu.Lock()
-	for _, p := range f.predictions {
-		if f.settled || equalValues(p, v) {
+	for i, p := range f.predictions {
+		if f.settled || f.backers[i] > 0 && equalValues(p, v) {
+			f.backers[i]++
 			f.mu.Unlock()
 			return
 		}
 	}
 	f.predictions = append(f.predictions, v)
+	f.backers = append(f.backers, 1)
 	subs := f.subscribers
 	f.mu.Unlock()
 	for _, s := range subs {
 		s.predicted(v)
+	}
+}
+
+// withdraw takes back one offer of a value. Once nobody offers it any more,
+// what stands on it gives its place to what stands on better guesses.
+func (f *future) withdraw(v any) {
+	f.mu.Lock()
+	var subs []subscriber
+	for i, p := range f.predictions {
+		if !f.settled && f.backers[i] > 0 && equalValues(p, v) {
+			f.backers[i]--
+			if f.backers[i] == 0 {
+				subs = f.subscribers
+			}
+			break
+		}
+	}
+	f.mu.Unlock()
+	for _, s := range subs {
+		s.withdrawn(v)
 	}
 }
 
@@ -143,7 +176,13 @@ func (f *future) settle(set func()) bool {
 
 func (f *future) subscribe(s subscriber) {
 	f.mu.Lock()
-	known, settled := f.predictions, f.settled
+	settled := f.settled
+	var known []any
+	for i, p := range f.predictions {
+		if f.backers[i] > 0 {
+			known = append(known, p)
+		}
+	}
 	if !settled {
 		f.subscribers = append(f.subscribers, s)
 	}
@@ -160,7 +199,7 @@ func (f *future) subscribe(s subscriber) {
 // goTask runs fn as a task of its own.
 func goTask(ctx context.Context, cfg taskConfig, fn func(context.Context) (any, error)) *future {
 	f := newFuture(ctx, cfg.equal)
-	f.predictions = cfg.predictions
+	f.guess(cfg.predictions)
 	t := newTask(ctx, fn)
 	t.cfg = cfg
 	t.setUp(spectree.Config{Replayable: true})
@@ -183,6 +222,12 @@ func (s *futureSink) offer(r *run) {
 	// prediction's own run has yet to make.
 	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
 		s.f.predict(r.value)
+	}
+}
+
+func (s *futureSink) withdraw(r *run) {
+	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
+		s.f.withdraw(r.value)
 	}
 }
 
@@ -295,6 +340,7 @@ type futureAttempt struct {
 }
 
 func (s *futureAttempt) predicted(v any) { s.a.Predict(v) }
+func (s *futureAttempt) withdrawn(v any) { s.a.Withdraw(v) }
 
 func (s *futureAttempt) completed() {
 	if s.f.failed != nil {

@@ -14,7 +14,7 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 	f.cancel = cancel
 	l.run.started(f)
 	f.run, f.name = l.run, child.tree.ID()
-	f.predictions = cfg.predictions
+	f.guess(cfg.predictions)
 	go func() {
 		var v any
 		err := errGoexit
@@ -195,6 +195,9 @@ func (s *localCall) predicted(v any) {
 	t.unlock()
 }
 
+// Predictions of a part of a run come and go with the run.
+func (s *localCall) withdrawn(any) {}
+
 func (s *localCall) completed() {
 	t := s.c.task
 	t.mu.Lock()
@@ -202,7 +205,7 @@ func (s *localCall) completed() {
 	t.mu.Unlock()
 	match := spectree.Actual
 	if s.f.failed == nil && s.f.err == nil && !s.f.effects {
-		match = s.c.match(predictions, s.f.value)
+		match = s.c.match(predictions, nil, s.f.value)
 	}
 	t.mu.Lock()
 	if t.rec != nil {

@@ -152,6 +152,8 @@ func (h *Handler) offer(r *run) {
 	}
 }
 
+func (h *Handler) withdraw(*run) {} // a client is told by the final answer
+
 func (h *Handler) complete(*run, error) {}
 
 func (h *Handler) predicted(v any) {

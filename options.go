@@ -23,11 +23,11 @@ type Limits struct {
 	// Runs is how many runs of a task may execute at once, discarded ones that
 	// have not noticed included. Default 16.
 	Runs int
-	// MinSaving is the least time worth saving. A call is not sent for a
-	// speculative caller as long as what the caller waits for is expected within
-	// that time, by how long calls of its site took of late: on a fast network,
-	// wrong guesses then cost hardly more than no guesses. Default 500 µs;
-	// negative: send at once.
+	// MinSaving is the least time worth saving. If what a speculative caller
+	// waits for takes less than that, by how long calls of its site took of late,
+	// then calls are sent for that caller only when it has waited for so long: on
+	// a fast network, wrong guesses cost hardly more than no guesses. Default
+	// 500 µs; negative: send at once.
 	MinSaving time.Duration
 	// AdoptGrace is how long the calls of a discarded run stay adoptable when no
 	// run has returned since. Default 250 ms.

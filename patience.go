@@ -7,9 +7,8 @@ import (
 )
 
 // settlesWithin returns how long a speculative attempt should wait, because
-// what its caller stands on is expected to be known before that; 0 for not at
-// all. Sending on a guess costs more than the few microseconds that it would
-// save then. Under mu.
+// what its caller stands on is usually known before that; 0 for not at all.
+// Sending on a guess costs more than it would save then. Under mu.
 func (t *task) settlesWithin(use *spectree.Use) time.Duration {
 	least := t.cfg.limits.MinSaving
 	if least == 0 {
@@ -26,18 +25,12 @@ func (t *task) settlesWithin(use *spectree.Use) time.Duration {
 	if !ok {
 		return 0
 	}
-	left := c.op.Site.usually()
+	usual := c.op.Site.usually()
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
-		left = ft.f.usually()
+		usual = ft.f.usually()
 	}
-	if left == 0 {
+	if usual == 0 || usual > least {
 		return 0
-	}
-	if a := c.attempt; a != nil && a.patient == nil && !a.launched.IsZero() {
-		left -= time.Since(a.launched)
-	}
-	if left > least || left <= -least {
-		return 0 // it takes long, or longer than usual
 	}
 	return least
 }

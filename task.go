@@ -44,6 +44,7 @@ type task struct {
 // sink is told of a task's results, in order and without locks held.
 type sink interface {
 	offer(r *run)
+	withdraw(r *run) // what it offered came from a wrong guess
 	complete(r *run, err error)
 }
 
@@ -57,6 +58,7 @@ const (
 	dutyLearn
 	dutyRollback
 	dutyOffer
+	dutyWithdraw
 	dutyComplete
 )
 
@@ -133,6 +135,9 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
 		r.cancel(ErrMisspeculated)
+		if t.out != nil && r.tree.Offered() {
+			t.todo = append(t.todo, duty{kind: dutyWithdraw, run: r})
+		}
 		if len(r.rollback) > 0 {
 			t.todo = append(t.todo, duty{kind: dutyRollback, run: r})
 		}
@@ -190,6 +195,8 @@ func (t *task) do(d duty) {
 		d.run.rollBack()
 	case dutyOffer:
 		t.out.offer(d.run)
+	case dutyWithdraw:
+		t.out.withdraw(d.run)
 	case dutyComplete:
 		t.out.complete(d.run, t.err)
 	}

@@ -12,7 +12,7 @@ import (
 // costs the work of one more call, and the calls behind it are made again.
 func TestEveryPatternOfGuessesCostsWhatItMust(t *testing.T) {
 	const calls = 6
-	for _, s := range []stack{foresayDo(variant{})} {
+	for _, s := range []stack{foresayDo(variant{}), foresayThen(variant{})} {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sys, err := openSystem(s, Virtual, topology{servers: calls, repeatable: true}, 1)

@@ -13,11 +13,11 @@ import (
 )
 
 // take deals with a frame from the server. It returns the result once that
-// stands; a tentative one is kept until the stream ends. An error means that
-// the peer breaks the protocol.
-func (x *exchange) take(frame *specv1.ServerFrame) (*result, error) {
+// stands, in reply if it is a response; a tentative one is kept until the stream
+// ends. An error means that the peer breaks the protocol.
+func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ result, stands bool, _ error) {
 	if err := x.answers.check(frame); err != nil {
-		return nil, err
+		return result{}, false, err
 	}
 	switch f := frame.GetFrame().(type) {
 	case *specv1.ServerFrame_Refused:
@@ -25,23 +25,27 @@ func (x *exchange) take(frame *specv1.ServerFrame) (*result, error) {
 	case *specv1.ServerFrame_Prediction:
 		x.predicted(f.Prediction.GetPayload())
 	case *specv1.ServerFrame_Final:
-		r, err := x.result(f.Final)
-		if err != nil || !f.Final.GetTentative() {
-			return r, err
+		if !f.Final.GetTentative() {
+			r, err := x.result(f.Final, reply)
+			return r, err == nil, err
 		}
-		x.tentative = r
+		r, err := x.result(f.Final, x.out.call.reply.New().Interface())
+		if err != nil {
+			return result{}, false, err
+		}
+		x.tentative = &r
 		if r.err == nil {
 			x.out.attempt.Predict(ownPrediction{r.value})
 		}
 	}
-	return nil, nil
+	return result{}, false, nil
 }
 
 // predicted offers a server's prediction to the engine. One that is no response
 // keeps its place among the indices.
 func (x *exchange) predicted(payload []byte) {
-	m, err := x.parse(payload)
-	if err != nil {
+	m := x.out.call.reply.New().Interface()
+	if err := x.parse(payload, m); err != nil {
 		x.s.debug("a prediction is no response", "error", err)
 		x.predictions = append(x.predictions, nil)
 		return
@@ -50,38 +54,38 @@ func (x *exchange) predicted(payload []byte) {
 	x.out.attempt.Predict(ownPrediction{m})
 }
 
-func (x *exchange) parse(payload []byte) (proto.Message, error) {
+// parse fails as grpc does on a response that is too large or none.
+func (x *exchange) parse(payload []byte, into proto.Message) error {
 	if len(payload) > x.limitBytes {
-		return nil, status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", len(payload), x.limitBytes)
+		return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", len(payload), x.limitBytes)
 	}
-	m, err := parse(payload, x.out.call.reply)
-	if err != nil {
-		return nil, status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
+	if err := proto.Unmarshal(payload, into); err != nil {
+		return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
 	}
-	return m, nil
+	return nil
 }
 
-func (x *exchange) result(f *specv1.Final) (*result, error) {
+// result returns what a Final says. A response that it holds is put into m.
+func (x *exchange) result(f *specv1.Final, m proto.Message) (result, error) {
 	switch r := f.GetResult().(type) {
 	case *specv1.Final_Payload:
-		m, err := x.parse(r.Payload)
-		return &result{m, err}, nil
+		return result{m, x.parse(r.Payload, m)}, nil
 	case *specv1.Final_Prediction:
-		m := x.predictions[r.Prediction]
-		if m == nil {
-			return nil, fmt.Errorf("Final refers to prediction %d, which is no response", r.Prediction)
+		p := x.predictions[r.Prediction]
+		if p == nil {
+			return result{}, fmt.Errorf("Final refers to prediction %d, which is no response", r.Prediction)
 		}
-		return &result{value: m}, nil
+		return result{value: p}, nil
 	case *specv1.Final_Status:
 		st := new(spb.Status)
 		if err := proto.Unmarshal(r.Status, st); err != nil {
-			return nil, fmt.Errorf("Final.status is no google.rpc.Status: %w", err)
+			return result{}, fmt.Errorf("Final.status is no google.rpc.Status: %w", err)
 		}
 		if st.GetCode() == int32(codes.OK) {
-			return nil, errors.New("Final.status is OK")
+			return result{}, errors.New("Final.status is OK")
 		}
-		return &result{err: status.ErrorProto(st)}, nil
+		return result{err: status.ErrorProto(st)}, nil
 	default:
-		return nil, errors.New("Final without a result")
+		return result{}, errors.New("Final without a result")
 	}
 }

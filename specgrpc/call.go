@@ -127,7 +127,7 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 		a.Finish(nil, status.FromContextError(ctx.Err()).Err())
 		return
 	}
-	out := &outgoing{call: k, attempt: a, ctx: ctx}
+	out := &outgoing{Context: ctx, call: k, attempt: a}
 	reply := k.reply.New().Interface()
 	var value any = reply
 	err := errors.New("specgrpc: an interceptor ended the call's goroutine")
@@ -141,12 +141,11 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 		a.Finish(value, err)
 		out.drain()
 	}()
-	ctx = context.WithValue(ctx, outgoingKey{}, out)
 	if k.op.Observed {
-		value, err = k.observe(ctx, reply)
+		value, err = k.observe(out, reply)
 		return
 	}
-	err = k.conn.cc.Invoke(ctx, k.method.name, k.request, reply, k.opts...)
+	err = k.conn.cc.Invoke(out, k.method.name, k.request, reply, k.opts...)
 }
 
 // panicError carries the panic of an interceptor to the code that made the call.

@@ -13,13 +13,22 @@ import (
 
 type outgoingKey struct{}
 
-// outgoing ties the innermost interceptor's work to the attempt it is for.
+// outgoing ties the innermost interceptor's work to the attempt it is for. It
+// is the context in which the interceptors run, the engine's but for itself.
 type outgoing struct {
+	context.Context
 	call    *call
 	attempt *foresay.Attempt
-	ctx     context.Context // the engine's, outside of all interceptors
 	used    atomic.Bool
 	stream  *specStream // set once the attempt went over a speculative stream
+}
+
+// Value returns the outgoing itself under its key.
+func (o *outgoing) Value(key any) any {
+	if key == (outgoingKey{}) {
+		return o
+	}
+	return o.Context.Value(key)
 }
 
 // drain reads what is left of the attempt's stream.

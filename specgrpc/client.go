@@ -27,6 +27,8 @@ type ClientConn struct {
 	open grpc.Streamer // opens a stream below the user's stream interceptors
 	id   string        // distinguishes connections to one target
 	half halfOpen
+	// receive is the option for frames around responses of grpc's default size.
+	receive grpc.CallOption
 
 	methods sync.Map // full method name -> *method
 	serial  atomic.Uint64
@@ -40,7 +42,7 @@ var _ grpc.ClientConnInterface = (*ClientConn)(nil)
 // the method's own name and never with a predicted response; stream
 // interceptors do not see speculative streams.
 func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
-	c := &ClientConn{cfg: newClientConfig()}
+	c := &ClientConn{cfg: newClientConfig(), receive: grpc.MaxCallRecvMsgSize(defaultReceiveBytes + frameOverheadBytes)}
 	var dial []grpc.DialOption
 	for _, o := range opts {
 		own, ok := o.(ClientOption)

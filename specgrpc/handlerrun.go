@@ -19,11 +19,13 @@ type runResult struct {
 
 func (r *runResult) Unwrap() error { return r.error }
 
-// runHandler runs a handler on its own copies of what it may change.
+// runHandler runs a handler, on its own copies of what it may change if it may
+// run again.
 func runHandler(ctx context.Context, m *serverMethod, req any, handler grpc.UnaryHandler) (any, error) {
-	if m.replayable {
-		req = copyRequest(req)
+	if !m.replayable {
+		return handler(ctx, req)
 	}
+	req = copyRequest(req)
 	ctx, buffer := withBuffer(ctx, m.name)
 	response, err := handler(ctx, req)
 	r := &runResult{error: err, response: response, metadata: buffer}

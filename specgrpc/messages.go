@@ -41,12 +41,3 @@ func convert(m proto.Message, to protoreflect.MessageType) proto.Message {
 	}
 	return out
 }
-
-// parse returns the message of the given type that b holds.
-func parse(b []byte, as protoreflect.MessageType) (proto.Message, error) {
-	m := as.New().Interface()
-	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, err
-	}
-	return m, nil
-}

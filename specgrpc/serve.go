@@ -33,7 +33,6 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 		return status.Errorf(codes.InvalidArgument, "specgrpc: %s: %v", m.name, err)
 	}
 	c := newServerCall(r, m, ss, req, id)
-	defer c.cancel(context.Canceled)
 	if !c.speculative {
 		return c.serveConfirmed(srv)
 	}
@@ -99,13 +98,23 @@ func (c *serverCall) serveConfirmed(srv any) error {
 	if err := c.sendFinal(response, err, false); err != nil {
 		return err
 	}
-	c.stream.SetTrailer(c.outer.all())
+	c.setTrailer()
 	return nil
+}
+
+// setTrailer has the stream end with the metadata that the handler set.
+func (c *serverCall) setTrailer() {
+	if md := c.outer.all(); md.Len() > 0 {
+		c.stream.SetTrailer(md)
+	}
 }
 
 // serveSpeculative serves a caller whose word is still to come. Only an
 // explicit Confirm confirms: whatever else ends the stream undoes the call.
 func (c *serverCall) serveSpeculative(srv any, lease time.Duration) error {
+	c.decided = make(chan struct{})
+	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+	defer c.cancel(context.Canceled)
 	c.timer = time.AfterFunc(lease, func() { c.abort(errLease) })
 	defer c.timer.Stop()
 	go c.listen()
@@ -116,7 +125,7 @@ func (c *serverCall) serveSpeculative(srv any, lease time.Duration) error {
 	if err := c.answer(response, err); err != nil {
 		return err
 	}
-	c.stream.SetTrailer(c.outer.all())
+	c.setTrailer()
 	return nil
 }
 

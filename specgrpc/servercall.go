@@ -37,7 +37,7 @@ type serverCall struct {
 	stream      grpc.ServerStream
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
-	outer       *bufferedStream // what interceptors and the standing run set
+	outer       bufferedStream // what interceptors and the standing run set
 	speculative bool
 	payload     []byte
 	depth       int
@@ -59,15 +59,14 @@ type serverCall struct {
 
 func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, req *specv1.Request, id attemptID) *serverCall {
 	c := &serverCall{
-		registrar: r, method: m, id: id, stream: ss, outer: &bufferedStream{method: m.name},
+		registrar: r, method: m, id: id, stream: ss, ctx: ss.Context(),
 		speculative: req.GetCaller() == specv1.CallerState_CALLER_STATE_SPECULATIVE,
 		payload:     req.GetPayload(), depth: int(req.GetDepth()), budget: int(req.GetBudget()),
-		decided: make(chan struct{}),
 	}
+	c.outer.method = m.name
 	if c.budget == 0 {
 		c.budget = -1 // none, where the engine takes 0 for no limit
 	}
-	c.ctx, c.cancel = context.WithCancelCause(ss.Context())
 	return c
 }
 
@@ -201,7 +200,7 @@ func (c *serverCall) tryExecute(srv any) (response any, err error, ok bool) { //
 
 // execute runs the interceptors and, inside of them, the handler.
 func (c *serverCall) execute(srv any) (any, error) {
-	ctx := grpc.NewContextWithServerTransportStream(c.ctx, c.outer)
+	ctx := grpc.NewContextWithServerTransportStream(c.ctx, &c.outer)
 	decode := func(v any) error {
 		m, ok := v.(proto.Message)
 		if !ok {
@@ -282,14 +281,22 @@ func (c *serverCall) indexOf(b []byte) int {
 	return slices.IndexFunc(c.predictions, func(p []byte) bool { return bytes.Equal(p, b) })
 }
 
+// finalFrame is a frame with its parts, allocated at once.
+type finalFrame struct {
+	frame   specv1.ServerFrame
+	oneof   specv1.ServerFrame_Final
+	final   specv1.Final
+	payload specv1.Final_Payload
+}
+
 // sendFinal sends the result, an error's status included.
 func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
-	final := &specv1.Final{Tentative: tentative}
-	var payload []byte
+	f := new(finalFrame)
+	f.frame.Frame, f.oneof.Final, f.final.Tentative = &f.oneof, &f.final, tentative
 	if err == nil {
 		if m, ok := response.(proto.Message); !ok {
 			err = status.Errorf(codes.Internal, "specgrpc: %s: the response is a %T, not a protocol buffer", c.method.name, response)
-		} else if payload, err = marshal(m); err != nil {
+		} else if f.payload.Payload, err = marshal(m); err != nil {
 			err = status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 		}
 	}
@@ -298,19 +305,18 @@ func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
 		if err != nil {
 			return status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 		}
-		final.Result = &specv1.Final_Status{Status: b}
+		f.final.Result = &specv1.Final_Status{Status: b}
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.final = true
-	if final.Result == nil {
-		if i := c.indexOf(payload); i >= 0 {
-			final.Result = &specv1.Final_Prediction{Prediction: uint32(i)}
-		} else {
-			final.Result = &specv1.Final_Payload{Payload: payload}
+	if f.final.Result == nil {
+		f.final.Result = &f.payload
+		if i := c.indexOf(f.payload.Payload); i >= 0 {
+			f.final.Result = &specv1.Final_Prediction{Prediction: uint32(i)}
 		}
 	}
-	return c.stream.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Final{Final: final}})
+	return c.stream.SendMsg(&f.frame)
 }
 
 func (c *serverCall) debug(msg string, args ...any) {

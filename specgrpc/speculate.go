@@ -68,7 +68,7 @@ type result struct {
 func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculative bool, requestBytes int) *exchange {
 	a := out.attempt
 	s := &specStream{
-		conn: c, method: out.call.method, lease: c.cfg.lease, reading: true, cancel: func() {},
+		conn: c, method: out.call.method, lease: c.cfg.lease, reading: true,
 		id:    attemptID{call: a.ID(), number: clamp(a.Number())},
 		limit: a.Limit(), small: requestBytes <= smallRequestBytes,
 	}
@@ -78,9 +78,12 @@ func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculati
 	return &exchange{s: s, out: out, speculative: speculative, limitBytes: responseLimit(opts)}
 }
 
+// defaultReceiveBytes is the largest message that grpc receives by default.
+const defaultReceiveBytes = 4 << 20
+
 // responseLimit returns the size of the largest response that the caller accepts.
 func responseLimit(opts []grpc.CallOption) int {
-	limit := 4 << 20 // grpc's default
+	limit := defaultReceiveBytes
 	for _, o := range opts {
 		if o, ok := o.(grpc.MaxRecvMsgSizeCallOption); ok {
 			limit = o.MaxRecvMsgSize
@@ -96,7 +99,7 @@ func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Cal
 	defer stop()
 	if err == nil {
 		x.s.debug("stream opened", "speculative", x.speculative)
-		err = x.s.stream.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: x.request(payload)}})
+		err = x.s.stream.SendMsg(x.request(payload))
 	} else {
 		defer x.s.end()
 		return x.unsent(err)
@@ -113,33 +116,19 @@ func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Cal
 	return x.read(reply)
 }
 
-// open opens the stream. Its context is detached from ctx: an interceptor may
-// end ctx when the call returns, which must not look like an abort. Until the
-// returned function is called the end of ctx ends the stream.
+// open opens the stream. Until the returned function is called the end of ctx
+// ends the stream.
 func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
 	s := x.s
-	x.ctx, x.own = ctx, context.WithoutCancel(ctx)
-	deadline, limited := ctx.Deadline()
+	x.ctx = ctx
 	if x.speculative {
-		if limited { // by an interceptor: it limits the call, which begins with Confirm
-			left := max(time.Until(deadline), time.Millisecond)
-			if s.limit == 0 || left < s.limit {
-				s.limit = left
-			}
-		}
-		left := x.out.attempt.Timeout()
-		deadline, limited = time.Now().Add(left), left > 0
-	}
-	if limited {
-		x.own, s.cancel = context.WithDeadline(x.own, deadline)
-		s.lease = min(s.lease, max(time.Until(deadline), time.Millisecond))
+		stop = x.detach()
 	} else {
-		x.own, s.cancel = context.WithCancel(x.own)
+		x.own, s.cancel = context.WithCancel(ctx)
+		stop = func() bool { return true }
 	}
-	stop = context.AfterFunc(ctx, x.ctxEnded)
-	opts = append(opts[:len(opts):len(opts)], grpc.MaxCallRecvMsgSize(x.limitBytes+min(frameOverheadBytes, math.MaxInt-x.limitBytes)))
 	done := x.watch()
-	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, opts...)
+	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
 	done()
 	if err != nil {
 		return stop, err
@@ -151,11 +140,43 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	return stop, nil
 }
 
+// detach gives the stream of a speculative call a context of its own: an
+// interceptor may end x.ctx when the call returns, which must not look like an
+// abort.
+func (x *exchange) detach() (stop func() bool) {
+	s := x.s
+	x.own = context.WithoutCancel(x.ctx)
+	if deadline, ok := x.ctx.Deadline(); ok {
+		// An interceptor limits the call, which begins with Confirm.
+		left := max(time.Until(deadline), time.Millisecond)
+		if s.limit == 0 || left < s.limit {
+			s.limit = left
+		}
+	}
+	if left := x.out.attempt.Timeout(); left > 0 {
+		x.own, s.cancel = context.WithTimeout(x.own, left)
+		s.lease = min(s.lease, left)
+	} else {
+		x.own, s.cancel = context.WithCancel(x.own)
+	}
+	return context.AfterFunc(x.ctx, x.ctxEnded)
+}
+
+// options returns the call's options, with room for the frame around the
+// largest response.
+func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
+	room := x.s.conn.receive
+	if x.limitBytes != defaultReceiveBytes {
+		room = grpc.MaxCallRecvMsgSize(x.limitBytes + min(frameOverheadBytes, math.MaxInt-x.limitBytes))
+	}
+	return append(opts[:len(opts):len(opts)], room)
+}
+
 // ctxEnded ends the stream with the context that the interceptors gave it. The
 // time limit of an interceptor is none of a speculative call's: the engine's
 // context, within, goes on.
 func (x *exchange) ctxEnded() {
-	engine := x.out.ctx
+	engine := x.out.Context
 	if x.speculative && x.ctx.Err() == context.DeadlineExceeded && engine.Err() == nil {
 		context.AfterFunc(engine, x.s.drop)
 		return
@@ -168,8 +189,8 @@ func (x *exchange) cancelled(why string) error {
 	switch {
 	case why == limitOver, x.own.Err() == context.DeadlineExceeded:
 		return status.FromContextError(context.DeadlineExceeded).Err()
-	case x.speculative && x.out.ctx.Err() != nil:
-		return status.FromContextError(x.out.ctx.Err()).Err()
+	case x.speculative && x.out.Context.Err() != nil:
+		return status.FromContextError(x.out.Context.Err()).Err()
 	case x.ctx.Err() == context.Canceled, !x.speculative && x.ctx.Err() != nil:
 		return status.FromContextError(x.ctx.Err()).Err()
 	}
@@ -195,18 +216,26 @@ func (x *exchange) watch() (done func()) {
 	})
 }
 
-func (x *exchange) request(payload []byte) *specv1.Request {
+// requestFrame is a frame with its parts, allocated at once.
+type requestFrame struct {
+	frame   specv1.ClientFrame
+	oneof   specv1.ClientFrame_Request
+	request specv1.Request
+}
+
+func (x *exchange) request(payload []byte) *specv1.ClientFrame {
 	a, s := x.out.attempt, x.s
-	r := &specv1.Request{
-		Payload: payload, CallId: s.id.call[:], Attempt: s.id.number,
-		Caller: specv1.CallerState_CALLER_STATE_CONFIRMED, Budget: clamp(a.Budget()),
-	}
+	f := new(requestFrame)
+	f.frame.Frame, f.oneof.Request = &f.oneof, &f.request
+	r := &f.request
+	r.Payload, r.CallId, r.Attempt = payload, s.id.call[:], s.id.number
+	r.Caller, r.Budget = specv1.CallerState_CALLER_STATE_CONFIRMED, clamp(a.Budget())
 	if x.speculative {
 		r.Caller = specv1.CallerState_CALLER_STATE_SPECULATIVE
 		r.Depth = max(clamp(a.Depth()), 1)
 		r.LeaseMs = clamp(int((s.lease + time.Millisecond - 1) / time.Millisecond))
 	}
-	return r
+	return &f.frame
 }
 
 // arm starts the lease and takes the caller's word.
@@ -244,19 +273,20 @@ func (x *exchange) read(reply proto.Message) (done bool, reason string, err erro
 			return x.ended(err, reply)
 		}
 		x.s.beat()
-		final, err := x.take(frame)
+		result, stands, err := x.take(frame, reply)
 		if err != nil {
 			return x.violation(err)
 		}
-		if final != nil {
+		if stands {
 			x.s.settle()
-			return true, "", final.give(reply)
+			return true, "", result.give(reply)
 		}
 	}
 }
 
-func (r *result) give(reply proto.Message) error {
-	if r.err != nil {
+// give makes the result that of the call.
+func (r result) give(reply proto.Message) error {
+	if r.err != nil || r.value == reply {
 		return r.err
 	}
 	if err := fill(reply, r.value); err != nil {

@@ -67,5 +67,8 @@ func (b *bufferedStream) flush(to grpc.ServerTransportStream) {
 func (b *bufferedStream) all() metadata.MD {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.header)+len(b.trailer) == 0 {
+		return nil
+	}
 	return metadata.Join(b.header, b.trailer)
 }

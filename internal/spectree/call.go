@@ -54,6 +54,7 @@ type Call struct {
 	key         key
 	slot        int // in the record; -1 when not in it
 	predictions int
+	withdrawn   []int // predictions that are not offered any more
 	answered    bool
 	result      int // Actual, or the index of the prediction that it matched
 	send        sendState
@@ -228,12 +229,13 @@ func (t *Tree) answerUse(u *Use) {
 		t.assume(u, idx)
 		return
 	}
-	if c.predictions == 0 || !t.maySpeculate(r, c) {
+	first := c.offered(0)
+	if first == c.predictions || !t.maySpeculate(r, c) {
 		return
 	}
-	t.assume(u, 0)
+	t.assume(u, first)
 	if !c.spec.Local {
-		for i := 1; i < c.predictions; i++ {
+		for i := c.offered(first + 1); i < c.predictions; i = c.offered(i + 1) {
 			t.fork(r, c, i)
 		}
 	}

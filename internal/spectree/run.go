@@ -85,6 +85,9 @@ func (r *Run) Open() int { return r.open }
 // HasEffects reports whether the run made a call with side effects.
 func (r *Run) HasEffects() bool { return r.effects }
 
+// Offered reports whether the run's result was offered before it was final.
+func (r *Run) Offered() bool { return r.offered }
+
 // State returns the run's state; a run is what the paper calls a callback object.
 func (r *Run) State() State {
 	switch {

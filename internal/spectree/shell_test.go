@@ -383,7 +383,7 @@ func describe(a *Action) string {
 	if a.Call != nil {
 		out += fmt.Sprintf(" call %d", a.Call.ID)
 	}
-	if a.Use != nil {
+	if a.Kind == Resume {
 		out += fmt.Sprintf(" answer %d", a.Use.Answer())
 	}
 	if a.Lane != nil {

@@ -8,7 +8,7 @@ func TestSiblings(t *testing.T) {
 	for match := Actual; match < 3; match++ {
 		s := play(t, replayable)
 		first := s.read(s.lane(1), "a", 3)
-		s.want("start run 1", "start run 2", "start run 3", "send call 1 answer 0")
+		s.want("start run 1", "start run 2", "start run 3", "send call 1")
 		s.answers(s.read(s.lane(2), "a", 3), 1)
 		s.answers(s.read(s.lane(3), "a", 3), 2)
 		s.skip()
@@ -28,7 +28,7 @@ func TestSiblings(t *testing.T) {
 func TestSiblingThatIsNotThere(t *testing.T) {
 	s := play(t, replayable)
 	u := s.read(s.lane(1), "a", 2)
-	s.want("start run 1", "start run 2", "send call 1 answer 0")
+	s.want("start run 1", "start run 2", "send call 1")
 	if got := s.run(2).State(); got != CalleeSpeculative {
 		t.Errorf("run 2 is to stand on a guess and is in state %d", got)
 	}
@@ -54,9 +54,9 @@ func TestReplayIsTheSibling(t *testing.T) {
 func TestSiblingsOfSiblings(t *testing.T) {
 	s := play(t, replayable)
 	a := s.read(s.lane(1), "a", 2)
-	s.read(s.lane(1), "b", 1)
 	s.read(s.lane(2), "a", 2)
-	s.want("start run 1", "start run 2", "send call 1 answer 0", "send call 2 answer 0 speculatively", "adopt run 2 call 1")
+	s.read(s.lane(2), "b", 1)
+	s.want("start run 1", "start run 2", "send call 1", "adopt run 2 call 1", "send call 2 speculatively")
 	s.Predicted(a.Call)
 	s.want("start run 3")
 }
@@ -68,10 +68,10 @@ func TestForgottenCall(t *testing.T) {
 	l := s.Fork(s.lane(1))
 	s.read(s.lane(1), "x", 1)
 	s.write(s.lane(1), "b", Immediate, 3)
-	s.want("start run 1", "send call 1 answer 0", "start run 2", "start run 3",
+	s.want("start run 1", "send call 1", "start run 2", "start run 3",
 		"hold call 2: it has side effects and its caller is speculative")
 	a := s.read(l, "a", 1)
-	s.want("send call 3 answer 0")
+	s.want("send call 3")
 	s.Answered(a.Call, Actual)
 	s.want("discard run 1 call 3", "abandon call 2", "discard run 3")
 }
@@ -81,7 +81,7 @@ func TestForgottenCall(t *testing.T) {
 func TestPathIsNotTaken(t *testing.T) {
 	s := play(t, replayable)
 	s.read(s.lane(1), "a", 2)
-	s.want("start run 1", "start run 2", "send call 1 answer 0")
+	s.want("start run 1", "start run 2", "send call 1")
 	s.returned(s.run(2)) // not deterministic
 	s.want("discard run 1", "final run 2", "commit run 2", "abandon call 1")
 }
@@ -91,7 +91,7 @@ func TestPathIsNotTaken(t *testing.T) {
 func TestWidth(t *testing.T) {
 	s := play(t, Config{Replayable: true, Limits: Limits{Depth: 8, Width: 2, Replays: 8, Runs: 8}})
 	u := s.read(s.lane(1), "a", 4)
-	s.want("start run 1", "start run 2", "send call 1 answer 0")
+	s.want("start run 1", "start run 2", "send call 1")
 	s.Answered(u.Call, 3)
 	s.want("discard run 1 call 1", "discard run 2 call 1", "start run 3")
 	s.answers(s.read(s.lane(3), "a", 4), 3)
@@ -131,7 +131,7 @@ func TestDepth(t *testing.T) {
 	s := play(t, Config{Replayable: true, Depth: 1, CallerOpen: true, Limits: Limits{Depth: 3, Width: 4, Replays: 8, Runs: 8}})
 	s.read(s.lane(1), "a", 1)
 	b := s.read(s.lane(1), "b", 2)
-	s.want("start run 1", "send call 1 answer 0 speculatively", "start run 2", "send call 2 answer 0 speculatively")
+	s.want("start run 1", "send call 1 speculatively", "start run 2", "send call 2 speculatively")
 	if b.Call.Depth() != 3 || s.lane(1).Depth() != 3 {
 		t.Errorf("depth %d, %d", b.Call.Depth(), s.lane(1).Depth())
 	}
