@@ -96,6 +96,7 @@ func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, c
 	if err != nil {
 		return err
 	}
+	c.half.opened.Add(1)
 	if err := stream.SendMsg(req); err != nil {
 		return err
 	}

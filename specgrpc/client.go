@@ -129,8 +129,13 @@ func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 			return nil, asStatus(err)
 		}
 	}
-	defer c.relieve()()
-	return c.cc.NewStream(ctx, desc, method, opts...)
+	relieved := c.relieve()
+	stream, err := c.cc.NewStream(ctx, desc, method, opts...)
+	relieved()
+	if err == nil {
+		c.half.opened.Add(1)
+	}
+	return stream, err
 }
 
 // asStatus makes the engine's report of an ended context a status, as plain

@@ -21,7 +21,7 @@ const looks = 2
 // oldest first.
 type halfOpen struct {
 	count  atomic.Int32
-	opened atomic.Uint32 // streams opened so far while there were any
+	opened atomic.Uint32 // streams opened so far, those of guarded calls at least
 	limit  int
 
 	mu          sync.Mutex
@@ -127,8 +127,7 @@ func (c *ClientConn) relieve() (done func()) {
 }
 
 // whileWaiting calls act whenever the connection stood still for d, until act
-// returns false or the returned function is called, which tells that the stream
-// is open.
+// returns false or the returned function is called.
 func (c *ClientConn) whileWaiting(d time.Duration, act func() (again bool)) (done func()) {
 	r := &relief{conn: c, act: act, every: d / looks}
 	r.mu.Lock()
@@ -182,5 +181,4 @@ func (r *relief) stop() {
 	defer r.mu.Unlock()
 	r.stopped = true
 	r.timer.Stop()
-	r.conn.half.opened.Add(1)
 }

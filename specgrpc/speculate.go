@@ -137,6 +137,7 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		s.stream.Context() // from here on grpc repeats nothing of its own accord
 	}
 	s.opened.Store(true)
+	s.conn.half.opened.Add(1)
 	return stop, nil
 }
 
