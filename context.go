@@ -14,6 +14,8 @@ type lane struct {
 	run  *run
 	// barriers are the goroutines that wait until the run is confirmed.
 	barriers []chan struct{}
+	futures  []*future // that its code started
+	left     bool      // its code has returned
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

@@ -12,7 +12,7 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 	own, cancel := context.WithCancel(ctx)
 	f := newFuture(ctx, cfg.equal)
 	f.cancel = cancel
-	l.run.started(f)
+	l.started(f)
 	f.run, f.name = l.run, child.tree.ID()
 	f.guess(cfg.predictions)
 	go func() {
@@ -30,6 +30,7 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 				f.effects = child.hasEffects()
 			})
 			cancel()
+			child.leave()
 			l.run.lanes.Done()
 		}()
 		v, err = fn(&laneContext{own, child})
@@ -37,11 +38,24 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 	return f
 }
 
-// started keeps a future that the run started.
-func (r *run) started(f *future) {
-	r.task.mu.Lock()
-	defer r.task.mu.Unlock()
-	r.futures = append(r.futures, f)
+// started keeps a future that the lane's code started.
+func (l *lane) started(f *future) {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	f.owner = l
+	l.futures = append(l.futures, f)
+	l.run.futures = append(l.run.futures, f)
+}
+
+// leave tells that the lane's code has returned.
+func (l *lane) leave() {
+	l.run.task.mu.Lock()
+	l.left = true
+	futures := l.futures
+	l.run.task.mu.Unlock()
+	for _, f := range futures {
+		f.endIfIdle()
+	}
 }
 
 // use tells that the result is needed: by code that waits for it or went on
@@ -88,15 +102,15 @@ func (f *future) disband() {
 	}
 }
 
-// endIfIdle ends the computation of a future that nobody needs, once the
-// function that could still wait for it has returned.
+// endIfIdle ends the computation of a future that nobody needs, once neither
+// the run's function nor the code that started it can wait for it any more.
 func (f *future) endIfIdle() {
 	if f.run == nil || f.cancel == nil {
 		return
 	}
 	t := f.run.task
 	t.mu.Lock()
-	leaving := f.run.leaving
+	leaving := f.run.leaving && f.owner.left
 	t.mu.Unlock()
 	f.mu.Lock()
 	idle := leaving && f.users == 0

@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,17 @@ func TestCancelOnAGuess(t *testing.T) {
 				return 0, err
 			}
 			return f.Wait(ctx)
+		},
+		"a future that another one's code will wait for": func(ctx context.Context, s *Site) (int, error) {
+			return Go(ctx, func(ctx context.Context) (int, error) {
+				inner := Go(ctx, func(ctx context.Context) (int, error) { return get(ctx, s, "a", 10*ms, 7) })
+				time.Sleep(ms)
+				all, err := All(inner).Wait(ctx)
+				if err != nil {
+					return 0, err
+				}
+				return all[0], nil
+			}, Guess(7)).Wait(ctx)
 		},
 		"a group's function": func(ctx context.Context, s *Site) (int, error) {
 			inner, cancel := context.WithCancel(ctx)
@@ -59,4 +71,20 @@ func TestCancelOnAGuess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEndedContext: a call with a context that the code itself has ended fails
+// at once, whatever is predicted for it, and is not made.
+func TestEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			return perform(Predicting(ended, 1), w.op(t, s.put, "put a 1"))
+		})
+		if !errors.Is(err, context.Canceled) || len(w.log) != 0 {
+			t.Fatal(err, w.log)
+		}
+	})
 }

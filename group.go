@@ -46,6 +46,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 			}
 			g.wg.Done()
 			if m.lane != nil {
+				m.lane.leave()
 				m.lane.run.lanes.Done()
 			}
 		}()

@@ -36,8 +36,13 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		Ordered: op.Site.cfg.Ordered, Predictions: len(predictions), NoPrediction: op.Observed || op.Site.cfg.Mode == ModeOff,
 		NoSpeculation: op.Observed || !op.CanSpeculate,
 	}
-	if len(predictions) == 0 {
-		spec.NoPrediction = spec.NoPrediction || ctx.Err() != nil
+	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
+		// The code ended its own context. A time limit that ran out while it ran
+		// ahead may be another matter: see interrupted.
+		if err == context.Canceled {
+			return nil, contextError(ctx)
+		}
+		spec.NoPrediction = true
 	}
 	return t.make(ctx, l, op, spec, predictions)
 }

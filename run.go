@@ -107,7 +107,7 @@ func (r *run) returned() {
 	t := r.task
 	t.mu.Lock()
 	futures := r.futures
-	r.leaving = true
+	r.leaving, r.main.left = true, true
 	t.mu.Unlock()
 	for _, f := range futures {
 		f.endIfIdle()
