@@ -24,7 +24,7 @@ type Limits struct {
 	// have not noticed included. Default 16.
 	Runs int
 	// MinSaving is the least time worth saving. If what a speculative caller
-	// waits for takes less than that, by how long calls of its site took of late,
+	// waits for takes less than that, by how long calls of its site take at best,
 	// then calls are sent for that caller only when it has waited for so long: on
 	// a fast network, wrong guesses cost hardly more than no guesses. Default
 	// 500 µs; negative: send at once.

@@ -56,18 +56,18 @@ func (a *Attempt) impatient() bool {
 	return true
 }
 
-// took notes how long a call of the site took: a moving average.
+// took notes how long a call of the site took. What is kept is a minimum that
+// slowly forgets: waiting in queues on a busy machine is no reason to send more.
 func (s *Site) took(d time.Duration) {
-	const weight = 8
-	old := s.latency.Load()
-	if old == 0 {
-		s.latency.Store(max(int64(d), 1))
-		return
+	const forget = 32
+	old := time.Duration(s.latency.Load())
+	if old != 0 && d > old {
+		d = old + (d-old)/forget
 	}
-	s.latency.Store(max(old+(int64(d)-old)/weight, 1)) // a lost update does not matter
+	s.latency.Store(int64(max(d, 1))) // a lost update does not matter
 }
 
-// usually returns how long the site's calls took of late, 0 if it has made none.
+// usually returns how long the site's calls take at best, 0 if it has made none.
 func (s *Site) usually() time.Duration { return time.Duration(s.latency.Load()) }
 
 // usually returns how long the future's result takes from its task's newest
