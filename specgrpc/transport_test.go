@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -292,6 +293,7 @@ func TestMessageSizeLimits(t *testing.T) {
 // Metadata of the call reach the server, and nothing about speculation does.
 func TestMetadataAreTheCallers(t *testing.T) {
 	inWorld(t, func(w *world) {
+		var mu sync.Mutex
 		var seen []metadata.MD
 		impl := &kvServer{}
 		impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
@@ -299,6 +301,8 @@ func TestMetadataAreTheCallers(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			md, _ := metadata.FromIncomingContext(ctx)
+			mu.Lock()
+			defer mu.Unlock()
 			seen = append(seen, md)
 			return value(r.GetKey()), nil
 		}
