@@ -355,12 +355,18 @@ func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.Ca
 	base := context.WithoutCancel(ctx)
 	var out context.Context
 	var cancel context.CancelFunc
-	if d, ok := a.call.ctx.Deadline(); ok {
+	if d, ok := a.ctx.Deadline(); ok { // it was a confirmed caller's attempt, whose time runs
+		out, cancel = context.WithDeadline(base, d)
+	} else if d, ok := a.call.ctx.Deadline(); ok {
 		out, cancel = context.WithDeadline(base, a.call.shifted(d))
 	} else {
 		out, cancel = context.WithCancel(base)
 	}
-	stop := context.AfterFunc(a.ctx, cancel)
+	stop := context.AfterFunc(a.ctx, func() {
+		if a.ctx.Err() == context.Canceled { // out has the deadline itself
+			cancel()
+		}
+	})
 	return out, func() { stop(); cancel() }
 }
 

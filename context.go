@@ -16,6 +16,7 @@ type lane struct {
 	barriers []chan struct{}
 	futures  []*future // that its code started
 	left     bool      // its code has returned
+	commit   []hooks   // in the order of the program
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

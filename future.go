@@ -234,7 +234,7 @@ func (s *futureSink) withdraw(r *run) {
 
 func (s *futureSink) complete(r *run, err error) {
 	s.stop()
-	if r != nil && len(r.commit) > 0 {
+	if r != nil && r.hooked {
 		go s.release(r) // user code, not for a transport's goroutine
 		return
 	}

@@ -129,6 +129,7 @@ func (l *lane) hasEffects() bool {
 // awaitLane waits for a part of the same run. Its predictions are taken as
 // those of a local call, which the run itself answers.
 func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
+	l.hook(hooks{future: f})
 	if !isClosed(f.ready) {
 		f.use()
 		v, err, predicted := f.awaitCall(ctx, l)

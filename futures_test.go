@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,6 +86,44 @@ func TestEndedContext(t *testing.T) {
 		})
 		if !errors.Is(err, context.Canceled) || len(w.log) != 0 {
 			t.Fatal(err, w.log)
+		}
+	})
+}
+
+// TestHookOrder: commit hooks run in program order, also where a continuation
+// ran ahead of the future that it depends on.
+func TestHookOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		var log []string
+		note := func(ctx context.Context, what string) { OnCommit(ctx, func() { log = append(log, what) }) }
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			note(ctx, "1")
+			f := Go(ctx, func(ctx context.Context) (int, error) {
+				v, err := perform(ctx, w.op(t, s.get, "get a"))
+				note(ctx, "2")
+				return v, err
+			}, Guess(0))
+			g := NewGroup(ctx)
+			for _, what := range []string{"4", "5"} {
+				g.Go(func(ctx context.Context) error {
+					if what == "4" {
+						time.Sleep(ms)
+					}
+					note(ctx, what)
+					return nil
+				})
+			}
+			if _, err := f.Wait(ctx); err != nil {
+				return 0, err
+			}
+			note(ctx, "3")
+			err := g.Wait()
+			note(ctx, "6")
+			return 0, err
+		})
+		if got := strings.Join(log, ""); err != nil || got != "123456" {
+			t.Fatal(err, got)
 		}
 	})
 }

@@ -66,6 +66,7 @@ func (g *Group) Wait() error {
 		t.mu.Lock()
 		for _, m := range children {
 			t.tree.Join(g.lane.tree, m.lane.tree)
+			g.lane.commit = append(g.lane.commit, hooks{lanes: []*lane{m.lane}})
 			if m.failed != nil && g.lane.run.stray == m.failed {
 				g.lane.run.stray = nil // raised here instead
 			}
@@ -111,5 +112,6 @@ func (l *lane) fork() *lane {
 func newLane(r *run, tl *spectree.Lane) *lane {
 	l := &lane{tree: tl, run: r}
 	tl.Data = l
+	r.forked = append(r.forked, l)
 	return l
 }

@@ -27,7 +27,8 @@ type run struct {
 	stray  *PanicError // of a goroutine that nobody waited for; under mu
 
 	// Under the task's mu.
-	commit   []func()
+	hooked   bool    // there are commit hooks
+	forked   []*lane // in the order in which they were forked
 	rollback []func()
 	futures  []*future // that the run started
 	leaving  bool      // its function returned: what nobody waits for is not needed
@@ -165,12 +166,4 @@ func (r *run) rollBack() {
 		t.mu.Unlock()
 		t.contain("rollback hook", f)
 	}
-}
-
-// release runs the commit hooks of a confirmed run, in order.
-func (r *run) release() {
-	for _, f := range r.commit {
-		f()
-	}
-	r.commit = nil
 }

@@ -67,6 +67,7 @@ type Call struct {
 	pending     *resolution
 	orphan      int      // in the tree's list, if orphanedAt is not 0
 	chains      []*chain // those that it ends
+	counted     bool     // among the unanswered ones of chains
 	use         Use      // the first
 	oneUse      [1]*Use
 	uses        []*Use
@@ -172,9 +173,11 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if s.Effect != None {
 		r.effects = true
 		l.eff = l.eff.push(c)
+		t.unanswered.count(c)
 	}
 	if s.Ordered {
 		l.ord = l.ord.push(c)
+		t.unanswered.count(c)
 	}
 	t.answerUse(u)
 	if u.answer == Waiting {
@@ -193,6 +196,7 @@ func (t *Tree) Touch(l *Lane, op string) {
 		if c := l.uses[i].Call; c.spec.Op == op {
 			l.run.effects = true
 			l.eff = l.eff.push(c)
+			t.unanswered.count(c)
 			return
 		}
 	}
@@ -334,6 +338,7 @@ func (t *Tree) unorphan(c *Call) {
 
 func (t *Tree) abandon(c *Call) {
 	c.dead = true
+	t.unanswered.forget(c)
 	t.record.remove(c)
 	t.forget(c)
 	t.emitCall(Abandon, c)

@@ -1,6 +1,9 @@
 package spectree
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // check returns the first of the tree's invariants that does not hold. It
 // changes nothing, and costs about what a walk over all calls costs.
@@ -53,6 +56,8 @@ func (t *Tree) checkRun(r *Run) error {
 			return fmt.Errorf("it goes on with answer %d of call %d, whose result is %d", u.answer, c.ID, c.result)
 		case !c.answered && u.answer != Waiting && (u.answer < 0 || u.answer >= c.predictions):
 			return fmt.Errorf("it goes on with answer %d of call %d, which has %d predictions", u.answer, c.ID, c.predictions)
+		case !c.answered && slices.Contains(c.withdrawn, u.answer):
+			return fmt.Errorf("it goes on with answer %d of call %d, which is withdrawn", u.answer, c.ID)
 		case !c.answered && u.answer >= 0:
 			open++
 		}
@@ -66,7 +71,7 @@ func (t *Tree) checkRun(r *Run) error {
 		}
 	}
 	for _, ch := range r.path {
-		if ch.call.answered || ch.call.dead {
+		if ch.call.answered || ch.call.dead || slices.Contains(ch.call.withdrawn, ch.answer) {
 			return fmt.Errorf("it is to choose answer %d of call %d, which is over", ch.answer, ch.call.ID)
 		}
 		open++

@@ -17,12 +17,12 @@ func TestReadAfterPredictedWrite(t *testing.T) {
 		"send call 3 speculatively",
 		"hold call 4: an earlier call with side effects is not answered")
 	s.Answered(w.Call, 0)
-	s.want("settle call 1", "send call 2", "confirm call 3", "send call 4 speculatively")
+	s.want("settle call 1", "send call 2", "send call 4 speculatively")
 	for _, u := range []*Use{same, other, none} {
 		s.Answered(u.Call, 0)
 	}
 	s.returned(s.run(1))
-	s.want("settle call 2", "settle call 3", "confirm call 4", "settle call 4", "final run 1", "commit run 1")
+	s.want("settle call 2", "confirm call 3", "settle call 3", "confirm call 4", "settle call 4", "final run 1", "commit run 1")
 }
 
 // TestAdoption checks that a replay adopts what was made after the same side

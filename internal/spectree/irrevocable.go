@@ -10,10 +10,10 @@ func (c *Call) irrevocable() bool {
 // irrevocables holds the calls whose effects cannot be taken back. Every run
 // that turns out right makes them.
 type irrevocables struct {
-	all   []*Call       // in the order in which they became so
-	index map[key]*Call // by lane, operation, occurrence; built once all grows past a handful
-	lanes map[string]int
-	once  int // those that are one call in the whole task
+	all   []*Call        // in the order in which they became so
+	index map[key]*Call  // by lane, operation, occurrence; built once all grows past a handful
+	lanes map[string]int // how many are of a lane, without those with Once
+	once  int            // those that are one call in the whole task
 }
 
 // find returns the call at this place of the program, whatever effects preceded it.
@@ -56,7 +56,9 @@ func (s *irrevocables) enter(c *Call) {
 	if _, ok := s.index[c.key.place()]; !ok {
 		s.index[c.key.place()] = c
 	}
-	s.lanes[c.lane]++
+	if !c.spec.Once {
+		s.lanes[c.lane]++
+	}
 }
 
 // remove tells that the call did not happen after all.
@@ -68,10 +70,12 @@ func (s *irrevocables) remove(c *Call) {
 	s.all = slices.Delete(s.all, i, i+1)
 	if s.index != nil {
 		delete(s.index, c.key.place())
-		s.lanes[c.lane]--
 	}
-	if c.spec.Once {
+	switch {
+	case c.spec.Once:
 		s.once--
+	case s.lanes != nil:
+		s.lanes[c.lane]--
 	}
 	for _, u := range c.uses {
 		u.consume(-1)

@@ -31,6 +31,7 @@ func (t *Tree) Answered(c *Call, match int) {
 		return
 	}
 	c.answered, c.result = true, match
+	t.unanswered.forget(c)
 	var wrong, right []*Run
 	for _, u := range c.uses {
 		switch {

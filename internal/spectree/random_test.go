@@ -230,6 +230,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 	for what, n := range map[string]int{
 		"replays": s.runs - s.programs, "adopted calls": s.adopted, "predictions": s.accepted, "refusals": s.refused,
 		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
+		"withdrawn predictions": s.withdrawn,
 	} {
 		if last-first > 1000 && n < s.programs/2000 {
 			t.Errorf("only %d %s in %d programs", n, what, s.programs)

@@ -39,7 +39,7 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, refused, dropped, effects, diverged, refuted, ended, barriers int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers int
 }
 
 type threadState uint8

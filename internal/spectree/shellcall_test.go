@@ -117,6 +117,13 @@ func (s *shell) stepCall(c *shellCall) {
 		s.predict(c, s.guess(c))
 		return
 	}
+	if n := len(c.predictions); n > 0 && s.rng.IntN(32) == 0 {
+		idx := s.rng.IntN(n)
+		s.log("call %d: prediction %d withdrawn", c.c.ID, idx)
+		s.stats.withdrawn++
+		s.t.Withdraw(c.c, idx)
+		return
+	}
 	switch c.state {
 	case inFlight:
 		switch n := s.rng.IntN(16); {

@@ -119,7 +119,7 @@ func (t *Tree) replay(d *Run, c *Call) {
 	if t.started < t.cfg.Limits.Replays {
 		path = d.before(c)
 	}
-	if t.isNew(path) && !t.breaks(noReplay) {
+	if !t.over && t.isNew(path) && !t.breaks(noReplay) {
 		t.startRun(path)
 	}
 }

@@ -83,10 +83,12 @@ type Tree struct {
 	frozen    bool             // takes no predictions any more
 	over      bool             // committed, refuted or diverged: nothing happens any more
 
-	record  record
-	first   Run // the first run; here to save an allocation
-	sent    irrevocables
-	orphans []*Call // calls without a use, still adoptable
+	record record
+	first  Run // the first run; here to save an allocation
+	sent   irrevocables
+	// unanswered are the calls that others may have to wait for.
+	unanswered tally
+	orphans    []*Call // calls without a use, still adoptable
 	// waitCaller holds the calls that the caller's confirmation may move.
 	waitCaller []*Call
 	refuted    map[key]struct{} // local calls whose prediction was wrong once

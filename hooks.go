@@ -1,0 +1,88 @@
+package foresay
+
+import "context"
+
+// hooks is one step of a lane's commit hooks: a function, or the place where
+// the hooks of other lanes belong, because the lane waited for them or went on
+// with a guess at their result.
+type hooks struct {
+	f      func()
+	lanes  []*lane
+	future *future
+}
+
+// OnCommit has f run when the work up to here is confirmed: after the run
+// returned, before the task's result is returned, in program order: hooks of a
+// Group's function, or of a future's, run where they were waited for. If the
+// run is discarded f never runs. f cannot change the result. Outside of a task
+// f runs at once.
+func OnCommit(ctx context.Context, f func()) {
+	l := laneOf(ctx)
+	if l == nil {
+		f()
+		return
+	}
+	l.hook(hooks{f: f})
+}
+
+func (l *lane) hook(h hooks) {
+	t := l.run.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !l.run.tree.Discarded() {
+		l.commit = append(l.commit, h)
+		l.run.hooked = l.run.hooked || h.f != nil
+	}
+}
+
+// release runs the commit hooks of a confirmed run, in order.
+func (r *run) release() {
+	if !r.hooked {
+		return
+	}
+	r.hooked = false
+	done := make(map[*lane]bool)
+	r.main.release(done)
+	for _, l := range r.forked { // those that nobody waited for
+		l.release(done)
+	}
+}
+
+func (l *lane) release(done map[*lane]bool) {
+	if done[l] {
+		return
+	}
+	done[l] = true
+	for _, h := range l.commit {
+		lanes := h.lanes
+		if h.future != nil {
+			lanes = h.future.lanes
+		}
+		for _, other := range lanes {
+			other.release(done)
+		}
+		if h.f != nil {
+			h.f()
+		}
+	}
+}
+
+// OnRollback has f run if the run is discarded, the last registered first,
+// before another run takes its place. It may run while the discarded code still
+// executes, and at once if the run is discarded already. If the run is
+// confirmed, and outside of a task, f never runs.
+func OnRollback(ctx context.Context, f func()) {
+	l := laneOf(ctx)
+	if l == nil {
+		return
+	}
+	t := l.run.task
+	t.mu.Lock()
+	if l.run.tree.Discarded() {
+		t.mu.Unlock()
+		t.contain("rollback hook", f)
+		return
+	}
+	l.run.rollback = append(l.run.rollback, f)
+	t.mu.Unlock()
+}
