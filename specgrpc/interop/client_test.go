@@ -35,13 +35,13 @@ func checkPrinted(t *testing.T, file, got string) {
 // Clients in Python see the same of a server that serves through a Registrar,
 // its handlers run as tasks or not, as of a plain one: responses, statuses,
 // details, metadata, to the letter.
-func TestPythonClients(t *testing.T) {
-	p := findPython(t)
+func (p *python) testClients(t *testing.T) {
 	for _, script := range []string{"client_sync.py", "client_aio.py"} {
 		t.Run(script, func(t *testing.T) {
+			t.Parallel()
 			plain, aware, replayable := newKV(), newKV(), newKV()
 			out := p.run(t, script,
-				servePlain(t, plain, plain),
+				servePlain(t, plain),
 				serveAware(t, aware, aware),
 				serveAware(t, replayable, replayable, specgrpc.AllReplayable()))
 			saw := strings.Split(out, "==== a server\n")[1:]

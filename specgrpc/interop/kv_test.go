@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	_ "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
@@ -119,6 +118,8 @@ func (s *kv) control(ctx context.Context, command string) (*kvpb.GetResponse, er
 		s.change(func() { r.Value = strings.Join(s.streams, "\n") })
 	case "!streamed":
 		return r, s.await(ctx, func() bool { return len(s.streams) > 0 })
+	case "!noted":
+		return r, s.await(ctx, func() bool { return slices.Contains(s.log, what) })
 	case "!blocked":
 		return r, s.await(ctx, func() bool { return s.blocked[what] })
 	case "!freed":
@@ -153,9 +154,9 @@ func (s *kv) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, er
 	case key == "time left":
 		return timeLeft(ctx), nil
 	case key == "predicting":
-		if err := foresay.Predict(ctx, &kvpb.GetResponse{Value: "an early answer"}); err != nil {
-			return nil, err
-		}
+		return s.read(key), foresay.Predict(ctx, &kvpb.GetResponse{Value: "an early answer"})
+	case key == "predicting right":
+		return s.read(key), foresay.Predict(ctx, s.read(key))
 	case key == "missing", key == "after headers", key == "no status", key == "own deadline":
 		return nil, failure(ctx, key)
 	}

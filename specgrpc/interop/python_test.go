@@ -15,6 +15,17 @@ import (
 	"time"
 )
 
+// Clients and servers in Python, which know nothing of Foresay or speak its
+// protocol by hand.
+func TestPython(t *testing.T) {
+	t.Parallel()
+	p := findPython(t)
+	t.Run("clients", p.testClients)
+	t.Run("servers", p.testServers)
+	t.Run("client of the protocol", p.testClientOfTheProtocol)
+	t.Run("server of the protocol", p.testServerOfTheProtocol)
+}
+
 // python is an interpreter with grpcio and the stubs of the tests' services.
 type python struct {
 	path  string

@@ -24,13 +24,13 @@ func intercepted(ctx context.Context, req any, info *grpc.UnaryServerInfo, handl
 
 // serve serves what register registers, with s's options, over the loopback
 // interface.
-func serve(t *testing.T, s *kv, register func(*grpc.Server)) (addr string) {
+func serve(t *testing.T, s *kv, register func(*grpc.Server), opts ...grpc.ServerOption) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(append(s.options(), grpc.WaitForHandlers(true), grpc.UnaryInterceptor(intercepted))...)
+	server := grpc.NewServer(append(append(s.options(), opts...), grpc.WaitForHandlers(true), grpc.UnaryInterceptor(intercepted))...)
 	register(server)
 	done := make(chan struct{})
 	go func() {
@@ -45,17 +45,17 @@ func serve(t *testing.T, s *kv, register func(*grpc.Server)) (addr string) {
 }
 
 // servePlain serves s as any server in Go does.
-func servePlain(t *testing.T, s kvpb.TestKVServer, data *kv) (addr string) {
+func servePlain(t *testing.T, s *kv) (addr string) {
 	t.Helper()
-	return serve(t, data, func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, s) })
+	return serve(t, s, func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, s) })
 }
 
-// serveAware serves s through a Registrar.
-func serveAware(t *testing.T, s kvpb.TestKVServer, data *kv, opts ...specgrpc.ServerOption) (addr string) {
+// serveAware serves impl, which keeps its data in s, through a Registrar.
+func serveAware(t *testing.T, s *kv, impl kvpb.TestKVServer, opts ...specgrpc.ServerOption) (addr string) {
 	t.Helper()
-	return serve(t, data, func(server *grpc.Server) {
+	return serve(t, s, func(server *grpc.Server) {
 		opts = append([]specgrpc.ServerOption{specgrpc.UnaryInterceptors(intercepted)}, opts...)
-		kvpb.RegisterTestKVServer(specgrpc.Registrar(server, opts...), s)
+		kvpb.RegisterTestKVServer(specgrpc.Registrar(server, opts...), impl)
 	})
 }
 

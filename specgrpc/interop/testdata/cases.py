@@ -32,7 +32,10 @@ CASES = [
 
 # A call that only its end ends.
 BLOCKED = kv.GetRequest(key="block")
-DEADLINE = 0.2
+DEADLINE = 0.5
+
+# How long a client waits for what must happen soon.
+PATIENCE = 20
 
 # What it ends with: a server in Go resets the stream at the deadline too, and may
 # be the first to do so.

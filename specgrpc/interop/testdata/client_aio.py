@@ -6,7 +6,7 @@ import sys
 
 import grpc
 
-from cases import BLOCKED, CASES, DEADLINE, OVER, get, report
+from cases import BLOCKED, CASES, DEADLINE, OVER, PATIENCE, get, report
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 
@@ -26,19 +26,19 @@ async def run(address):
             await stub.Get(BLOCKED, timeout=DEADLINE)
         except grpc.RpcError as error:
             print("deadline: %s" % (error.code() in OVER))
-        await stub.Get(get("!freed block"))
+        await stub.Get(get("!freed block"), timeout=PATIENCE)
 
         await stub.Get(get("!reset"))
         call = stub.Get(BLOCKED)
         await asyncio.sleep(0)  # let it leave
-        await stub.Get(get("!blocked block"))
+        await stub.Get(get("!blocked block"), timeout=PATIENCE)
         call.cancel()
         try:
             await call
         except asyncio.CancelledError:
             pass
         print("cancel: %s" % (await call.code()).name)
-        await stub.Get(get("!freed block"))
+        await stub.Get(get("!freed block"), timeout=PATIENCE)
 
         calls = [stub.Get(get(key)) for key in ("one", "two") for _ in range(8)]
         print("at once: %s" % sorted([(await c).value for c in calls]))

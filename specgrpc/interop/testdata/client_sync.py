@@ -5,7 +5,7 @@ import sys
 
 import grpc
 
-from cases import BLOCKED, CASES, DEADLINE, OVER, get, report
+from cases import BLOCKED, CASES, DEADLINE, OVER, PATIENCE, get, report
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 
@@ -23,14 +23,14 @@ def run(address):
             stub.Get(BLOCKED, timeout=DEADLINE)
         except grpc.RpcError as error:
             print("deadline: %s" % (error.code() in OVER))
-        stub.Get(get("!freed block"))
+        stub.Get(get("!freed block"), timeout=PATIENCE)
 
         stub.Get(get("!reset"))
         future = stub.Get.future(BLOCKED)
-        stub.Get(get("!blocked block"))
+        stub.Get(get("!blocked block"), timeout=PATIENCE)
         future.cancel()
         print("cancel: %s" % future.code().name)
-        stub.Get(get("!freed block"))
+        stub.Get(get("!freed block"), timeout=PATIENCE)
 
         futures = [stub.Get.future(get(key)) for key in ("one", "two") for _ in range(8)]
         print("at once: %s" % sorted(f.result().value for f in futures))
