@@ -62,13 +62,13 @@ type Call struct {
 	confirmed   bool // Confirm was emitted
 	settled     bool
 	dead        bool   // Abandon was emitted
-	orphanedAt  int    // the newest run when the last use went
+	orphanedAt  int32  // the newest run when the last use went; 0 if no orphan
+	orphan      int32  // in the tree's list, if it is one
 	lane        string // of the run that made it first
 	pending     *resolution
-	orphan      int      // in the tree's list, if orphanedAt is not 0
-	chains      []*chain // those that it ends
-	counted     bool     // among the unanswered ones of chains
-	use         Use      // the first
+	chains      *chain // those that it ends
+	counted     bool   // among the unanswered ones of chains
+	use         Use    // the first
 	oneUse      [1]*Use
 	uses        []*Use
 	wakes       []*Call // calls to evaluate when this one is answered
@@ -120,6 +120,8 @@ type Use struct {
 	slot   int    // in Call.uses; -1 when not in it
 	index  int    // in Run.uses
 	before bool   // no longer waiting as far as the lane is concerned
+	// assumed is the use that the run went on with a prediction for before this one.
+	assumed *Use
 	// revived says that a run gave up waiting at this place, and that the task
 	// took effect on the strength of that: an answer is too late.
 	revived bool
@@ -319,7 +321,7 @@ func (t *Tree) detach(u *Use) {
 	case c.Confirmed(), c.settled:
 		// Stays in the record: the run that turns out right makes it.
 	default:
-		c.orphanedAt, c.orphan = t.started, len(t.orphans)
+		c.orphanedAt, c.orphan = int32(t.started), int32(len(t.orphans))
 		t.orphans = append(t.orphans, c)
 	}
 }
@@ -357,7 +359,7 @@ func (t *Tree) Expire() {
 func (t *Tree) sweep(before int) {
 	for i := 0; i < len(t.orphans); {
 		c := t.orphans[i]
-		if c.orphanedAt >= before || t.expects(c) {
+		if int(c.orphanedAt) >= before || t.expects(c) {
 			i++
 			continue
 		}

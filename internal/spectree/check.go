@@ -169,7 +169,7 @@ func (t *Tree) checkRecord() error {
 		return nil
 	}
 	for i, c := range t.orphans {
-		if c.orphanedAt == 0 || len(c.uses) > 0 || c.dead || c.orphan != i {
+		if c.orphanedAt == 0 || len(c.uses) > 0 || c.dead || int(c.orphan) != i {
 			return fmt.Errorf("call %d is no orphan", c.ID)
 		}
 	}

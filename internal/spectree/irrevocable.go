@@ -109,8 +109,8 @@ func (s *irrevocables) missing(l *Lane) *Call {
 	return nil
 }
 
-// made reports whether the run made a call with side effects, even if it did
-// not wait for the answer.
+// made reports whether the run made the call, even if it gave up waiting.
 func (r *Run) made(c *Call) bool {
-	return c.useOf(r) != nil || slices.Contains(r.gaveUp, c)
+	return c.useOf(r) != nil ||
+		r.tree.dropped != nil && slices.ContainsFunc(r.uses, func(u *Use) bool { return u.Call == c })
 }

@@ -32,7 +32,8 @@ func (t *Tree) Answered(c *Call, match int) {
 	}
 	c.answered, c.result = true, match
 	t.unanswered.forget(c)
-	var wrong, right []*Run
+	var right []*Run
+	var wrong []loss
 	for _, u := range c.uses {
 		switch {
 		case u.answer == Waiting:
@@ -44,7 +45,7 @@ func (t *Tree) Answered(c *Call, match int) {
 		case u.Run.open > 1 && t.breaks(noCascade):
 			u.Run.open--
 		default:
-			wrong = append(wrong, u.Run)
+			wrong = append(wrong, loss{u.Run, u.index})
 		}
 	}
 	for _, r := range t.runs {
@@ -57,20 +58,14 @@ func (t *Tree) Answered(c *Call, match int) {
 			if idx == c.result {
 				right = append(right, r)
 			} else {
-				wrong = append(wrong, r)
+				wrong = append(wrong, loss{r, len(r.uses)})
 			}
 		}
 	}
 	if c.spec.Local && len(wrong) > 0 {
 		t.refuteLocal(c)
 	}
-	for _, r := range wrong {
-		t.discard(r, c)
-	}
-	t.reconcile()
-	for _, r := range wrong {
-		t.replay(r, c)
-	}
+	t.replace(wrong, c)
 	t.evaluate(c)
 	t.wake(c)
 	for _, r := range right {
@@ -122,9 +117,6 @@ func (t *Tree) Drop(u *Use) {
 		u.consume(-1)
 	}
 	t.detach(u)
-	if c.spec.Effect != None {
-		u.Run.gaveUp = append(u.Run.gaveUp, c)
-	}
 	if len(c.uses) == 0 && !c.dead && !c.irrevocable() && !c.settled {
 		t.unorphan(c)
 		t.abandon(c)

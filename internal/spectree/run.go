@@ -29,11 +29,11 @@ type Run struct {
 	// path is what the run will assume for calls that it has yet to make: those
 	// that the run it was started from had made, when it was started.
 	path         []choice
-	assumed      []*Use  // with a prediction, in order; some may be answered by now
-	gaveUp       []*Call // with side effects, see Drop
-	stray        *Call   // shows that the run is not on the right path, see Use.revived
-	effects      bool    // it made a call with side effects
-	consumedOnce int     // irrevocable calls with Once that it made
+	assumed      *Use  // the newest with a prediction, see guessed
+	guesses      int   // in that list
+	stray        *Call // shows that the run is not on the right path, see Use.revived
+	effects      bool  // it made a call with side effects
+	consumedOnce int   // irrevocable calls with Once that it made
 	fewUses      [4]*Use
 	uses         []*Use
 	parked       []*Lane // wait at a barrier

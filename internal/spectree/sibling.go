@@ -1,6 +1,9 @@
 package spectree
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // choice is an answer that a run will assume for a call once it makes it.
 type choice struct {
@@ -16,10 +19,32 @@ func (t *Tree) assume(u *Use, idx int) {
 	if !r.take(u.Call) { // else it stood on this already
 		r.open++
 	}
-	if len(r.assumed) > 2*r.open+8 {
-		r.assumed = slices.DeleteFunc(r.assumed, func(u *Use) bool { return u.Call.answered })
+	u.assumed = r.assumed
+	r.assumed = u
+	if r.guesses++; r.guesses > 2*r.open+8 {
+		r.guesses = 0
+		for range r.guessed() {
+			r.guesses++
+		}
 	}
-	r.assumed = append(r.assumed, u)
+}
+
+// guessed returns the uses that go on with predictions of which it is not known
+// whether they are right, the newest first. It forgets the others.
+func (r *Run) guessed() iter.Seq[*Use] {
+	return func(yield func(*Use) bool) {
+		for at := &r.assumed; *at != nil; {
+			u := *at
+			if u.Call.answered || u.Call.dead {
+				*at = u.assumed
+				continue
+			}
+			if !yield(u) {
+				return
+			}
+			at = &u.assumed
+		}
+	}
 }
 
 // take removes the call from the run's path, and reports whether it was there.
@@ -51,25 +76,18 @@ func (r *Run) assumes(c *Call) (idx int, ok bool) {
 	return r.chosen(c)
 }
 
-// before returns what the run stood on when it made c, or, if it has not made
-// c, what it stands on apart from c: all that another run that differs from it
-// only in the answer for c is sure to stand on as well.
-func (r *Run) before(c *Call) []choice {
+// before returns what the run stands on among its first calls, that many, apart
+// from c: all that another run that differs from it only in the answer for c is
+// sure to stand on as well, if these are the calls that it made before c.
+func (r *Run) before(c *Call, calls int) []choice {
 	var out []choice
 	for _, ch := range r.path {
 		if ch.call != c && !ch.call.dead {
 			out = append(out, ch)
 		}
 	}
-	made := len(r.uses)
-	for _, u := range r.assumed {
-		if u.Call == c {
-			made = u.index
-			break
-		}
-	}
-	for _, u := range r.assumed {
-		if u.index < made && !u.Call.answered && !u.Call.dead && !u.Call.spec.Local {
+	for u := range r.guessed() {
+		if u.index < calls && u.Call != c && !u.Call.spec.Local {
 			out = append(out, choice{u.Call, u.answer})
 		}
 	}
@@ -107,17 +125,43 @@ func (t *Tree) fork(r *Run, c *Call, idx int) {
 		r.pinned || t.frozen || c.spec.NoPrediction || !t.cfg.Replayable {
 		return
 	}
-	if path := append(r.before(c), choice{c, idx}); t.isNew(path) {
+	if path := append(r.before(c, r.madeBefore(c)), choice{c, idx}); t.isNew(path) {
 		t.startRun(path)
+	}
+}
+
+// loss is a run that is to be discarded because of a call.
+type loss struct {
+	run   *Run
+	calls int // that it made before
+}
+
+// madeBefore returns how many calls the run made before c, or all that it made
+// if it has not made c.
+func (r *Run) madeBefore(c *Call) int {
+	if u := c.useOf(r); u != nil {
+		return u.index
+	}
+	return len(r.uses)
+}
+
+// replace discards runs because of c, and starts those that take their places.
+func (t *Tree) replace(lost []loss, c *Call) {
+	for _, d := range lost {
+		t.discard(d.run, c)
+	}
+	t.reconcile()
+	for _, d := range lost {
+		t.replay(d, c)
 	}
 }
 
 // replay starts the run that takes the place of a discarded one, unless a live
 // run does.
-func (t *Tree) replay(d *Run, c *Call) {
+func (t *Tree) replay(d loss, c *Call) {
 	var path []choice
 	if t.started < t.cfg.Limits.Replays {
-		path = d.before(c)
+		path = d.run.before(c, d.calls)
 	}
 	if !t.over && t.isNew(path) && !t.breaks(noReplay) {
 		t.startRun(path)
@@ -176,14 +220,14 @@ func (t *Tree) reconcile() {
 }
 
 // agrees reports whether both runs may turn out right.
-func (r *Run) agrees(o *Run) bool { return !o.contradicts(r.before(nil)) }
+func (r *Run) agrees(o *Run) bool { return !o.contradicts(r.before(nil, len(r.uses))) }
 
 // forgoLocal has the run do without its guesses at results that it is itself
 // still computing, and without them ever after.
 func (t *Tree) forgoLocal(r *Run) {
 	var wrong *Call
-	for _, u := range r.assumed {
-		if c := u.Call; c.spec.Local && !c.answered && c.pending == nil {
+	for u := range r.guessed() {
+		if c := u.Call; c.spec.Local && c.pending == nil {
 			t.refuteLocal(c)
 			wrong = c
 		}

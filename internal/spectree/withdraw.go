@@ -10,19 +10,13 @@ func (t *Tree) Withdraw(c *Call, idx int) {
 		return
 	}
 	c.withdrawn = append(c.withdrawn, idx)
-	var gone []*Run
+	var gone []loss
 	for _, r := range t.runs {
 		if got, ok := r.assumes(c); ok && got == idx {
-			gone = append(gone, r)
+			gone = append(gone, loss{r, r.madeBefore(c)})
 		}
 	}
-	for _, r := range gone {
-		t.discard(r, c)
-	}
-	t.reconcile()
-	for _, r := range gone {
-		t.replay(r, c)
-	}
+	t.replace(gone, c)
 }
 
 // offered returns the first prediction from index i on that is still offered,

@@ -1,0 +1,137 @@
+package spectree
+
+// chain is a lane's past as a list, newest first: the calls with side effects
+// that it made, or its calls on ordered sites. Chains are interned, so that two
+// paths with the same past hold the same pointer.
+type chain struct {
+	prev  *chain
+	join  *chain // a joined lane's chain, in place of call
+	call  *Call
+	joins *chain // one that joins this one
+	next  *chain // another one that ends with the same call, or joins the same chain
+	done  bool   // invariant: every call up to here is answered or dead
+	seen  int    // the last walk that came here
+}
+
+// push returns the interned successor of n, which may be nil, by a call.
+func (n *chain) push(c *Call) *chain {
+	for m := c.chains; m != nil; m = m.next {
+		if m.prev == n {
+			return m
+		}
+	}
+	c.chains = &chain{prev: n, call: c, next: c.chains}
+	return c.chains
+}
+
+// pushJoin returns the interned successor of n, which may be nil, by a joined
+// lane's chain.
+func (n *chain) pushJoin(join *chain) *chain {
+	for m := join.joins; m != nil; m = m.next {
+		if m.prev == n {
+			return m
+		}
+	}
+	join.joins = &chain{prev: n, join: join, next: join.joins}
+	return join.joins
+}
+
+// blocker returns an unanswered call of the chain, other than c, whose conflict
+// key is not disjoint from conflict, or nil.
+func (t *Tree) blocker(n *chain, c *Call, conflict string) *Call {
+	if n == nil || n.done || !t.unanswered.conflict(c, conflict) {
+		return nil
+	}
+	if conflict == "" && t.breaks(commuteUnkeyed) {
+		conflict = "none"
+	}
+	t.walks++
+	found, _ := n.walk(c, conflict, t.walks)
+	return found
+}
+
+// walk looks at every part of the chain once, however often lanes that began
+// with it were joined. It also reports whether all of it is done.
+func (n *chain) walk(of *Call, conflict string, walk int) (found *Call, done bool) {
+	done = true
+	m := n
+	for ; m != nil && !m.done && m.seen != walk; m = m.prev {
+		m.seen = walk
+		if m.join != nil {
+			c, all := m.join.walk(of, conflict, walk)
+			if c != nil {
+				return c, false
+			}
+			done = done && all
+			continue
+		}
+		if m.call.answered || m.call.dead {
+			continue
+		}
+		done = false
+		if m.call != of && !disjoint(m.call.spec.Conflict, conflict) {
+			return m.call, false
+		}
+	}
+	if m != nil && !m.done {
+		done = false // somebody else is looking
+	}
+	n.done = done
+	return nil, done
+}
+
+// disjoint reports whether two conflict keys say that their calls commute. The
+// empty key conflicts with all.
+func disjoint(a, b string) bool { return a != "" && b != "" && a != b }
+
+// tally counts the calls in chains that are not answered, so that a call that
+// commutes with all of them need not look at each.
+type tally struct {
+	all, unkeyed int
+	keyed        map[string]int
+}
+
+// count adds the call, once.
+func (y *tally) count(c *Call) {
+	if c.counted || c.answered || c.dead {
+		return
+	}
+	c.counted = true
+	y.add(c, 1)
+}
+
+// forget takes the call away: it is answered, or abandoned.
+func (y *tally) forget(c *Call) {
+	if c.counted {
+		c.counted = false
+		y.add(c, -1)
+	}
+}
+
+func (y *tally) add(c *Call, n int) {
+	y.all += n
+	key := c.spec.Conflict
+	if key == "" {
+		y.unkeyed += n
+		return
+	}
+	if y.keyed == nil {
+		y.keyed = make(map[string]int)
+	}
+	if y.keyed[key] += n; y.keyed[key] == 0 {
+		delete(y.keyed, key)
+	}
+}
+
+// conflict reports whether there is a call other than c whose conflict key is
+// not disjoint from key.
+func (y *tally) conflict(c *Call, key string) bool {
+	n := y.all
+	if key != "" {
+		n = y.unkeyed + y.keyed[key]
+	}
+	if c.counted && !disjoint(c.spec.Conflict, key) {
+		n--
+	}
+	return n > 0
+}

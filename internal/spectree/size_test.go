@@ -1,0 +1,224 @@
+package spectree
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// many is how many calls a task of these tests makes.
+const many = 10_000
+
+// wide are limits that do not keep a task of many calls from speculating.
+var wide = Limits{Depth: 2 * many, Width: 4, Replays: 64, Runs: 16}
+
+// TestManyCalls checks that what a call costs does not grow with how many there
+// are: a task of 10,000 takes less than a second, however they are made and in
+// whatever order they are answered.
+func TestManyCalls(t *testing.T) {
+	tests := []struct {
+		name string
+		play func(s *scenario)
+	}{
+		{"one lane", func(s *scenario) {
+			s.many(one, CallSpec{Predictions: 1})
+			s.finish()
+		}},
+		{"one lane, no predictions", func(s *scenario) {
+			s.many(one, CallSpec{})
+			s.finish()
+		}},
+		{"lanes", func(s *scenario) {
+			s.many(each, CallSpec{Predictions: 1})
+			s.finish()
+		}},
+		{"lanes, joined", func(s *scenario) {
+			uses := s.many(each, CallSpec{Predictions: 1})
+			s.joinAll(uses)
+			s.read(s.lane(1), "last", 1)
+			s.finish()
+		}},
+		{"effects", func(s *scenario) {
+			s.many(one, CallSpec{Effect: Immediate})
+			s.finish()
+		}},
+		{"effects, predicted", func(s *scenario) {
+			s.many(one, CallSpec{Effect: Immediate, Predictions: 1})
+			s.finish()
+		}},
+		{"staged effects that commute", func(s *scenario) {
+			s.many(one, CallSpec{Effect: Staged, Conflict: "own", Predictions: 1})
+			s.finish()
+
+		}},
+		{"effects in lanes, joined", func(s *scenario) {
+			uses := s.many(each, CallSpec{Effect: Immediate, Conflict: "own", Predictions: 1})
+			s.joinAll(uses)
+			s.write(s.lane(1), "last", Immediate, 1)
+			s.finish()
+		}},
+		{"effects in lanes that follow each other", func(s *scenario) {
+			for i := range many {
+				l := s.Fork(s.lane(1))
+				s.Call(l, &CallSpec{Op: "w", Effect: Staged, Conflict: strconv.Itoa(i), Predictions: 1})
+				s.Join(s.lane(1), l)
+			}
+			s.finish()
+		}},
+		{"ordered", func(s *scenario) {
+			s.many(one, CallSpec{Ordered: true, Predictions: 1})
+			s.finish()
+		}},
+		{"equal", func(s *scenario) {
+			s.many(same, CallSpec{Predictions: 1})
+			s.finish()
+		}},
+		{"once", func(s *scenario) {
+			s.many(one, CallSpec{Effect: Immediate, Once: true})
+			s.finish()
+		}},
+		{"local", func(s *scenario) {
+			s.read(s.lane(1), "first", 1)
+			for i := range many {
+				l := s.Fork(s.lane(1))
+				u := s.Call(s.lane(1), &CallSpec{Op: strconv.Itoa(i), Local: true, Predictions: 1})
+				s.Resolve(u.Call, []*Lane{l}, 0)
+			}
+			s.finish()
+		}},
+		{"local, each of the one before", func(s *scenario) {
+			l := s.lane(1)
+			first := s.read(l, "first", 1)
+			var uses []*Use
+			for i := range many {
+				child := s.Fork(l)
+				uses = append(uses, s.Call(l, &CallSpec{Op: strconv.Itoa(i), Local: true, Predictions: 1}))
+				s.Resolve(uses[i].Call, []*Lane{child}, 0)
+				l = s.Fork(l)
+			}
+			s.Answered(first.Call, 0)
+			s.finish()
+		}},
+		{"lanes within lanes", func(s *scenario) {
+			lanes := []*Lane{s.lane(1)}
+			for i := range many / 4 {
+				lanes = append(lanes, s.Fork(lanes[i]))
+				s.Call(lanes[i+1], &CallSpec{Op: "w", Effect: Staged, Conflict: strconv.Itoa(i), Predictions: 1})
+			}
+			for i := len(lanes) - 1; i > 0; i-- {
+				s.Join(lanes[i-1], lanes[i])
+			}
+			s.write(s.lane(1), "last", Immediate, 0)
+			s.finish()
+		}},
+		{"a replay of all", func(s *scenario) {
+			wrong := s.read(s.lane(1), "wrong", 1)
+			s.many(each, CallSpec{Predictions: 1})
+			s.Answered(wrong.Call, Actual)
+			s.read(s.lane(2), "wrong", 0)
+			s.many(each, CallSpec{Predictions: 1})
+			s.finish()
+
+		}},
+		{"a replay of effects", func(s *scenario) {
+			for _, u := range s.many(each, CallSpec{Effect: Immediate}) {
+				s.Answered(u.Call, Actual)
+			}
+			s.Answered(s.read(s.lane(1), "wrong", 1).Call, Actual)
+			uses := s.many(each, CallSpec{Effect: Immediate})
+			for i, u := range uses[:many/2] { // effects beyond those that happened, all lanes but one being behind
+				s.Call(u.lane, &CallSpec{Op: "more", Effect: Immediate, Conflict: strconv.Itoa(i)})
+			}
+			s.read(s.lane(2), "wrong", 0)
+			s.finish()
+		}},
+		{"all wrong", func(s *scenario) {
+			for _, u := range s.many(one, CallSpec{Predictions: 2}) {
+				s.Answered(u.Call, Actual)
+			}
+			s.Expire()
+		}},
+		{"the caller's word", func(s *scenario) {
+			s.caller = CallerOpen
+			s.many(one, CallSpec{Effect: Staged, Conflict: "own", Predictions: 1})
+			s.ConfirmCaller()
+			s.finish()
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, Config{Replayable: true, Limits: wide})
+			start := time.Now()
+			test.play(s)
+			took := time.Since(start)
+			if limit := time.Second; took > limit && !raceEnabled {
+				t.Errorf("took %v, more than %v", took, limit)
+			}
+			t.Log(took)
+		})
+	}
+}
+
+// How the calls of a task differ.
+const (
+	one  = iota // many operations in one lane
+	each        // each in a lane of its own
+	same        // the same operation in one lane
+)
+
+// many has the newest run make calls.
+func (s *scenario) many(how int, spec CallSpec) []*Use {
+	l := s.runs[len(s.runs)-1].Main()
+	var uses []*Use
+	for i := range many {
+		in, c := l, spec
+		switch how {
+		case one:
+			c.Op = strconv.Itoa(i)
+		case each:
+			in = s.Fork(l)
+		}
+		if c.Conflict != "" {
+			c.Conflict = strconv.Itoa(i)
+		}
+		uses = append(uses, s.Call(in, &c))
+	}
+	return uses
+}
+
+func (s *scenario) joinAll(uses []*Use) {
+	for _, u := range uses {
+		s.Join(s.lane(1), u.lane)
+	}
+}
+
+// finish answers the calls in random order, each once it was really sent, and
+// has the run return.
+func (s *scenario) finish() {
+	s.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var ready []*Call
+	for {
+		for _, a := range s.Take() {
+			if a.Kind == Confirm || a.Kind == Send && !(a.Speculative && a.Call.Effect() == Staged) {
+				ready = append(ready, a.Call)
+			}
+		}
+		if len(ready) == 0 {
+			break
+		}
+		i, last := rng.IntN(len(ready)), len(ready)-1
+		c := ready[i]
+		ready[i], ready = ready[last], ready[:last]
+		if c.predictions > 0 {
+			s.Answered(c, 0)
+		} else {
+			s.Answered(c, Actual)
+		}
+	}
+	s.returned(s.runs[0])
+	if !s.Over() || s.final == nil {
+		s.Error("the task is not over")
+	}
+}
