@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -34,16 +35,16 @@ func All[T any](futures ...*Future[T]) *Future[[]T] {
 // Any returns the result of the first future to succeed, or, if none does, the
 // errors of all. The others run on.
 func Any[T any](futures ...*Future[T]) *Future[T] {
-	return combined(futures, nil, func(c *combination) (int, error) {
+	return combined(futures, nil, func(c *combination) ([]int, error) {
 		for _, i := range c.arrived {
 			if c.members[i].err == nil {
-				return i, nil
+				return []int{i}, nil
 			}
 		}
 		if len(c.arrived) < len(c.members) {
-			return undecided, nil
+			return nil, nil
 		}
-		return undecided, c.errors()
+		return nil, c.errors()
 	})
 }
 
@@ -60,37 +61,44 @@ func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Futur
 			return ok && ok2 && equal(at, bt)
 		}
 	}
-	return combined(futures, same, func(c *combination) (int, error) {
+	return combined(futures, same, func(c *combination) ([]int, error) {
 		best := 0
 		for _, i := range c.arrived {
-			if c.members[i].err != nil {
-				continue
+			votes := c.agreeing(i, same)
+			if len(votes) >= n {
+				return votes[:max(n, 1)], nil
 			}
-			votes := 0
-			for _, j := range c.arrived {
-				if c.members[j].err == nil && same(c.members[i].value, c.members[j].value) {
-					votes++
-				}
-			}
-			if votes >= n {
-				return i, nil
-			}
-			best = max(best, votes)
+			best = max(best, len(votes))
 		}
 		if open := len(c.members) - len(c.arrived); best+open >= n && open > 0 {
-			return undecided, nil
+			return nil, nil
 		}
-		return undecided, fmt.Errorf("%w: %d of %d agree, want %d: %w", ErrNoQuorum, best, len(c.members), n, c.errors())
+		return nil, fmt.Errorf("%w: %d of %d agree, want %d: %w", ErrNoQuorum, best, len(c.members), n, c.errors())
 	})
 }
 
-const undecided = -1
+// agreeing returns member i and those that arrived with an equal value, in the
+// order of arrival; none if i failed.
+func (c *combination) agreeing(i int, same func(a, b any) bool) []int {
+	if c.members[i].err != nil {
+		return nil
+	}
+	votes := []int{i}
+	for _, j := range c.arrived {
+		if j != i && c.members[j].err == nil && same(c.members[i].value, c.members[j].value) {
+			votes = append(votes, j)
+		}
+	}
+	return votes
+}
 
 // combination is a future that is decided by the results of others as they arrive.
 type combination struct {
 	out     *future
 	members []*future
-	decide  func(c *combination) (winner int, err error)
+	// decide returns the members that the result rests on, the first of which
+	// has its value; or an error; or neither, as long as it is open.
+	decide func(c *combination) (members []int, err error)
 
 	mu      sync.Mutex
 	arrived []int // in the order of arrival
@@ -98,7 +106,7 @@ type combination struct {
 	over    bool
 }
 
-func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide func(*combination) (int, error)) *Future[T] {
+func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide func(*combination) ([]int, error)) *Future[T] {
 	ctx := context.Background()
 	c := &combination{decide: decide}
 	var names []string
@@ -159,15 +167,15 @@ func (a *arrival) completed() {
 		return
 	}
 	c.arrived = append(c.arrived, a.i)
-	winner, err := c.decide(c)
-	winner = c.recorded(winner)
-	c.over = winner != undecided || err != nil
+	chosen, err := c.decide(c)
+	chosen = c.recorded(chosen)
+	c.over = len(chosen) > 0 || err != nil
 	over := c.over
 	c.mu.Unlock()
 	m := c.members[a.i]
 	switch {
 	case over:
-		c.out.settle(func() { c.fill(winner, err) })
+		c.out.settle(func() { c.fill(chosen, err) })
 		c.out.disband()
 	case m.err == nil && m.failed == nil && !m.effects:
 		c.early(m.value)
@@ -175,42 +183,45 @@ func (a *arrival) completed() {
 }
 
 // recorded makes the choice the same in all runs of a task: where several
-// members would do, the one that an earlier run chose is waited for.
-func (c *combination) recorded(winner int) int {
+// members would do, those that an earlier run chose are waited for.
+func (c *combination) recorded(members []int) []int {
 	r := c.out.run
-	if winner == undecided || r == nil {
-		return winner
+	if len(members) == 0 || r == nil {
+		return members
 	}
 	t := r.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.choices == nil {
-		t.choices = make(map[string]int)
+		t.choices = make(map[string][]int)
 	}
 	chosen, ok := t.choices[c.out.name]
 	if !ok {
-		t.choices[c.out.name] = winner
-		return winner
+		t.choices[c.out.name] = members
+		return members
 	}
-	for _, i := range c.arrived {
-		if i == chosen && c.members[i].err == nil {
-			return chosen
+	for _, i := range chosen {
+		if slices.Contains(c.arrived, i) && c.members[i].err == nil {
+			continue
 		}
+		if len(c.arrived) < len(c.members) {
+			return nil
+		}
+		return members
 	}
-	if len(c.arrived) < len(c.members) {
-		return undecided
-	}
-	return winner
+	return chosen
 }
 
-// fill sets the combined result: the winner's value, which depends on all that
-// arrived before it.
-func (c *combination) fill(winner int, err error) {
+// fill sets the combined result. It depends on the members that it rests on; a
+// failure on all.
+func (c *combination) fill(chosen []int, err error) {
 	c.out.err = err
-	if winner != undecided {
-		c.out.value = c.members[winner].value
+	if len(chosen) > 0 {
+		c.out.value = c.members[chosen[0]].value
+	} else {
+		chosen = slices.Sorted(slices.Values(c.arrived))
 	}
-	for _, i := range c.arrived {
+	for _, i := range chosen {
 		m := c.members[i]
 		c.out.effects = c.out.effects || m.effects
 		c.out.lanes = append(c.out.lanes, m.lanes...)

@@ -27,7 +27,7 @@ type task struct {
 	grace  *time.Timer
 	memos  map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
-	choices map[string]int
+	choices map[string][]int
 	rec     *recorder
 	newest  atomic.Pointer[Site] // of the newest call, for settlesWithin
 	winner  *run
