@@ -1,0 +1,128 @@
+package randtest
+
+import (
+	"testing"
+	"time"
+)
+
+// sketch is a small program around one rule. Random programs meet such things
+// now and then; here each meets many worlds.
+type sketch struct {
+	name  string
+	steps []*step
+	then  []*step // a further link, if any
+}
+
+func call(k kind, key string) *step { return &step{kind: k, keys: []string{key}} }
+
+func limited(s *step) *step { s.limit = true; return s }
+
+func branches(k kind, bodies ...[]*step) *step {
+	return &step{kind: k, bodies: bodies, then: make([][]*step, len(bodies))}
+}
+
+func continued(s *step, then ...[]*step) *step { s.then = then; return s }
+
+func body(steps ...*step) []*step { return steps }
+
+func repeat(n int, steps ...*step) *step {
+	return &step{kind: kindRepeat, count: n, bodies: [][]*step{steps}}
+}
+
+func replicated(k kind, steps ...*step) *step {
+	return &step{kind: k, keys: []string{"aq0"}, bodies: [][]*step{steps}}
+}
+
+func contend(lanes bool) *step {
+	return &step{kind: kindContend, keys: []string{"bc0"}, count: 2, lanes: lanes}
+}
+
+func relayed(write bool, ops ...op) *step {
+	return &step{kind: kindRelay, relay: &relay{server: 0, write: write, ops: ops}}
+}
+
+func special(k kind) *step { return &step{kind: k} }
+
+// sketches returns the programs. Most of them were found by random programs to
+// break an engine that was not finished.
+func sketches() []sketch {
+	get, put, add := func(key string) *step { return call(kindGet, key) }, func(key string) *step { return call(kindPut, key) },
+		func(key string) *step { return call(kindAppend, key) }
+	act, hook, barrier, trap := special(kindAct), special(kindHook), special(kindBarrier), special(kindTrap)
+	dead := func(s *step) *step { s.dead = true; return s }
+	return []sketch{
+		{name: "an act behind a guess", steps: body(get("ak0"), act, get("bk0"), act)},
+		{name: "an act in a handler behind a guess", steps: body(relayed(true, op{kind: kindGet, key: "bk0"}, op{kind: kindAppend, key: "ak0"}), get("ak0"))},
+		{name: "a quorum and what follows", steps: body(replicated(kindQuorum, get("ak0")), put("ak0"), get("bk0"))},
+		{name: "the first of several and what follows", steps: body(replicated(kindAny, add("bk0")), put("ak0"), get("br0"), put("ak0"))},
+		{name: "a future with a guess and an effect", steps: body(branches(kindFutures, body(get("ak0"), get("ak0"), add("ak0"))))},
+		{name: "a future with a guess and a barrier", steps: body(branches(kindGroup, body(branches(kindFutures, body(barrier)))))},
+		{name: "futures in futures", steps: body(branches(kindFutures, body(branches(kindFutures, body(get("ak0"), add("bk0")), body(get("br0")))), body(put("ak1"))))},
+		{name: "a wrong future among right ones", steps: body(get("br0"), continued(branches(kindFutures, body(get("bk2")), body(put("bk1"))), body(trap), nil), put("ak0"))},
+		{name: "hooks of a future and of what follows it", steps: body(continued(branches(kindFutures, body(hook, get("ak0"))), body(hook)), hook)},
+		{name: "a time limit behind a guess", steps: body(get("ak0"), limited(add("bk0")), limited(get("bk0")))},
+		{name: "a time limit behind a pin", steps: body(branches(kindShared, body(get("ak0")), body(get("bk0"))), relayed(false, op{kind: kindGet, key: "bk0"}), limited(add("ak0")))},
+		{name: "equal reads behind a write", steps: body(get("bk2"), limited(put("bk0")), get("ak0"), get("ak0"))},
+		{name: "equal writes one after the other", steps: body(repeat(3, limited(add("bk0")), get("br1")), get("bk0"))},
+		{name: "equal writes at once on one context", steps: body(contend(false), get("ak0"))},
+		{name: "equal writes at once in lanes", steps: body(get("br0"), contend(true), put("ak0"))},
+		{name: "reads on one context and a write", steps: body(branches(kindShared, body(get("br0"), get("bk0")), body(get("br0"))), put("bk0"), contend(true))},
+		{name: "a context that has ended", steps: body(get("ak0"), dead(put("ak0")), dead(get("br0")), put("bk0"))},
+		{name: "a write between reads", steps: body(get("ak0"), put("ak0"), get("ak0"), add("ak0"), get("ak0"))},
+		{name: "a branch that writes or does not", steps: body(get("br0"), branches(kindBranch, body(put("ak0")), body(get("bk0"))), get("ak0"), add("ak0"))},
+		{name: "a relay that reads what was written", steps: body(put("bk0"), relayed(false, op{kind: kindGet, key: "bk0"}, op{kind: kindGet, key: "ak0"}), add("ak0"))},
+		{name: "relays that write", steps: body(relayed(true, op{kind: kindPut, key: "bk0"}, op{kind: kindAppend, key: "ak0"}, op{kind: kindGet, key: "bk0"}),
+			relayed(true, op{kind: kindAppend, key: "bk0"}), get("bk0"))},
+		{name: "links of a chain", steps: body(put("ak0"), hook, get("bk0")), then: body(get("ak0"), add("ak0"), hook, barrier, get("br0"))},
+		{name: "a chain over futures", steps: body(special(kindMemo), put("bk0")), then: body(continued(branches(kindFutures, body(get("bk2")), body(put("bk1"))), body(trap), nil))},
+		{name: "what the interceptor denies", steps: body(get("ar0"), get("bs0"), get("as0"), put("ak0"))},
+		{name: "what the caller looks at", steps: body(put("ak0"), call(kindObserved, "ak0"), put("bk0"), call(kindObserved, "bk0"))},
+		{name: "lanes that write and sleep", steps: body(branches(kindGroup, body(get("br0"), put("ak0"), &step{kind: kindSleep, pause: time.Millisecond}, get("ak0")),
+			body(add("bk0"), get("ar0"), add("bk0"))), get("ak0"), get("bk0"))},
+	}
+}
+
+// scenario returns the sketch in the world of a seed.
+func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
+	sc := NewScenario(seed, faults)
+	id := 0
+	number := func(steps []*step) []*step {
+		steps = cloneSteps(steps)
+		var walk func(steps []*step)
+		walk = func(steps []*step) {
+			for _, s := range steps {
+				id++
+				s.id = id
+				for _, b := range append(append([][]*step(nil), s.bodies...), s.then...) {
+					walk(b)
+				}
+			}
+		}
+		walk(steps)
+		return steps
+	}
+	sc.tasks = []*task{{name: "t0", links: [][]*step{number(sk.steps)}}}
+	if sk.then != nil {
+		sc.tasks[0].links = append(sc.tasks[0].links, number(sk.then))
+	}
+	return sc
+}
+
+// RunSketches checks each sketch in so many worlds.
+func RunSketches(t *testing.T, worlds int) {
+	for _, sk := range sketches() {
+		t.Run(sk.name, func(t *testing.T) {
+			n := 0
+			for seed := range Seeds(t, time.Hour) {
+				sc := sk.scenario(seed, false)
+				if res := sc.Check(t, Mutation{}, false); len(res.Wrong) > 0 {
+					t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '%s' ./specgrpc\n\n%s", SeedVariable, seed, t.Name(), res)
+					return
+				}
+				if n++; n == worlds {
+					return
+				}
+			}
+		})
+	}
+}
