@@ -54,6 +54,8 @@ func constant(f *file, value ast.Expr) bool {
 		return pkg.Name == f.importName("errors")
 	case "Errorf":
 		return pkg.Name == f.importName("fmt")
+	case "Error":
+		return pkg.Name == f.importName("google.golang.org/grpc/status")
 	case "MustCompile", "MustCompilePOSIX":
 		return pkg.Name == f.importName("regexp")
 	}

@@ -5,11 +5,18 @@ import (
 )
 
 // checkSleep reports tests that sleep on the wall clock. It is a heuristic: a
-// file that imports testing/synctest is taken to sleep in bubbles only.
+// test in a directory whose tests import testing/synctest is taken to sleep in
+// bubbles only, which helpers in other files may open for it.
 func checkSleep(tree *tree, report *report) {
+	bubbles := make(map[string]bool)
+	for _, f := range tree.files {
+		if f.test && f.importName("testing/synctest") != "" {
+			bubbles[f.dir] = true
+		}
+	}
 	for _, f := range tree.files {
 		name := f.importName("time")
-		if !f.test || name == "" || f.importName("testing/synctest") != "" {
+		if !f.test || name == "" || bubbles[f.dir] {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

@@ -1,0 +1,8 @@
+package b
+
+import (
+	"testing"
+	"time"
+)
+
+func TestHelped(*testing.T) { time.Sleep(1) }
