@@ -18,6 +18,10 @@ var (
 	// with Memo.
 	ErrDiverged = errors.New("foresay: diverged: the function did not repeat a call with side effects that it had made before")
 
+	// ErrEnded is what operations return whose context belongs to a task that has
+	// ended, as in a goroutine that outlives its handler: use a context of one's own.
+	ErrEnded = errors.New("foresay: the task that this context belongs to has ended")
+
 	// ErrForeignFuture is returned for a future of one task that is used in another.
 	ErrForeignFuture = errors.New("foresay: the future belongs to a run of another task")
 

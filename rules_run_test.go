@@ -112,6 +112,21 @@ func TestExpiryAtABarrier(t *testing.T) {
 	})
 }
 
+// TestEnded: a context does not outlive its task.
+func TestEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		var kept context.Context
+		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { kept = ctx; return 0, nil }); err != nil {
+			t.Fatal(err)
+		}
+		kept = context.WithoutCancel(kept)
+		if _, err := perform(kept, w.op(t, s.get, "get a")); !errors.Is(err, ErrEnded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // TestDiverged: a function that does not repeat its side effects is stopped.
 func TestDiverged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

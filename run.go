@@ -137,8 +137,11 @@ func (r *run) check() error {
 	r.wasted++
 	patience := r.wasted <= wastedOperations
 	err := ErrMisspeculated
-	if t.err != nil {
+	switch {
+	case t.err != nil:
 		err = t.err
+	case t.winner == r:
+		err = ErrEnded
 	}
 	t.mu.Unlock()
 	if !patience {
