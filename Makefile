@@ -1,7 +1,7 @@
 # make check is exactly what CI runs, after .ci/run has set a machine up.
 
 # The packages in which goroutines meet: they are tested with the race detector.
-CONCURRENT = . ./internal/spectree $(wildcard ./specgrpc) ./wan/...
+CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./specgrpc/... ./wan/...
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
@@ -76,12 +76,12 @@ soak:
 # The programs of examples/ build; the packages' Example functions print what
 # they say.
 examples:
-	$(if $(wildcard examples),go build -o /dev/null ./examples/...)
+	go build -o /dev/null ./examples/...
 	go test -run '^Example' $$(grep -rlE '^func Example' --include='*_test.go' . \
 		| grep -v /testdata/ | xargs -r dirname | sort -u)
 
 demo:
-	$(if $(wildcard cmd/foresay),go run ./cmd/foresay demo </dev/null,@echo "no cmd/foresay yet")
+	go run ./cmd/foresay demo </dev/null
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
