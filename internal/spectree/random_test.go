@@ -232,7 +232,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
 		"withdrawn predictions": s.withdrawn,
 	} {
-		if last-first > 1000 && n < s.programs/2000 {
+		if last-first > 1000 && n < s.programs/1000 {
 			t.Errorf("only %d %s in %d programs", n, what, s.programs)
 		}
 	}

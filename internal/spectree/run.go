@@ -2,17 +2,6 @@ package spectree
 
 import "strconv"
 
-// State is where a run or a call stands, in the paper's terms [SpecRPC §3.1, Figure 5].
-type State uint8
-
-// The states.
-const (
-	CalleeSpeculative State = iota // stands on a prediction of its own
-	CallerSpeculative              // only its caller stands on one
-	Correct                        // terminal
-	Incorrect                      // terminal
-)
-
 // Run is one execution of the task's function under a set of assumptions.
 type Run struct {
 	ID int
@@ -87,19 +76,6 @@ func (r *Run) HasEffects() bool { return r.effects }
 
 // Offered reports whether the run's result was offered before it was final.
 func (r *Run) Offered() bool { return r.offered }
-
-// State returns the run's state; a run is what the paper calls a callback object.
-func (r *Run) State() State {
-	switch {
-	case r.discarded || r.tree.caller == CallerRefuted:
-		return Incorrect
-	case r.open > 0:
-		return CalleeSpeculative
-	case r.tree.caller == CallerOpen:
-		return CallerSpeculative
-	}
-	return Correct
-}
 
 // Run returns the lane's run.
 func (l *Lane) Run() *Run { return l.run }

@@ -251,7 +251,7 @@ func (s *shell) step() bool {
 
 // rare tells whether something from outside may happen.
 func (s *shell) rare() int {
-	if s.t.Over() || !s.caller && s.t.Orphans() == 0 && s.rng.IntN(16) != 0 {
+	if s.t.Over() || !s.caller && s.t.Orphans() == 0 && !s.p.drops && s.rng.IntN(16) != 0 {
 		return 0
 	}
 	return 1
@@ -284,7 +284,7 @@ func (s *shell) stepRare() {
 			s.ended = true
 			s.t.End()
 		}
-	case n > 56 && s.p.drops:
+	case n > 48 && s.p.drops:
 		s.drop()
 	}
 }
