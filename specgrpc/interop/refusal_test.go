@@ -100,3 +100,27 @@ func TestRefusalsMeetConfirm(t *testing.T) {
 		cc.Close()
 	}
 }
+
+// The deadline of a call that was made plainly after a refusal is a deadline
+// still.
+func TestDeadlineAfterRefusal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s := newKV()
+	p := newPeer(t, servePlain(t, s), false)
+	cc := p.dial(t, specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, ServerPredictions: true}))
+	defer cc.Close()
+	client := kvpb.NewTestKVClient(cc)
+	_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		_, err := client.Get(ctx, &kvpb.GetRequest{Key: "block"})
+		return "", err
+	})
+	if got := status.Code(err); got != codes.DeadlineExceeded {
+		t.Errorf("got %v (%v), want DeadlineExceeded", got, err)
+	}
+	if streams := p.lines(ctx, t, "!streams"); len(streams) != 1 {
+		t.Errorf("these speculative streams arrived: %q, want one", streams)
+	}
+}
