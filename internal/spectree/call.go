@@ -122,9 +122,7 @@ type Use struct {
 	before bool   // no longer waiting as far as the lane is concerned
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed *Use
-	// revived says that a run gave up waiting at this place, and that the task
-	// took effect on the strength of that: an answer is too late.
-	revived bool
+	late    bool // an answer would come too late, see tooLate
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual
@@ -170,7 +168,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
-	u.revived = t.revives(r, k)
+	u.late = t.dropped != nil && t.tooLate(r, k, c)
 	t.attach(u)
 	if s.Effect != None {
 		r.effects = true
@@ -219,7 +217,7 @@ func (t *Tree) lookup(r *Run, k key, s *CallSpec) *Call {
 		}
 	}
 	if c := t.record.find(k); c != nil || r.ID == 1 || t.dropped != nil {
-		return c // a run that gave up waiting was right with that, but another may not be
+		return c // where a run gave up waiting, another may take another path and be right
 	}
 	return t.record.confirmedAt(k)
 }

@@ -214,6 +214,28 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestRefusedAmongMany checks that a call that did not happen is forgotten, and
+// is no place where a replay would have to come by.
+func TestRefusedAmongMany(t *testing.T) {
+	s := play(t, replayable)
+	for range 2 * recordScan {
+		s.Answered(s.write(s.Fork(s.lane(1)), "w", Immediate, 0).Call, Actual)
+	}
+	w := s.write(s.Fork(s.lane(1)), "w", Immediate, 0)
+	a := s.read(s.lane(1), "a", 1)
+	s.Answered(a.Call, Actual)
+	s.Refused(w.Call, "not here")
+	for range 2 * recordScan {
+		s.answers(s.write(s.Fork(s.lane(2)), "w", Immediate, 0), Actual)
+	}
+	s.read(s.lane(2), "a", 0)
+	s.returned(s.run(2))
+	s.skip()
+	if s.final == nil {
+		t.Error("the task diverged")
+	}
+}
+
 // TestStagedInOrder checks that effects of goroutines that share a lane are
 // confirmed one after the other.
 func TestStagedInOrder(t *testing.T) {

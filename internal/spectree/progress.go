@@ -98,32 +98,6 @@ func (t *Tree) Refused(c *Call, reason string) {
 	t.evaluateHeld(c, reason)
 }
 
-// Drop tells that the run gave up waiting for the call: its own context ended.
-// A replay may be luckier, and take another path; if that path does not lead to
-// what was done on the strength of the first one, the function counts as not
-// deterministic.
-func (t *Tree) Drop(u *Use) {
-	if u.answer != Waiting || u.Run.discarded {
-		return
-	}
-	c := u.Call
-	if t.dropped == nil {
-		t.dropped = make(map[key]struct{})
-	}
-	t.dropped[c.key.place()] = struct{}{}
-	u.lane.done(u)
-	u.answer = Actual
-	if c.irrevocable() {
-		u.consume(-1)
-	}
-	t.detach(u)
-	if len(c.uses) == 0 && !c.dead && !c.irrevocable() && !c.settled {
-		t.unorphan(c)
-		t.abandon(c)
-	}
-	t.reconcile()
-}
-
 // resolution is the answer of a local call that still depends on guesses.
 type resolution struct {
 	lanes []*Lane
@@ -184,7 +158,7 @@ func (l *Lane) done(u *Use) {
 // received tells that the run goes on with an answer.
 func (u *Use) received() {
 	u.before = true
-	if u.revived {
+	if u.late {
 		u.Run.stray = u.Call
 	}
 }

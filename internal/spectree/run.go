@@ -20,7 +20,7 @@ type Run struct {
 	path         []choice
 	assumed      *Use  // the newest with a prediction, see guessed
 	guesses      int   // in that list
-	stray        *Call // shows that the run is not on the right path, see Use.revived
+	stray        *Call // shows that the run is not on the right path, see Use.late
 	effects      bool  // it made a call with side effects
 	consumedOnce int   // irrevocable calls with Once that it made
 	fewUses      [4]*Use
@@ -254,20 +254,6 @@ func (t *Tree) missed(r *Run) *Call {
 		}
 	}
 	return r.stray
-}
-
-// revives reports whether an earlier run gave up waiting for the call at this
-// place, and calls took effect since that the run r has not made yet.
-func (t *Tree) revives(r *Run, k key) bool {
-	if _, ok := t.dropped[k.place()]; !ok {
-		return false
-	}
-	for _, c := range t.sent.all {
-		if !r.made(c) {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *Tree) startRun(path []choice) *Run {

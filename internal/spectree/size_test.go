@@ -17,26 +17,35 @@ var wide = Limits{Depth: 2 * many, Width: 4, Replays: 64, Runs: 16}
 // are: a task of 10,000 takes less than a second, however they are made and in
 // whatever order they are answered.
 func TestManyCalls(t *testing.T) {
-	tests := []struct {
-		name string
-		play func(s *scenario)
-	}{
+	for _, test := range append(manyCalls(), manyLanes()...) {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, Config{Replayable: true, Limits: wide})
+			start := time.Now()
+			test.play(s)
+			took := time.Since(start)
+			if limit := time.Second; took > limit && !raceEnabled {
+				t.Errorf("took %v, more than %v", took, limit)
+			}
+			t.Log(took)
+		})
+	}
+}
+
+// task is a task of many calls.
+type task struct {
+	name string
+	play func(s *scenario)
+}
+
+// manyCalls are made in one lane.
+func manyCalls() []task {
+	return []task{
 		{"one lane", func(s *scenario) {
 			s.many(one, CallSpec{Predictions: 1})
 			s.finish()
 		}},
 		{"one lane, no predictions", func(s *scenario) {
 			s.many(one, CallSpec{})
-			s.finish()
-		}},
-		{"lanes", func(s *scenario) {
-			s.many(each, CallSpec{Predictions: 1})
-			s.finish()
-		}},
-		{"lanes, joined", func(s *scenario) {
-			uses := s.many(each, CallSpec{Predictions: 1})
-			s.joinAll(uses)
-			s.read(s.lane(1), "last", 1)
 			s.finish()
 		}},
 		{"effects", func(s *scenario) {
@@ -52,6 +61,46 @@ func TestManyCalls(t *testing.T) {
 			s.finish()
 
 		}},
+		{"ordered", func(s *scenario) {
+			s.many(one, CallSpec{Ordered: true, Predictions: 1})
+			s.finish()
+		}},
+		{"equal", func(s *scenario) {
+			s.many(same, CallSpec{Predictions: 1})
+			s.finish()
+		}},
+		{"once", func(s *scenario) {
+			s.many(one, CallSpec{Effect: Immediate, Once: true})
+			s.finish()
+		}},
+		{"all wrong", func(s *scenario) {
+			for _, u := range s.many(one, CallSpec{Predictions: 2}) {
+				s.Answered(u.Call, Actual)
+			}
+			s.Expire()
+		}},
+		{"the caller's word", func(s *scenario) {
+			s.caller = CallerOpen
+			s.many(one, CallSpec{Effect: Staged, Conflict: "own", Predictions: 1})
+			s.ConfirmCaller()
+			s.finish()
+		}},
+	}
+}
+
+// manyLanes make few calls each.
+func manyLanes() []task {
+	return []task{
+		{"lanes", func(s *scenario) {
+			s.many(each, CallSpec{Predictions: 1})
+			s.finish()
+		}},
+		{"lanes, joined", func(s *scenario) {
+			uses := s.many(each, CallSpec{Predictions: 1})
+			s.joinAll(uses)
+			s.read(s.lane(1), "last", 1)
+			s.finish()
+		}},
 		{"effects in lanes, joined", func(s *scenario) {
 			uses := s.many(each, CallSpec{Effect: Immediate, Conflict: "own", Predictions: 1})
 			s.joinAll(uses)
@@ -64,18 +113,6 @@ func TestManyCalls(t *testing.T) {
 				s.Call(l, &CallSpec{Op: "w", Effect: Staged, Conflict: strconv.Itoa(i), Predictions: 1})
 				s.Join(s.lane(1), l)
 			}
-			s.finish()
-		}},
-		{"ordered", func(s *scenario) {
-			s.many(one, CallSpec{Ordered: true, Predictions: 1})
-			s.finish()
-		}},
-		{"equal", func(s *scenario) {
-			s.many(same, CallSpec{Predictions: 1})
-			s.finish()
-		}},
-		{"once", func(s *scenario) {
-			s.many(one, CallSpec{Effect: Immediate, Once: true})
 			s.finish()
 		}},
 		{"local", func(s *scenario) {
@@ -133,30 +170,6 @@ func TestManyCalls(t *testing.T) {
 			s.read(s.lane(2), "wrong", 0)
 			s.finish()
 		}},
-		{"all wrong", func(s *scenario) {
-			for _, u := range s.many(one, CallSpec{Predictions: 2}) {
-				s.Answered(u.Call, Actual)
-			}
-			s.Expire()
-		}},
-		{"the caller's word", func(s *scenario) {
-			s.caller = CallerOpen
-			s.many(one, CallSpec{Effect: Staged, Conflict: "own", Predictions: 1})
-			s.ConfirmCaller()
-			s.finish()
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			s := play(t, Config{Replayable: true, Limits: wide})
-			start := time.Now()
-			test.play(s)
-			took := time.Since(start)
-			if limit := time.Second; took > limit && !raceEnabled {
-				t.Errorf("took %v, more than %v", took, limit)
-			}
-			t.Log(took)
-		})
 	}
 }
 
