@@ -508,18 +508,33 @@ func TestOtherMessagesGoBehindABarrier(t *testing.T) {
 	})
 }
 
-// A connection with a codec of its own cannot carry frames.
-func TestOtherCodecsHoldSpeculativeCalls(t *testing.T) {
-	inWorld(t, func(w *world) {
-		impl := newSlowServer()
-		r, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(encoding.GetCodecV2("proto"))))
-		got, took, err := doChain(w, cc, "value of slow")
-		if err != nil || got != "value of next to value of slow" || took < 100*time.Millisecond+2*rtt {
-			w.Errorf("got %q, %v after %v", got, err, took)
-		}
-		w.quiet(cc, r)
-	})
+// No speculative stream is opened for what it cannot or should not carry.
+func TestCallsThatAreNotForSpeculativeStreams(t *testing.T) {
+	for name, opt := range map[string]grpc.DialOption{
+		"another codec": grpc.WithDefaultCallOptions(grpc.ForceCodecV2(encoding.GetCodecV2("proto"))),
+		"large request": specgrpc.WithMaxSpeculativeRequest(10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				streams := 0
+				addr := w.serveScript("a", newSlowServer(), func(s *scripted) error {
+					streams++
+					s.final(value("next to value of slow"), false)
+					s.word()
+					return nil
+				})
+				cc := w.dial(addr, opt)
+				got, took, err := doChain(w, cc, "value of slow")
+				if err != nil || got != "value of next to value of slow" || took < 100*time.Millisecond+2*rtt {
+					w.Errorf("got %q, %v after %v", got, err, took)
+				}
+				if streams != 0 {
+					w.Errorf("%d speculative streams", streams)
+				}
+				w.quiet(cc)
+			})
+		})
+	}
 }
 
 func TestServerPredictionsAreTaken(t *testing.T) {

@@ -3,6 +3,7 @@ package specgrpc_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +108,7 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 						select {
 						case <-blocked:
 						case <-ctx.Done():
+							impl.note("gave up %s", r.GetKey())
 						}
 					}
 					return value(r.GetKey()), nil
@@ -133,6 +135,7 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 							return 0, err
 						}
 						for i := range 2 {
+							time.Sleep(time.Millisecond) // so that 0 is the older one
 							if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
 								return 0, err
 							}
@@ -158,6 +161,9 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 				if !answer {
 					close(blocked)
 				}
+				if notes := impl.notes(); slices.Contains(notes, "gave up 0") == answer || slices.Contains(notes, "gave up 1") {
+					w.Errorf("%q: want the older call aborted", notes)
+				}
 				close(release) // as if it had depended on the plain call
 				if err := <-done; err != nil {
 					w.Error(err)
@@ -166,6 +172,50 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A half-open stream whose result is in goes first, although it is younger:
+// nothing is lost by that.
+func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{get: slow("waits", 100*time.Millisecond)}
+		var r *specgrpc.ServiceRegistrar
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			kvpb.RegisterTestKVServer(r, impl)
+		}, grpc.MaxConcurrentStreams(2))
+		_, _, gateAddr := w.kv("b", &kvServer{get: slow("slow", 300*time.Millisecond)})
+		cc, gate := w.dial(addr), w.dial(gateAddr)
+		c := kvpb.NewTestKVClient(cc)
+		for range 2 {
+			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
+		}
+		done := make(chan error)
+		go func() {
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+				_, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow"))
+				for _, key := range []string{"waits", "does not"} {
+					if err == nil {
+						time.Sleep(time.Millisecond)
+						_, err = guessed(ctx, c, key, value(key))
+					}
+				}
+				return 0, err
+			})
+			done <- err
+		}()
+		time.Sleep(80 * time.Millisecond)
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"}); err != nil {
+			w.Error(err)
+		}
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+		if s := cc.Site(getMethod).Stats(); s.Refused != 0 {
+			w.Errorf("stats %+v: a call lost its stream before its result", s)
+		}
+		w.quiet(cc, r)
+	})
 }
 
 // The same with a stream of the user's.
@@ -217,8 +267,8 @@ func TestHalfOpenStreamsGiveWayToStreams(t *testing.T) {
 	})
 }
 
-// A speculative call for which the peer has no stream is held, so that no
-// half-open streams wait for each other.
+// A speculative call for which the peer has no stream is held: the half-open
+// calls that have the streams may have been made on a guess at its result.
 func TestSpeculativeCallsGiveWay(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := newSlowServer()
@@ -226,26 +276,30 @@ func TestSpeculativeCallsGiveWay(t *testing.T) {
 		_, addr := w.serve("a", func(s *grpc.Server) {
 			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
 			kvpb.RegisterTestKVServer(r, impl)
-		}, grpc.MaxConcurrentStreams(2))
+		}, grpc.MaxConcurrentStreams(1))
 		_, _, gateAddr := w.kv("b", newSlowServer())
 		cc, gate := w.dial(addr), w.dial(gateAddr)
 		c := kvpb.NewTestKVClient(cc)
 		for range 2 {
 			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
 		}
+		// While this call has the only stream the others queue up, to get it in
+		// whatever order.
+		go func() { _, _ = c.Get(w.Context(), &kvpb.GetRequest{Key: "slow"}) }()
+		time.Sleep(time.Millisecond)
 		start := time.Now()
 		_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
 			if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
 				return 0, err
 			}
-			for i := range 6 {
+			for i := range 8 {
 				if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
 					return 0, err
 				}
 			}
 			return 0, nil
 		})
-		if took := time.Since(start); err != nil || took > 300*time.Millisecond {
+		if took := time.Since(start); err != nil || took > 2*time.Second {
 			w.Errorf("%v after %v", err, took)
 		}
 		w.quiet(cc, r)

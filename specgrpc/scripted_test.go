@@ -241,6 +241,17 @@ func TestLossAfterConfirmIsUnknown(t *testing.T) {
 			s.word()
 			return status.Error(codes.PermissionDenied, "not any more")
 		}, codes.PermissionDenied},
+		"prediction, then refused": {func(s *scripted) error {
+			s.predict(&kvpb.PutResponse{Version: 99})
+			s.word()
+			s.refuse(specv1.Refused_REASON_EFFECTS) // which is not true: something ran
+			return nil
+		}, codes.Unavailable},
+		"prediction, then unimplemented": {func(s *scripted) error {
+			s.predict(&kvpb.PutResponse{Version: 99})
+			s.word()
+			return status.Error(codes.Unimplemented, "")
+		}, codes.Unimplemented},
 		"garbage": {func(s *scripted) error { s.word(); return s.SendMsg(&specv1.ServerFrame{}) }, codes.Unavailable},
 	}
 	for name, tt := range scripts {
@@ -264,6 +275,24 @@ func TestLossAfterConfirmIsUnknown(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call free of side effects may be made again.
+func TestLossOfAPureCallAfterConfirm(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		addr := w.serveScript("a", impl, func(s *scripted) error {
+			s.word()
+			return status.Error(codes.Unavailable, "gone")
+		})
+		cc := w.dial(addr)
+		got, _, err := doChain(w, cc, "value of slow")
+		if err != nil || got != "value of next to value of slow" {
+			w.Errorf("got %q, %v", got, err)
+		}
+		wantNotes(w, impl, "get slow", "get next to value of slow")
+		w.quiet(cc)
+	})
 }
 
 func TestTentativeResultStandsWithOKAfterConfirm(t *testing.T) {

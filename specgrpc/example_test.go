@@ -1,0 +1,79 @@
+package specgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// shouting answers with the key in capitals.
+type shouting struct{ kvpb.UnimplementedTestKVServer }
+
+func (shouting) Get(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	return &kvpb.GetResponse{Value: strings.ToUpper(r.GetKey())}, nil
+}
+
+// A server is registered through Registrar, a client is made by NewClient, and
+// the generated code stays as it is. The second call runs on the guess at the
+// first one's response; the guess is wrong, and the result is right.
+func Example() {
+	listener := bufconn.Listen(1 << 16)
+	server := grpc.NewServer()
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.NoInterceptors()), shouting{})
+	go func() { _ = server.Serve(listener) }()
+
+	conn, err := specgrpc.NewClient("passthrough:///memory",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Ordered: true}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := kvpb.NewTestKVClient(conn)
+
+	got, err := foresay.Do(context.Background(), func(ctx context.Context) (string, error) {
+		guess := &kvpb.GetResponse{Value: "WHISPER"}
+		first, err := client.Get(foresay.Predicting(ctx, guess), &kvpb.GetRequest{Key: "hello"})
+		if err != nil {
+			return "", err
+		}
+		second, err := client.Get(ctx, &kvpb.GetRequest{Key: first.GetValue() + ", world"})
+		return second.GetValue(), err
+	})
+	fmt.Println(got, err)
+	stats := conn.Site(kvpb.TestKV_Get_FullMethodName).Stats()
+	fmt.Println(stats.Right, "right,", stats.Wrong, "wrong")
+
+	conn.Close()
+	specgrpc.GracefulStop(server)
+	// Output:
+	// HELLO, WORLD <nil>
+	// 0 right, 1 wrong
+}
+
+// Call sites can be configured by a file.
+func ExampleParseSites() {
+	sites, err := specgrpc.ParseSites([]byte(`{"sites": [
+		{"method": "/foresay.testkv.v1.TestKV/Get", "ordered": true, "equal_ignoring": ["version"]},
+		{"method": "/foresay.testkv.v1.TestKV/Put", "effect": "staged", "conflict_fields": ["key"]}
+	]}`), nil)
+	fmt.Println(len(sites), sites[1].Effect, err)
+
+	_, err = specgrpc.ParseSites([]byte(`{"sites": [
+		{"method": "/foresay.testkv.v1.TestKV/Get", "mode": "sometimes"}
+	]}`), nil)
+	fmt.Println(err)
+	// Output:
+	// 2 staged <nil>
+	// specgrpc: sites: method /foresay.testkv.v1.TestKV/Get: field "mode": "sometimes" is not one of on, off
+}
