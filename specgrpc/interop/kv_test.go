@@ -52,7 +52,7 @@ func newKV() *kv {
 func (s *kv) reset(what string) {
 	s.change(func() {
 		s.values = make(map[string]*kvpb.GetResponse)
-		for k, v := range map[string]string{"gate": "one", "one": "two", "two": "three", "predicting": "four"} {
+		for k, v := range map[string]string{"gate": "one", "one": "two", "two": "three", "predicting": "four", "predicting right": "five"} {
 			s.values[k] = &kvpb.GetResponse{Value: v, Version: 1}
 		}
 		s.log, s.streams, s.gated = nil, nil, what == "gated"

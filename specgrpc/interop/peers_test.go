@@ -19,8 +19,10 @@ import (
 
 // peer is a server that a client of package specgrpc meets.
 type peer struct {
-	addr  string
-	plain kvpb.TestKVClient // knows nothing of Foresay
+	addr string
+	// conn knows nothing of Foresay, nor does plain, which uses it.
+	conn  *grpc.ClientConn
+	plain kvpb.TestKVClient
 	// aware: it serves through a Registrar.
 	aware bool
 }
@@ -32,7 +34,7 @@ func newPeer(t *testing.T, addr string, aware bool) *peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cc.Close() })
-	return &peer{addr: addr, plain: kvpb.NewTestKVClient(cc), aware: aware}
+	return &peer{addr: addr, conn: cc, plain: kvpb.NewTestKVClient(cc), aware: aware}
 }
 
 func insecurely() grpc.DialOption { return grpc.WithTransportCredentials(insecure.NewCredentials()) }

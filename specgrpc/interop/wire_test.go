@@ -2,15 +2,20 @@ package interop
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/foresay/foresay"
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -62,6 +67,7 @@ func (p *python) testServerOfTheProtocol(t *testing.T) {
 		}},
 		{"the server's", nil, []foresay.SiteConfig{wanted}, "two", 0, "three", []string{"predicted get two"}},
 	}
+	t.Run("ends", func(t *testing.T) { server.ends(ctx, t) })
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			server.ask(ctx, t, "!reset gated")
@@ -91,6 +97,57 @@ func (p *python) testServerOfTheProtocol(t *testing.T) {
 			})
 			if diff := cmp.Diff(sorted(test.log), slices.Sorted(slices.Values(log))); diff != "" {
 				t.Errorf("the server did something else (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// ends has speculative streams of a server end in every way.
+func (p *peer) ends(ctx context.Context, t *testing.T) {
+	id := []byte("0123456789abcdef")
+	word := func(call []byte) *specv1.ClientFrame {
+		return &specv1.ClientFrame{Frame: &specv1.ClientFrame_Confirm{Confirm: &specv1.Confirm{CallId: call, Attempt: 1}}}
+	}
+	tests := []struct {
+		name string
+		end  func(grpc.ClientStream) error
+		want codes.Code
+	}{
+		{"confirm", func(s grpc.ClientStream) error { return s.SendMsg(word(id)) }, codes.OK},
+		{"another call's confirm", func(s grpc.ClientStream) error { return s.SendMsg(word([]byte("another"))) }, codes.InvalidArgument},
+		{"empty frame", func(s grpc.ClientStream) error { return s.SendMsg(&specv1.ClientFrame{}) }, codes.InvalidArgument},
+		{"half-close", func(s grpc.ClientStream) error { return s.CloseSend() }, codes.Canceled},
+		{"silence", func(grpc.ClientStream) error { return nil }, codes.Aborted},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, kvpb.TestKV_Get_FullMethodName+".spec")
+			if err != nil {
+				t.Fatal(err)
+			}
+			payload, err := proto.Marshal(&kvpb.GetRequest{Key: "one"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := &specv1.Request{Payload: payload, CallId: id, Attempt: 1, Depth: 1, LeaseMs: 200, Caller: specv1.CallerState_CALLER_STATE_SPECULATIVE}
+			if err := s.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: request}}); err != nil {
+				t.Fatal(err)
+			}
+			frame := new(specv1.ServerFrame)
+			for frame.GetFinal() == nil {
+				if err := s.RecvMsg(frame); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := test.end(s); err != nil {
+				t.Fatal(err)
+			}
+			err = s.RecvMsg(frame)
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			if status.Code(err) != test.want {
+				t.Errorf("the stream ended with %v, want %v", err, test.want)
 			}
 		})
 	}

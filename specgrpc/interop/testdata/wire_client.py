@@ -2,6 +2,7 @@
 docs/wire.md gives it. It prints the conversations and what became of the calls at
 the server."""
 
+import os
 import queue
 import sys
 
@@ -13,7 +14,6 @@ from foresay.testkv.v1 import testkv_pb2 as kv
 from foresay.testkv.v1 import testkv_pb2_grpc
 
 SERVICE = "/foresay.testkv.v1.TestKV/"
-ID = bytes(range(16))
 RESPONSES = {"Get": kv.GetResponse, "Put": kv.PutResponse, "Append": kv.AppendResponse}
 
 
@@ -23,6 +23,7 @@ class Conversation:
     def __init__(self, channel, title, method):
         print("== " + title)
         self.method = method
+        self.id = os.urandom(16)
         self.out = queue.Queue()
         open_stream = channel.stream_stream(
             SERVICE + method + ".spec",
@@ -38,13 +39,13 @@ class Conversation:
     def request(self, message, caller=wire.CALLER_STATE_SPECULATIVE, **more):
         depth = 1 if caller == wire.CALLER_STATE_SPECULATIVE else 0
         return self.send(request=wire.Request(
-            payload=message.SerializeToString(), call_id=ID, attempt=1, caller=caller, depth=depth, **more))
+            payload=message.SerializeToString(), call_id=self.id, attempt=1, caller=caller, depth=depth, **more))
 
-    def confirm(self, call_id=ID):
-        return self.send(confirm=wire.Confirm(call_id=call_id, attempt=1))
+    def confirm(self, call_id=None):
+        return self.send(confirm=wire.Confirm(call_id=call_id or self.id, attempt=1)).half_close()
 
     def abort(self):
-        return self.send(abort=wire.Abort(call_id=ID, attempt=1))
+        return self.send(abort=wire.Abort(call_id=self.id, attempt=1)).half_close()
 
     def half_close(self):
         print("-> (half-close)")
@@ -108,8 +109,8 @@ def run(channel):
         stub.Get(get("!noted " + text), timeout=PATIENCE)
         print("   the server: " + text)
 
-    talk("a read, confirmed", "Get").request(get("one")).read().confirm().half_close().end()
-    talk("confirmed before the result", "Get").request(get("one")).confirm().read().half_close().end()
+    talk("a read, confirmed", "Get").request(get("one")).read().confirm().end()
+    talk("confirmed before the result", "Get").request(get("one")).confirm().read().end()
     talk("a read, half-closed without Confirm", "Get").request(get("one")).read().half_close().end()
     talk("a read, aborted", "Get").request(get("one")).read().abort().end()
 
@@ -123,7 +124,7 @@ def run(channel):
     became("rolled back d")
     talk("a staged write, and silence", "Put").request(put("e"), lease_ms=50).read().end()
     became("rolled back e")
-    talk("a Confirm of another call", "Put").request(put("f")).read().confirm(call_id=ID[::-1]).end()
+    talk("a Confirm of another call", "Put").request(put("f")).read().confirm(call_id=os.urandom(16)).end()
     became("rolled back f")
 
     talk("a write that is not staged", "Append").request(kv.AppendRequest(key="k", value="v")).read().end()

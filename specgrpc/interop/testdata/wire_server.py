@@ -2,6 +2,9 @@
 docs/wire.md gives it, for the one method of its service that has no side
 effects."""
 
+import queue
+import threading
+
 import grpc
 
 import server_sync
@@ -15,23 +18,37 @@ class Store(store.Store):
         pass  # a stream has arrived when its call has run, see below
 
 
+LEASE_SECONDS = 15
+
+
 class Speculative:
     """The stream Get.spec."""
+
+    # How the stream ends after each word, and after none.
+    ENDS = {
+        "aborted": grpc.StatusCode.CANCELLED,
+        "lost": grpc.StatusCode.CANCELLED,
+        "silent": grpc.StatusCode.ABORTED,
+        "misnamed": grpc.StatusCode.INVALID_ARGUMENT,
+    }
 
     def __init__(self, data):
         self.data = data
 
     def get(self, frames, context):
         request = next(frames).request
+        speculative = request.caller == wire.CALLER_STATE_SPECULATIVE
+        if (len(request.call_id) != 16 or request.attempt == 0 or speculative != (request.depth > 0)
+                or request.caller == wire.CALLER_STATE_UNSPECIFIED):
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no valid Request")
         key = kv.GetRequest.FromString(request.payload).key
-        if request.caller == wire.CALLER_STATE_CONFIRMED:
-            yield from self.answer(key, "predicted")
+        yield from self.answer(key, "speculative" if speculative else "predicted")
+        if not speculative:
             return
-        yield from self.answer(key, "speculative")
         word = self.word(frames, request)
         self.data.note("%s %s" % (word, key))
-        if word != "confirmed":
-            context.abort(grpc.StatusCode.CANCELLED, "undone")
+        if word in self.ENDS:
+            context.abort(self.ENDS[word], "undone: " + word)
 
     def answer(self, key, how):
         """Predicts, wrongly for the key two, and answers."""
@@ -47,16 +64,29 @@ class Speculative:
             yield wire.ServerFrame(final=wire.Final(payload=response.SerializeToString()))
 
     def word(self, frames, request):
-        """Only an explicit Confirm of this attempt confirms."""
+        """Returns the caller's word. Only an explicit Confirm of this attempt
+        confirms."""
+        words = queue.Queue()
+
+        def listen():
+            try:
+                frame = next(frames)
+            except BaseException:  # half-closed, reset, expired
+                words.put("lost")
+                return
+            kind = frame.WhichOneof("frame")
+            named = getattr(frame, kind or "confirm")
+            if kind not in ("confirm", "abort") or (named.call_id, named.attempt) != (request.call_id, request.attempt):
+                words.put("misnamed")
+            else:
+                words.put("confirmed" if kind == "confirm" else "aborted")
+
+        threading.Thread(target=listen, daemon=True).start()
+        lease = min(LEASE_SECONDS, request.lease_ms / 1000 or LEASE_SECONDS)
         try:
-            for frame in frames:
-                confirm = frame.confirm
-                if frame.HasField("confirm") and (confirm.call_id, confirm.attempt) == (request.call_id, request.attempt):
-                    return "confirmed"
-                return "aborted"
-        except Exception:  # what the iterator of a reset stream raises
-            pass
-        return "lost"
+            return words.get(timeout=lease)
+        except queue.Empty:
+            return "silent"
 
 
 def main():
