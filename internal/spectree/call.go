@@ -186,6 +186,9 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		u.received()
 	}
 	t.evaluate(c)
+	if c.irrevocable() {
+		t.recheck()
+	}
 	return u
 }
 
@@ -350,6 +353,7 @@ func (t *Tree) abandon(c *Call) {
 func (t *Tree) Expire() {
 	t.sweep(t.started + 1)
 	t.reconcile()
+	t.expireEarly()
 }
 
 // sweep abandons the calls that were orphaned before the run with this ID

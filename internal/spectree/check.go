@@ -136,7 +136,7 @@ func (t *Tree) checkCall(c *Call) error {
 
 // checkProgress reports that something may be done for the call that was not done.
 func (t *Tree) checkProgress(c *Call) error {
-	if len(c.uses) == 0 || c.settled {
+	if len(c.uses) == 0 || c.settled || slices.Contains(t.early, c) {
 		return nil
 	}
 	right, u := false, c.uses[0]

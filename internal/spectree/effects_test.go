@@ -122,6 +122,11 @@ func TestDivergence(t *testing.T) {
 	t.Run("another effect", func(t *testing.T) {
 		s := begin(t)
 		s.write(s.lane(2), "v", Immediate, 0)
+		s.want("hold call 3: another call that took effect has yet to be made")
+		if s.Orphans() != 1 {
+			t.Errorf("%d calls wait for the grace to end, want 1", s.Orphans())
+		}
+		s.Expire()
 		s.want("diverge run 2 call 1", "discard run 2", "abandon call 3", "abandon call 2")
 	})
 	t.Run("returns", func(t *testing.T) {
@@ -137,7 +142,9 @@ func TestDivergence(t *testing.T) {
 		v := s.write(s.lane(2), "v", Staged, 0)
 		s.want("send call 3", "send call 4 speculatively")
 		s.Answered(s.lane(2).uses[0].Call, 0)
-		s.want("settle call 3", "diverge run 2 call 1", "discard run 2", "abandon call 2", "abandon call 4")
+		s.want("settle call 3", "hold call 4: another call that took effect has yet to be made")
+		s.Expire()
+		s.want("diverge run 2 call 1", "discard run 2", "abandon call 2", "abandon call 4")
 		if v.Call.Confirmed() {
 			t.Error("the second effect is confirmed")
 		}
@@ -253,18 +260,25 @@ func TestStagedInOrder(t *testing.T) {
 	s.want("resume run 1 call 2 answer -1", "settle call 2", "final run 1", "commit run 1")
 }
 
-// TestOneEffectOfTwoRuns checks that of two runs whose goroutines share a lane
-// and made their calls in different orders only one has its effect.
-func TestOneEffectOfTwoRuns(t *testing.T) {
+// TestSharedLane checks that goroutines that share a lane may come in another
+// order in another run: who is early waits for those whose calls took effect.
+func TestSharedLane(t *testing.T) {
 	s := play(t, replayable)
-	s.read(s.Fork(s.lane(1)), "a", 2)
-	first := s.write(s.lane(1), "x", Immediate, 0)
-	s.skip()
-	s.write(s.lane(2), "y", Immediate, 0)
-	s.want("diverge run 2 call 2", "discard run 2", "abandon call 3", "discard run 1", "abandon call 1", "abandon call 2")
-	if !first.Call.irrevocable() {
-		t.Error("the first effect did not happen")
-	}
+	a := s.read(s.Fork(s.lane(1)), "a", 1)
+	x := s.write(s.lane(1), "x", Immediate, 0)
+	s.Answered(a.Call, Actual)
+	s.want("start run 1", "send call 1", "send call 2", "discard run 1 call 1", "start run 2")
+	y := s.write(s.lane(2), "y", Immediate, 0)
+	s.want("hold call 3: another call that took effect has yet to be made")
+	s.write(s.lane(2), "x", Immediate, 0)
+	s.want("adopt run 2 call 2", "send call 3")
+	s.Answered(x.Call, Actual)
+	s.Answered(y.Call, Actual)
+	s.Expire()
+	s.read(s.Fork(s.lane(2)), "a", 0)
+	s.returned(s.run(2))
+	s.want("resume run 2 call 2 answer -1", "settle call 2", "resume run 2 call 3 answer -1", "settle call 3",
+		"adopt run 2 call 1", "settle call 1", "final run 2", "commit run 2")
 }
 
 // TestConfirmedReadsStay checks that a replay of goroutines that share a lane

@@ -109,6 +109,47 @@ func (s *irrevocables) missing(l *Lane) *Call {
 	return nil
 }
 
+// release makes the call irrevocable, unless its run has yet to make another
+// one of the lane that is. A goroutine that shares the lane may be on its way to
+// make that, and gets the grace to do so. Else the function is not
+// deterministic, and the task ends before this call takes effect too.
+func (t *Tree) release(c *Call, right *Use) bool {
+	if t.sent.missing(right.lane) == nil || c.answered {
+		t.sent.add(c, right.lane)
+		return true
+	}
+	if !slices.Contains(t.early, c) {
+		t.early = append(t.early, c)
+	}
+	t.held(c, "another call that took effect has yet to be made")
+	return false
+}
+
+// recheck looks again at the calls that came early, since a run has made a call
+// that took effect, or one turned out not to have.
+func (t *Tree) recheck() {
+	if len(t.early) > 0 {
+		t.freed = append(t.freed, t.early...)
+		t.early = nil
+		t.reconcile()
+	}
+}
+
+// expireEarly ends the task if calls still came early after the grace.
+func (t *Tree) expireEarly() {
+	for _, c := range t.early {
+		u := t.rightUse(c)
+		if u == nil || c.Confirmed() {
+			continue
+		}
+		if missed := t.sent.missing(u.lane); missed != nil {
+			t.diverge(u.Run, missed)
+			return
+		}
+	}
+	t.early = nil
+}
+
 // made reports whether the run made the call, even if it gave up waiting.
 func (r *Run) made(c *Call) bool {
 	return c.useOf(r) != nil ||

@@ -110,6 +110,8 @@ type generator struct {
 	p     *program
 	left  int // calls yet to be made up
 	depth int
+	// sharing is how many goroutines are above that share the lane.
+	sharing int
 }
 
 func generate(r *rand.Rand, nondet bool) *program {
@@ -236,6 +238,10 @@ func (g *generator) split(keys []uint8) (mine, rest []uint8) {
 
 func (g *generator) start(b *block, keys []uint8, child int, open []opened) opened {
 	o := opened{child: child, spawn: g.p.shares && g.chance(2, 3)}
+	for _, e := range open { // who shares a lane must not number its lanes
+		o.spawn = o.spawn || e.spawn
+	}
+	o.spawn = o.spawn || g.sharing > 0
 	in := instr{op: opFork, child: uint8(child), block: &block{}, guess: g.chance(1, 2), arg: uint8(g.IntN(4)), n: uint8(g.IntN(3))}
 	if o.spawn {
 		in.op = opSpawn
@@ -243,6 +249,10 @@ func (g *generator) start(b *block, keys []uint8, child int, open []opened) open
 	at := len(b.code)
 	b.code = append(b.code, in)
 	g.depth++
+	sharing := g.sharing
+	if g.sharing++; !o.spawn {
+		g.sharing = 0
+	}
 	if len(open) > 0 && !o.spawn && g.chance(1, 3) {
 		if e := open[g.IntN(len(open))]; !e.spawn {
 			in.block.code = append(in.block.code, instr{op: opSibling, child: uint8(e.child)})
@@ -250,6 +260,7 @@ func (g *generator) start(b *block, keys []uint8, child int, open []opened) open
 	}
 	o.keys = g.block(in.block, keys)
 	g.depth--
+	g.sharing = sharing
 	b.code[at] = in
 	return o
 }

@@ -93,9 +93,10 @@ func (t *Tree) Refused(c *Call, reason string) {
 		t.unorphan(c)
 		t.abandon(c)
 		t.reconcile()
-		return
+	} else {
+		t.evaluateHeld(c, reason)
 	}
-	t.evaluateHeld(c, reason)
+	t.recheck()
 }
 
 // resolution is the answer of a local call that still depends on guesses.
@@ -247,17 +248,6 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 		c.settled = true
 		t.emitCall(Settle, c)
 	}
-}
-
-// release makes the call irrevocable, unless another one that the same code
-// must have made is: then the task ends before this one takes effect too.
-func (t *Tree) release(c *Call, right *Use) bool {
-	if missed := t.sent.missing(right.lane); missed != nil && !c.answered {
-		t.diverge(right.Run, missed)
-		return false
-	}
-	t.sent.add(c, right.lane)
-	return true
 }
 
 // dispatch sends the call or says why it is held.

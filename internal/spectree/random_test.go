@@ -63,7 +63,7 @@ func (s *shell) judge() {
 		s.stats.ended++
 	case s.diverged:
 		s.stats.diverged++
-		if !s.dropped && !s.p.nondet && !s.p.shares {
+		if !s.dropped && !s.p.nondet && !s.hurried {
 			s.fail("diverged")
 		}
 	default:

@@ -29,6 +29,7 @@ type shell struct {
 	diverged bool
 	dropped  bool // some run gave up waiting for a call
 	frozen   bool
+	hurried  bool // goroutines that share a lane did not get the time to catch up
 
 	time    int // steps so far
 	pick    [4]int
@@ -229,8 +230,7 @@ func (s *shell) step() bool {
 	}
 	if total == 0 {
 		if s.t.Orphans() > 0 && !s.t.Over() {
-			s.log("expire")
-			s.t.Expire()
+			s.expire()
 			return true
 		}
 		return false
@@ -270,8 +270,7 @@ func (s *shell) stepRare() {
 		s.log("confirm caller")
 		s.t.ConfirmCaller()
 	case s.t.Orphans() > 0 && n < 48:
-		s.log("expire")
-		s.t.Expire()
+		s.expire()
 	case n == 63:
 		s.log("end")
 		s.ended = true
@@ -287,6 +286,12 @@ func (s *shell) stepRare() {
 	case n > 48 && s.p.drops:
 		s.drop()
 	}
+}
+
+func (s *shell) expire() {
+	s.log("expire")
+	s.hurried = s.hurried || len(s.t.early) > 0
+	s.t.Expire()
 }
 
 // drop has a thread give up waiting.

@@ -79,6 +79,7 @@ type Tree struct {
 	dropped   map[key]struct{} // places of calls that a run gave up, see Drop
 	ambiguous bool             // calls overlapped in one lane: which was which is uncertain, in all runs
 	doubtful  bool             // see reconcile
+	early     []*Call          // see release
 	freed     []*Call          // to be evaluated by reconcile
 	frozen    bool             // takes no predictions any more
 	over      bool             // committed, refuted or diverged: nothing happens any more
@@ -126,8 +127,9 @@ func (t *Tree) Caller() Caller { return t.caller }
 // Over reports whether the task has ended.
 func (t *Tree) Over() bool { return t.over }
 
-// Orphans returns how many calls wait to be adopted or abandoned.
-func (t *Tree) Orphans() int { return len(t.orphans) }
+// Orphans returns how many calls wait for another run or goroutine: to be
+// adopted, or to make what must precede them.
+func (t *Tree) Orphans() int { return len(t.orphans) + len(t.early) }
 
 // Replayable reports whether the task's function may be run again.
 func (t *Tree) Replayable() bool { return t.cfg.Replayable }
