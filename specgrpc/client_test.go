@@ -3,6 +3,7 @@ package specgrpc_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
 )
 
 // trace notes what passes an interceptor.
@@ -204,6 +206,9 @@ func TestInterceptorsOwnCallsArePlain(t *testing.T) {
 		if n := tokens.Site(getMethod).Stats().Calls; n != 0 {
 			w.Errorf("%d of the interceptor's calls were taken for the task's", n)
 		}
+		if s := cc.Site(getMethod).Stats(); s.Refused != 0 {
+			w.Errorf("stats %+v: the interceptor's call was taken for the attempt", s)
+		}
 		w.quiet(cc)
 	})
 }
@@ -382,6 +387,43 @@ func TestObservedCallsSeeTheTransport(t *testing.T) {
 			w.Errorf("%d runs, want 2", runs)
 		}
 		wantNotes(w, impl, "get seen", "get fails", "get slow")
+	})
+}
+
+// Two connections are two, even to one target: a later run that makes the same
+// request on the other one does not get the first one's answer.
+func TestConnectionsAreToldApart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		serve := func(site wan.Site) string {
+			_, _, addr := w.kv(site, &kvServer{get: func(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+				if r.GetKey() == "slow" {
+					time.Sleep(100 * time.Millisecond)
+				}
+				return &kvpb.GetResponse{Value: string(site)}, nil
+			}})
+			return addr
+		}
+		dial := func(addr string) kvpb.TestKVClient {
+			return kvpb.NewTestKVClient(w.dial("anywhere", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				return w.net.Dial(ctx, "client", addr)
+			})))
+		}
+		a, b := dial(serve("a")), dial(serve("b"))
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			first, err := guessed(ctx, a, "slow", value("wrong"))
+			if err != nil {
+				return "", err
+			}
+			c := a
+			if first.GetValue() == "a" {
+				c = b
+			}
+			next, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
+			return next.GetValue(), err
+		})
+		if err != nil || got != "b" {
+			w.Errorf("got %q, %v", got, err)
+		}
 	})
 }
 

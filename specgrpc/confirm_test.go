@@ -206,6 +206,46 @@ func TestConfirmBeforeTheResult(t *testing.T) {
 	})
 }
 
+// A word may come while the interceptors still run.
+func TestWordBeforeTheHandler(t *testing.T) {
+	for _, word := range []string{"confirm", "abort"} {
+		t.Run(word, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				impl := staging()
+				put := impl.put
+				impl.put = func(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+					if err := foresay.Barrier(ctx); err != nil {
+						return nil, err
+					}
+					return put(ctx, r)
+				}
+				slowly := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+					time.Sleep(time.Second)
+					return handler(ctx, req)
+				}
+				r, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(slowly), specgrpc.Stages(putMethod))
+				c := w.openRaw(w.raw(addr), putMethod)
+				c.sendRequest(c.request(&kvpb.PutRequest{Key: "k"}))
+				if word == "abort" {
+					c.abort()
+					wantCode(w, c.end(), codes.Canceled)
+					wantNotes(w, impl)
+				} else {
+					c.confirm()
+					c.final()
+					if err := c.end(); err != nil {
+						w.Error(err)
+					}
+					wantNotes(w, impl, "put k=", "committed k")
+				}
+				if r.HalfOpen() != 0 {
+					w.Error("a half-open call is left")
+				}
+			})
+		})
+	}
+}
+
 // A confirmed call ends like a plain one: the lease has no part in it.
 func TestNoLeaseAfterConfirm(t *testing.T) {
 	inWorld(t, func(w *world) {

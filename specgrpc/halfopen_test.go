@@ -15,6 +15,7 @@ import (
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
 )
 
 // fan reads "slow", predicted, and then n more keys at once on that guess.
@@ -213,6 +214,52 @@ func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
 		}
 		if s := cc.Site(getMethod).Stats(); s.Refused != 0 {
 			w.Errorf("stats %+v: a call lost its stream before its result", s)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+// On a long way only as many streams are aborted as are needed.
+func TestOneStreamGivesWayToOneCall(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		var r *specgrpc.ServiceRegistrar
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			kvpb.RegisterTestKVServer(r, impl)
+		}, grpc.MaxConcurrentStreams(3))
+		_, _, gateAddr := w.kv("b", &kvServer{get: slow("slow", 2*time.Second)})
+		cc, gate := w.dial(addr), w.dial(gateAddr)
+		c := kvpb.NewTestKVClient(cc)
+		for range 2 {
+			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
+		}
+		w.net.SetLink("client", "a", wan.Link{Delay: 100 * time.Millisecond})
+		w.net.SetLink("a", "client", wan.Link{Delay: 100 * time.Millisecond})
+		done := make(chan error)
+		go func() {
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+				_, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow"))
+				for i := 0; i < 3 && err == nil; i++ {
+					_, err = guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i)))
+				}
+				return 0, err
+			})
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		if n := cc.HalfOpen(); n != 3 {
+			w.Errorf("%d half-open streams, want 3", n)
+		}
+		start := time.Now()
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"}); err != nil {
+			w.Error(err)
+		}
+		if took, n := time.Since(start), cc.HalfOpen(); n != 2 || took > 500*time.Millisecond {
+			w.Errorf("after %v there are %d half-open streams, want 2", took, n)
+		}
+		if err := <-done; err != nil {
+			w.Error(err)
 		}
 		w.quiet(cc, r)
 	})

@@ -251,6 +251,7 @@ func TestServerPredictions(t *testing.T) {
 			}
 			_ = foresay.Predict(ctx, "no message")
 			_ = foresay.Predict(ctx, &kvpb.PutResponse{Version: 1}) // of another method
+			_ = foresay.Predict(ctx, &kvpb.GetResponse{Value: strings.Repeat("large", 1<<20)})
 			go func() {
 				time.Sleep(time.Second)
 				_ = foresay.Predict(ctx, &kvpb.GetResponse{Value: "late"})
@@ -259,7 +260,7 @@ func TestServerPredictions(t *testing.T) {
 		}
 		_, _, addr := w.kv("a", impl)
 		for _, state := range []specv1.CallerState{specv1.CallerState_CALLER_STATE_CONFIRMED, specv1.CallerState_CALLER_STATE_SPECULATIVE} {
-			c := w.openRaw(w.raw(addr), getMethod)
+			c := w.openRaw(w.raw(addr, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30))), getMethod)
 			r := c.request(&kvpb.GetRequest{Key: "k"})
 			r.Caller = state
 			if state == specv1.CallerState_CALLER_STATE_CONFIRMED {
