@@ -32,7 +32,8 @@ type CallSpec struct {
 	// Local says that the run itself computes the answer: the call is neither
 	// recorded nor sent, and lives and dies with its run.
 	Local bool
-	// Once says that all calls of the task with this Op are one call.
+	// Once says that all calls of the task with this Op are one call. It takes
+	// no predictions.
 	Once bool
 }
 
@@ -255,7 +256,7 @@ func (t *Tree) maySpeculate(r *Run, c *Call) bool {
 			return false
 		}
 	}
-	return t.cfg.Replayable && !t.frozen && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction &&
+	return t.cfg.Replayable && !t.frozen && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&
 		r.open+t.cfg.Depth < t.cfg.Limits.Depth &&
 		t.started <= t.cfg.Limits.Replays && t.running <= t.cfg.Limits.Runs
 }

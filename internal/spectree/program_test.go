@@ -154,6 +154,7 @@ func (g *generator) site(tolerant bool) site {
 		s.ordered = g.chance(1, 4)
 	case addKey, putKey:
 		s.effect = []Effect{Staged, Immediate}[g.IntN(2)]
+		s.ordered = g.chance(1, 8)
 	case actOnce:
 		s.effect, s.observed, s.nospec = Immediate, true, true
 	}
