@@ -65,7 +65,7 @@ type Call struct {
 	dead        bool   // Abandon was emitted
 	orphanedAt  int32  // the newest run when the last use went; 0 if no orphan
 	orphan      int32  // in the tree's list, if it is one
-	lane        string // of the run that made it first
+	lane        string // that made it first; once it takes effect, that was right to make it
 	pending     *resolution
 	chains      *chain // those that it ends
 	counted     bool   // among the unanswered ones of chains

@@ -135,7 +135,7 @@ func (t *Tree) recheck() {
 	}
 }
 
-// expireEarly ends the task if calls still came early after the grace.
+// expireEarly ends the task if calls are still early after the grace.
 func (t *Tree) expireEarly() {
 	for _, c := range t.early {
 		u := t.rightUse(c)
@@ -147,7 +147,7 @@ func (t *Tree) expireEarly() {
 			return
 		}
 	}
-	t.early = nil
+	t.recheck()
 }
 
 // made reports whether the run made the call, even if it gave up waiting.

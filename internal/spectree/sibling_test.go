@@ -22,6 +22,23 @@ func TestSiblings(t *testing.T) {
 	}
 }
 
+// TestChain checks that calls that depend on each other overlap if their
+// predictions are right: all are sent before any is answered.
+func TestChain(t *testing.T) {
+	s := play(t, replayable)
+	var uses []*Use
+	for _, op := range []string{"a", "b", "c", "d"} {
+		uses = append(uses, s.read(s.lane(1), op, 1))
+	}
+	s.returned(s.run(1))
+	s.want("start run 1", "send call 1", "send call 2 speculatively", "send call 3 speculatively", "send call 4 speculatively", "offer run 1")
+	for _, u := range uses {
+		s.Answered(u.Call, 0)
+	}
+	s.want("settle call 1", "confirm call 2", "settle call 2", "confirm call 3", "settle call 3", "confirm call 4",
+		"settle call 4", "final run 1", "commit run 1")
+}
+
 // TestSiblingThatIsNotThere checks that a sibling learns that its prediction is
 // wrong even if it has not yet made the call: else it would go on beside the run
 // whose prediction is right, and both would pass barriers.
