@@ -73,19 +73,19 @@ func (x *exchange) result(f *specv1.Final, m proto.Message) (result, error) {
 	case *specv1.Final_Prediction:
 		p := x.predictions[r.Prediction]
 		if p == nil {
-			return result{}, fmt.Errorf("Final refers to prediction %d, which is no response", r.Prediction)
+			return result{}, fmt.Errorf("frame Final refers to prediction %d, which is no response", r.Prediction)
 		}
 		return result{value: p}, nil
 	case *specv1.Final_Status:
 		st := new(spb.Status)
 		if err := proto.Unmarshal(r.Status, st); err != nil {
-			return result{}, fmt.Errorf("Final.status is no google.rpc.Status: %w", err)
+			return result{}, fmt.Errorf("the frame's Final.status is no google.rpc.Status: %w", err)
 		}
 		if st.GetCode() == int32(codes.OK) {
-			return result{}, errors.New("Final.status is OK")
+			return result{}, errors.New("the frame's Final.status is OK")
 		}
 		return result{err: status.ErrorProto(st)}, nil
 	default:
-		return result{}, errors.New("Final without a result")
+		return result{}, errors.New("frame Final without a result")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -31,7 +30,6 @@ type ClientConn struct {
 	receive grpc.CallOption
 
 	methods sync.Map // full method name -> *method
-	serial  atomic.Uint64
 }
 
 var _ grpc.ClientConnInterface = (*ClientConn)(nil)

@@ -66,21 +66,21 @@ func checkRequest(f *specv1.ClientFrame) (*specv1.Request, attemptID, error) {
 	case r == nil:
 		return nil, id, fmt.Errorf("the first frame is %s, not Request", clientFrameName(f))
 	case len(r.GetCallId()) != len(id.call):
-		return nil, id, fmt.Errorf("Request.call_id has %d bytes, want %d", len(r.GetCallId()), len(id.call))
+		return nil, id, fmt.Errorf("the frame's Request.call_id has %d bytes, want %d", len(r.GetCallId()), len(id.call))
 	case r.GetAttempt() == 0:
-		return nil, id, errors.New("Request.attempt is 0, want at least 1")
+		return nil, id, errors.New("the frame's Request.attempt is 0, want at least 1")
 	}
 	switch r.GetCaller() {
 	case specv1.CallerState_CALLER_STATE_CONFIRMED:
 		if r.GetDepth() != 0 {
-			return nil, id, fmt.Errorf("Request.depth is %d although Request.caller is confirmed", r.GetDepth())
+			return nil, id, fmt.Errorf("the frame's Request.depth is %d although Request.caller is confirmed", r.GetDepth())
 		}
 	case specv1.CallerState_CALLER_STATE_SPECULATIVE:
 		if r.GetDepth() == 0 {
-			return nil, id, errors.New("Request.depth is 0 although Request.caller is speculative")
+			return nil, id, errors.New("the frame's Request.depth is 0 although Request.caller is speculative")
 		}
 	default:
-		return nil, id, fmt.Errorf("Request.caller is %v", r.GetCaller())
+		return nil, id, fmt.Errorf("the frame's Request.caller is %v", r.GetCaller())
 	}
 	copy(id.call[:], r.GetCallId())
 	id.number = r.GetAttempt()
@@ -92,12 +92,12 @@ func checkWord(f *specv1.ClientFrame, id attemptID) (word, error) {
 	switch w := f.GetFrame().(type) {
 	case *specv1.ClientFrame_Confirm:
 		if !id.matches(w.Confirm.GetCallId(), w.Confirm.GetAttempt()) {
-			return noWord, errors.New("Confirm names another call")
+			return noWord, errors.New("frame Confirm names another call")
 		}
 		return confirmed, nil
 	case *specv1.ClientFrame_Abort:
 		if !id.matches(w.Abort.GetCallId(), w.Abort.GetAttempt()) {
-			return noWord, errors.New("Abort names another call")
+			return noWord, errors.New("frame Abort names another call")
 		}
 		return aborted, nil
 	default:
@@ -137,12 +137,12 @@ func (a *answers) check(f *specv1.ServerFrame) error {
 	switch x := f.GetFrame().(type) {
 	case *specv1.ServerFrame_Refused:
 		if !a.none() {
-			return errors.New("Refused after another frame")
+			return errors.New("frame Refused after another frame")
 		}
 		a.refused = true
 	case *specv1.ServerFrame_Prediction:
 		if a.final {
-			return errors.New("Prediction after Final")
+			return errors.New("frame Prediction after Final")
 		}
 		if a.predictions == maxPredictions {
 			return fmt.Errorf("more than %d predictions", maxPredictions)
@@ -150,15 +150,15 @@ func (a *answers) check(f *specv1.ServerFrame) error {
 		a.predictions++
 	case *specv1.ServerFrame_Final:
 		if a.final {
-			return errors.New("Final after Final")
+			return errors.New("frame Final after Final")
 		}
 		a.final = true
 		switch r := x.Final.GetResult().(type) {
 		case nil:
-			return errors.New("Final without a result")
+			return errors.New("frame Final without a result")
 		case *specv1.Final_Prediction:
 			if int64(r.Prediction) >= int64(a.predictions) {
-				return fmt.Errorf("Final refers to prediction %d of %d", r.Prediction, a.predictions)
+				return fmt.Errorf("frame Final refers to prediction %d of %d", r.Prediction, a.predictions)
 			}
 		}
 	default:

@@ -41,8 +41,6 @@ func newNode(w *world, index int) *node {
 	return &node{w: w, index: index, server: newServer(w, index)}
 }
 
-func (n *node) address() string { return serverName(n.index) + ":1" }
-
 // start starts the server's process.
 func (n *node) start() error {
 	e := &epoch{clients: make([]kvpb.TestKVClient, n.w.sc.knobs.Servers), served: make(chan struct{})}
