@@ -16,7 +16,8 @@ type Run struct {
 	pinned    bool // takes no predictions
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those
-	// that the run it was started from had made, when it was started.
+	// that the run it was started from had made, when it was started. The last
+	// comes first.
 	path         []choice
 	assumed      *Use  // the newest with a prediction, see guessed
 	guesses      int   // in that list

@@ -49,7 +49,7 @@ func (r *Run) guessed() iter.Seq[*Use] {
 
 // take removes the call from the run's path, and reports whether it was there.
 func (r *Run) take(c *Call) bool {
-	for i, ch := range r.path {
+	for i, ch := range slices.Backward(r.path) {
 		if ch.call == c {
 			r.path = append(r.path[:i], r.path[i+1:]...)
 			return true
@@ -60,7 +60,7 @@ func (r *Run) take(c *Call) bool {
 
 // chosen returns what the run is to assume for a call that it makes only now.
 func (r *Run) chosen(c *Call) (idx int, ok bool) {
-	for _, ch := range r.path {
+	for _, ch := range slices.Backward(r.path) {
 		if ch.call == c {
 			return ch.answer, true
 		}
@@ -76,19 +76,19 @@ func (r *Run) assumes(c *Call) (idx int, ok bool) {
 	return r.chosen(c)
 }
 
-// before returns what the run stands on among its first calls, that many, apart
+// before returns, newest first, what the run stands on among its first calls, that many, apart
 // from c: all that another run that differs from it only in the answer for c is
 // sure to stand on as well, if these are the calls that it made before c.
 func (r *Run) before(c *Call, calls int) []choice {
 	var out []choice
-	for _, ch := range r.path {
-		if ch.call != c && !ch.call.dead {
-			out = append(out, ch)
-		}
-	}
 	for u := range r.guessed() {
 		if u.index < calls && u.Call != c && !u.Call.spec.Local {
 			out = append(out, choice{u.Call, u.answer})
+		}
+	}
+	for _, ch := range r.path {
+		if ch.call != c && !ch.call.dead {
+			out = append(out, ch)
 		}
 	}
 	return out
@@ -125,7 +125,7 @@ func (t *Tree) fork(r *Run, c *Call, idx int) {
 		r.pinned || t.frozen || c.spec.NoPrediction || !t.cfg.Replayable {
 		return
 	}
-	if path := append(r.before(c, r.madeBefore(c)), choice{c, idx}); t.isNew(path) {
+	if path := append([]choice{{c, idx}}, r.before(c, r.madeBefore(c))...); t.isNew(path) {
 		t.startRun(path)
 	}
 }

@@ -73,6 +73,12 @@ func manyCalls() []task {
 			s.many(one, CallSpec{Effect: Immediate, Once: true})
 			s.finish()
 		}},
+		{"a replay that stands on many guesses", func(s *scenario) {
+			s.many(one, CallSpec{Predictions: 1})
+			s.Answered(s.read(s.lane(1), "wrong", 1).Call, Actual)
+			s.many(one, CallSpec{Predictions: 1})
+			s.finish()
+		}},
 		{"all wrong", func(s *scenario) {
 			for _, u := range s.many(one, CallSpec{Predictions: 2}) {
 				s.Answered(u.Call, Actual)
