@@ -51,5 +51,8 @@ func (r *ServiceRegistrar) runTask(ctx context.Context, m *serverMethod, req any
 		return runHandler(ctx, m, req, handler)
 	}, foresay.WithName(m.name), foresay.WithLimits(r.cfg.limits))
 	response, err := stands(ctx, value, err)
-	return response, asStatus(err)
+	if err != nil {
+		return nil, errorStatus(err).Err()
+	}
+	return response, nil
 }

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/foresay/foresay"
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -64,6 +66,46 @@ func TestPanicSeenByARecoveringInterceptor(t *testing.T) {
 		c.sendRequest(c.request(&kvpb.GetRequest{}))
 		if c.final().GetStatus() == nil {
 			w.Error("want the interceptor's status as result")
+		}
+	})
+}
+
+// A panic after Confirm is that of a plain call: the hooks registered before it
+// run, whichever way the call came.
+func TestPanicOfAConfirmedCall(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := staging()
+		put := impl.put
+		impl.put = func(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+			_, _ = put(ctx, r)
+			_ = foresay.Barrier(ctx)
+			panic("bug")
+		}
+		_, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(recovery), specgrpc.Stages(putMethod), specgrpc.AllReplayable())
+		_, plain := w.serve("b", func(s *grpc.Server) {
+			kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.UnaryInterceptors(recovery), specgrpc.AllReplayable()), impl)
+		}, grpc.UnaryInterceptor(recovery))
+		_, err := kvpb.NewTestKVClient(w.raw(plain)).Put(w.Context(), &kvpb.PutRequest{Key: "k"})
+		wantCode(w, err, codes.Internal)
+		wantNotes(w, impl, "put k=", "committed k")
+		for _, depth := range []uint32{0, 1} {
+			impl.seen = nil
+			c := w.openRaw(w.raw(addr), putMethod)
+			r := c.request(&kvpb.PutRequest{Key: "k"})
+			if r.Depth = depth; depth == 0 {
+				r.Caller = specv1.CallerState_CALLER_STATE_CONFIRMED
+			}
+			c.sendRequest(r)
+			if depth == 1 {
+				c.confirm()
+			}
+			if c.final().GetStatus() == nil {
+				w.Error("want the interceptor's status as result")
+			}
+			if err := c.end(); err != nil {
+				w.Error(err)
+			}
+			wantNotes(w, impl, "put k=", "committed k")
 		}
 	})
 }

@@ -1,7 +1,7 @@
 package specgrpc
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 )
 
@@ -36,12 +37,15 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 	if !c.speculative {
 		return c.serveConfirmed(srv)
 	}
+	// From admit on GracefulStop may abort the call.
+	c.arm(r.leaseOf(req))
+	defer c.disarm()
 	if refused := r.admit(c, req); refused != nil {
 		c.debug("refused", "reason", refused.GetReason().String(), "detail", refused.GetDetail())
 		return ss.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Refused{Refused: refused}})
 	}
 	defer r.leave(c)
-	return c.serveSpeculative(srv, r.leaseOf(req))
+	return c.serveSpeculative(srv)
 }
 
 // admit decides whether a call runs for a speculative caller.
@@ -111,12 +115,7 @@ func (c *serverCall) setTrailer() {
 
 // serveSpeculative serves a caller whose word is still to come. Only an
 // explicit Confirm confirms: whatever else ends the stream undoes the call.
-func (c *serverCall) serveSpeculative(srv any, lease time.Duration) error {
-	c.decided = make(chan struct{})
-	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
-	defer c.cancel(context.Canceled)
-	c.timer = time.AfterFunc(lease, func() { c.abort(errLease) })
-	defer c.timer.Stop()
+func (c *serverCall) serveSpeculative(srv any) error {
 	go c.listen()
 	response, err, ok := c.tryExecute(srv)
 	if !ok {
@@ -168,8 +167,14 @@ func (c *serverCall) finish() error {
 
 // errorStatus is the status that a plain call would end with on err.
 func errorStatus(err error) *status.Status {
-	if st, ok := status.FromError(err); ok {
-		return st
+	st, ok := status.FromError(err)
+	switch {
+	case errors.Is(err, foresay.ErrDiverged):
+		return status.New(codes.Internal, err.Error())
+	case !ok:
+		return status.FromContextError(err)
+	case st.Code() == codes.OK: // an error all the same
+		return status.New(codes.Unknown, err.Error())
 	}
-	return status.FromContextError(err)
+	return st
 }

@@ -302,6 +302,12 @@ func TestPlainCallersGetNoPredictions(t *testing.T) {
 	})
 }
 
+// okError is an error that claims to be none.
+type okError struct{}
+
+func (okError) Error() string              { return "not OK" }
+func (okError) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
+
 func TestErrorIsAResult(t *testing.T) {
 	inWorld(t, func(w *world) {
 		st, err := status.New(codes.NotFound, "nö such key").WithDetails(wrapperspb.String("detail"))
@@ -312,11 +318,15 @@ func TestErrorIsAResult(t *testing.T) {
 			if r.GetKey() == "plain" {
 				return nil, errors.New("no status")
 			}
+			if r.GetKey() == "ok" {
+				return nil, okError{}
+			}
 			return nil, st.Err()
 		}}
 		_, _, addr := w.kv("a", impl)
 		for key, want := range map[string]*spb.Status{
 			"status": st.Proto(), "plain": {Code: int32(codes.Unknown), Message: "no status"},
+			"ok": {Code: int32(codes.Unknown), Message: "not OK"},
 		} {
 			c := w.openRaw(w.raw(addr), getMethod)
 			c.sendRequest(c.request(&kvpb.GetRequest{Key: key}))

@@ -70,6 +70,20 @@ func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, r
 	return c
 }
 
+// arm readies a call whose caller's word is to come within the lease.
+func (c *serverCall) arm(lease time.Duration) {
+	c.decided = make(chan struct{})
+	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer = time.AfterFunc(lease, func() { c.abort(errLease) })
+}
+
+func (c *serverCall) disarm() {
+	c.timer.Stop()
+	c.cancel(context.Canceled)
+}
+
 // state returns the word and the handler.
 func (c *serverCall) state() (word, *foresay.Handler) {
 	c.mu.Lock()
@@ -242,14 +256,25 @@ func (c *serverCall) handle(ctx context.Context, req any, handler grpc.UnaryHand
 	case w == confirmed && c.speculative:
 		h.Confirm()
 	}
+	returned := false
+	defer func() {
+		// A confirmed call that panics runs its hooks, as in a task of Do's.
+		if w, _ := c.state(); !returned && w == confirmed {
+			_ = h.Finish()
+		}
+	}()
 	value, err := h.Run(func(ctx context.Context) (any, error) { return runHandler(ctx, c.method, req, handler) })
+	returned = true
 	if !c.speculative {
 		if err := h.Finish(); err != nil {
-			return nil, asStatus(err)
+			return nil, errorStatus(err).Err()
 		}
 	}
 	response, err := stands(ctx, value, err)
-	return response, asStatus(err)
+	if err != nil {
+		return nil, errorStatus(err).Err()
+	}
+	return response, nil
 }
 
 // predicted sends an early answer.

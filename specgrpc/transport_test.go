@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/foresay/foresay"
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -377,5 +378,51 @@ func TestStoppingRegistrarRefuses(t *testing.T) {
 		}
 		wantCode(w, c.end(), status.Code(nil))
 		time.Sleep(time.Second)
+	})
+}
+
+// Calls that begin while the server stops are refused, undone or served, and
+// none of them stays.
+func TestGracefulStopInTheMiddleOfManyCalls(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := staging()
+		r, s, addr := w.kv("a", impl, specgrpc.Stages(putMethod))
+		cc := w.raw(addr)
+		_, _ = kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{})
+		impl.seen = nil
+		var done sync.WaitGroup
+		for i := range 100 {
+			done.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+				stream, err := cc.NewStream(w.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, putMethod+".spec")
+				if err != nil {
+					return // the server is gone
+				}
+				c := &rawCall{w: w, stream: stream, id: []byte("0123456789abcdef")}
+				_ = stream.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: c.request(&kvpb.PutRequest{Key: "k"})}})
+				for stream.RecvMsg(new(specv1.ServerFrame)) == nil {
+				}
+			})
+		}
+		time.Sleep(5*time.Millisecond + rtt/2)
+		specgrpc.GracefulStop(s, r)
+		done.Wait()
+		if r.HalfOpen() != 0 {
+			w.Error("half-open calls left")
+		}
+		puts, undone := 0, 0
+		for _, note := range impl.notes() {
+			switch note {
+			case "put k=":
+				puts++
+			case "rolled back k":
+				undone++
+			default:
+				w.Errorf("unexpected: %s", note)
+			}
+		}
+		if puts == 0 || puts != undone {
+			w.Errorf("%d calls ran, %d were undone", puts, undone)
+		}
 	})
 }
