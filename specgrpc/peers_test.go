@@ -207,3 +207,54 @@ func TestClosedPort(t *testing.T) {
 		}
 	})
 }
+
+// The call of a confirmed caller that wants predictions ends with its context,
+// as a plain one: at once, and at the server as well.
+func TestContextOfAConfirmedCall(t *testing.T) {
+	for name, limit := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"cancelled": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(300*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 300*time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				ended := make(chan time.Time, 1)
+				limited := false
+				impl := &kvServer{put: func(ctx context.Context, _ *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+					_, limited = ctx.Deadline()
+					<-ctx.Done()
+					ended <- time.Now()
+					return nil, ctx.Err()
+				}}
+				r, _, addr := w.kv("a", impl)
+				cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: putMethod, ServerPredictions: true}))
+				start := time.Now()
+				_, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.PutResponse, error) {
+					ctx, cancel := limit(ctx)
+					defer cancel()
+					return kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"})
+				})
+				want := codes.Canceled
+				if name == "deadline" {
+					want = codes.DeadlineExceeded
+				}
+				wantCode(w, err, want)
+				if took := time.Since(start); took != 300*time.Millisecond {
+					w.Errorf("took %v", took)
+				}
+				if took := (<-ended).Sub(start); took > 300*time.Millisecond+rtt {
+					w.Errorf("the handler ended after %v", took)
+				}
+				if limited != (name == "deadline") {
+					w.Errorf("the handler sees a deadline: %v", limited)
+				}
+				w.quiet(cc, r)
+			})
+		})
+	}
+}
