@@ -94,10 +94,7 @@ func (t *task) launch(a *Attempt) {
 // start begins an attempt in a goroutine that may wait for its end.
 func (a *Attempt) start() {
 	if a.blocking {
-		go func() {
-			growStack(a.number & 1)
-			a.op.Transport.Start(a.ctx, a)
-		}()
+		go a.op.Transport.Start(a.ctx, a)
 		return
 	}
 	a.op.Transport.Start(a.ctx, a)

@@ -70,7 +70,7 @@ func (r *run) execute() {
 //
 //go:noinline
 func growStack(i int) byte {
-	var room [7 << 10]byte
+	var room [3 << 10]byte
 	room[i] = 1
 	return room[1-i]
 }
