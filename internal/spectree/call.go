@@ -238,7 +238,7 @@ func (t *Tree) answerUse(u *Use) {
 		return
 	}
 	first := c.offered(0)
-	if first == c.predictions || !t.maySpeculate(r, c) {
+	if first == c.predictions || !t.maySpeculate(u) {
 		return
 	}
 	t.assume(u, first)
@@ -249,12 +249,16 @@ func (t *Tree) answerUse(u *Use) {
 	}
 }
 
-// maySpeculate reports whether the run may take a prediction for c.
-func (t *Tree) maySpeculate(r *Run, c *Call) bool {
-	if c.spec.Local {
+// maySpeculate reports whether the run may take a prediction for its call.
+func (t *Tree) maySpeculate(u *Use) bool {
+	r, c := u.Run, u.Call
+	switch {
+	case c.spec.Local:
 		if _, wrong := t.refuted[c.localKey()]; wrong {
 			return false
 		}
+	case c.spec.Effect != None && !c.irrevocable() && t.sent.missing(u.lane) != nil:
+		return false // the code must not go on to make the missing call itself
 	}
 	return t.cfg.Replayable && !t.frozen && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&
 		r.open+t.cfg.Depth < t.cfg.Limits.Depth &&

@@ -14,7 +14,7 @@ func (t *Tree) Predicted(c *Call) {
 			continue
 		}
 		if u.answer == Waiting {
-			if t.maySpeculate(u.Run, c) {
+			if t.maySpeculate(u) {
 				t.assume(u, idx)
 				t.resume(u)
 			}
