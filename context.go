@@ -14,9 +14,7 @@ type lane struct {
 	run  *run
 	// barriers are the goroutines that wait until the run is confirmed.
 	barriers []chan struct{}
-	futures  []*future // that its code started
-	left     bool      // its code has returned
-	commit   []hooks   // in the order of the program
+	commit   []hooks // in the order of the program
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

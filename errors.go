@@ -25,8 +25,9 @@ var (
 	// ErrForeignFuture is returned for a future of one task that is used in another.
 	ErrForeignFuture = errors.New("foresay: the future belongs to a run of another task")
 
-	errGoexit   = errors.New("foresay: the function ended its goroutine")
-	errPanicked = errors.New("foresay: the function panicked")
+	errNotNeeded = errors.New("foresay: nobody needs the result any more")
+	errGoexit    = errors.New("foresay: the function ended its goroutine")
+	errPanicked  = errors.New("foresay: the function panicked")
 )
 
 // PanicError carries a panic of a function that the engine ran in a goroutine

@@ -63,7 +63,6 @@ type future struct {
 	ctx   context.Context // where what depends on it runs
 	task  *task           // that computes it, if it is a task of its own
 	run   *run            // the run that it is part of, if any
-	owner *lane           // whose code started it, in a run
 	name  string          // within the run: the same in each run
 	equal func(prediction, actual any) bool
 	ready chan struct{}

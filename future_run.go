@@ -9,9 +9,9 @@ import (
 // goInRun runs fn as a part of the run that ctx belongs to.
 func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Context) (any, error)) *future {
 	child := l.fork()
-	own, cancel := context.WithCancel(ctx)
+	own, cancel := context.WithCancelCause(ctx)
 	f := newFuture(ctx, cfg.equal)
-	f.cancel = cancel
+	f.cancel = func() { cancel(errNotNeeded) }
 	l.started(f)
 	f.run, f.name = l.run, child.tree.ID()
 	f.guess(cfg.predictions)
@@ -29,8 +29,7 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 				f.lanes = []*lane{child}
 				f.effects = child.hasEffects()
 			})
-			cancel()
-			child.leave()
+			l.run.endIdle()
 			l.run.lanes.Done()
 		}()
 		v, err = fn(&laneContext{own, child})
@@ -42,20 +41,7 @@ func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Conte
 func (l *lane) started(f *future) {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
-	f.owner = l
-	l.futures = append(l.futures, f)
 	l.run.futures = append(l.run.futures, f)
-}
-
-// leave tells that the lane's code has returned.
-func (l *lane) leave() {
-	l.run.task.mu.Lock()
-	l.left = true
-	futures := l.futures
-	l.run.task.mu.Unlock()
-	for _, f := range futures {
-		f.endIfIdle()
-	}
 }
 
 // use tells that the result is needed: by code that waits for it or went on
@@ -85,7 +71,9 @@ func (f *future) unuse() {
 	for _, m := range members {
 		m.unuse()
 	}
-	f.endIfIdle()
+	if f.run != nil {
+		f.run.endIdle()
+	}
 }
 
 // disband tells that a combination is decided and needs its members no more.
@@ -102,22 +90,33 @@ func (f *future) disband() {
 	}
 }
 
-// endIfIdle ends the computation of a future that nobody needs, once neither
-// the run's function nor the code that started it can wait for it any more.
-func (f *future) endIfIdle() {
-	if f.run == nil || f.cancel == nil {
+// endIdle ends the run's futures that nobody needs, once its function has
+// returned and no code that could still wait for them runs: that of groups, and
+// of futures that are needed.
+func (r *run) endIdle() {
+	t := r.task
+	t.mu.Lock()
+	futures := r.futures
+	wait := !r.leaving || r.grouped > 0
+	t.mu.Unlock()
+	if wait {
 		return
 	}
-	t := f.run.task
-	t.mu.Lock()
-	leaving := f.run.leaving && f.owner.left
-	t.mu.Unlock()
-	f.mu.Lock()
-	idle := leaving && f.users == 0
-	f.mu.Unlock()
-	if idle {
+	for _, f := range futures {
+		if f.computing() {
+			return
+		}
+	}
+	for _, f := range futures {
 		f.cancel()
 	}
+}
+
+// computing reports whether the future is needed and not settled.
+func (f *future) computing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.users > 0 && !f.settled
 }
 
 func (l *lane) hasEffects() bool {
@@ -178,7 +177,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 			return nil, err, false
 		}
 		if u.Answer() == spectree.Waiting {
-			t.tree.Drop(u)
+			t.tree.Drop(u, true)
 			t.unlock()
 			return nil, contextError(ctx), false
 		}

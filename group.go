@@ -34,6 +34,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 	ctx := g.ctx
 	if g.lane != nil {
 		m.lane = g.lane.fork()
+		m.lane.run.group()
 		ctx = &laneContext{g.ctx, m.lane}
 	}
 	g.children = append(g.children, m)
@@ -46,7 +47,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 			}
 			g.wg.Done()
 			if m.lane != nil {
-				m.lane.leave()
+				m.lane.run.ungroup()
 				m.lane.run.lanes.Done()
 			}
 		}()
@@ -98,6 +99,20 @@ func (m *member) end(p any) {
 	if m.lane != nil {
 		m.lane.run.strayed(m.failed)
 	}
+}
+
+// group counts a function of a group that runs.
+func (r *run) group() {
+	r.task.mu.Lock()
+	r.grouped++
+	r.task.mu.Unlock()
+}
+
+func (r *run) ungroup() {
+	r.task.mu.Lock()
+	r.grouped--
+	r.task.mu.Unlock()
+	r.endIdle()
 }
 
 // fork returns a lane for a goroutine of the same run, which the run waits for.

@@ -68,6 +68,9 @@ func (op *Operation) conflict() string {
 
 // make makes the call and waits for its answer.
 func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any) (any, error) {
+	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
+		return nil, contextError(ctx) // code that nobody waits for does nothing more
+	}
 	limit := t.ownLimit(ctx) // before any wait that plain code would not have
 	t.mu.Lock()
 	for {
@@ -192,7 +195,7 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		<-w.ready
 		return nil
 	}
-	t.tree.Drop(u)
+	t.tree.Drop(u, context.Cause(ctx) == errNotNeeded)
 	t.unlock()
 	return contextError(ctx)
 }

@@ -32,6 +32,7 @@ type run struct {
 	rollback []func()
 	futures  []*future // that the run started
 	leaving  bool      // its function returned: what nobody waits for is not needed
+	grouped  int       // functions of groups that run
 	wasted   int       // operations since the run was discarded
 }
 
@@ -107,12 +108,9 @@ func asPanic(p any) *PanicError {
 func (r *run) returned() {
 	t := r.task
 	t.mu.Lock()
-	futures := r.futures
-	r.leaving, r.main.left = true, true
+	r.leaving = true
 	t.mu.Unlock()
-	for _, f := range futures {
-		f.endIfIdle()
-	}
+	r.endIdle()
 	r.lanes.Wait()
 	t.mu.Lock()
 	if r.failed == nil {

@@ -1,18 +1,24 @@
 package spectree
 
-// Drop tells that the run gave up waiting for the call: its own context ended.
+import "slices"
+
+// Drop tells that the run gave up waiting for the call: its own context ended,
+// or the result was unneeded, so that nothing can follow from its absence.
 // A replay may be luckier, and take another path; if that path does not lead to
 // what was done on the strength of the first one, the function counts as not
 // deterministic.
-func (t *Tree) Drop(u *Use) {
+func (t *Tree) Drop(u *Use, unneeded bool) {
 	if u.answer != Waiting || u.Run.discarded {
 		return
 	}
 	c := u.Call
 	if t.dropped == nil {
-		t.dropped = make(map[key]struct{})
+		t.dropped = make(map[key][]drop)
 	}
-	t.dropped[c.key.place()] = struct{}{}
+	if !unneeded && !c.spec.Local {
+		k := c.key.place()
+		t.dropped[k] = append(t.dropped[k], drop{u.Run.standing()})
+	}
 	u.lane.done(u)
 	u.answer = Actual
 	if c.irrevocable() {
@@ -31,15 +37,39 @@ func (t *Tree) Drop(u *Use) {
 // here, or made another call, and calls took effect since that this run has not
 // made. An answer would come from after them.
 func (t *Tree) tooLate(r *Run, k key, c *Call) bool {
-	if _, gaveUp := t.dropped[k.place()]; !gaveUp {
+	if !slices.ContainsFunc(t.dropped[k.place()], drop.right) {
 		if o := t.record.confirmedAt(k); o == nil || o == c {
 			return false
 		}
 	}
 	for _, o := range t.sent.all {
-		if !r.made(o) {
+		if o.key.place() != k.place() && !r.made(o) {
 			return true
 		}
 	}
 	return false
+}
+
+// drop is that a run gave up waiting, on these guesses.
+type drop struct{ guesses []choice }
+
+// right reports whether the run was right when it gave up, as far as is known.
+func (d drop) right() bool {
+	for _, g := range d.guesses {
+		if g.call.dead || g.call.answered && g.call.result != g.answer {
+			return false
+		}
+	}
+	return true
+}
+
+// standing returns the guesses that the run stands on.
+func (r *Run) standing() []choice {
+	var out []choice
+	for _, u := range r.uses {
+		if u.answer >= 0 && !u.Call.answered {
+			out = append(out, choice{u.Call, u.answer})
+		}
+	}
+	return out
 }

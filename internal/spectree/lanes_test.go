@@ -156,7 +156,7 @@ func TestOnce(t *testing.T) {
 		a := s.read(s.lane(1), "a", 1)
 		first := s.Call(s.lane(1), once)
 		second := s.Call(s.lane(1), once) // of a goroutine that shares the lane
-		s.Drop(first)
+		s.Drop(first, false)
 		s.Answered(a.Call, 0)
 		s.want("start run 1", "send call 1", "hold call 2: it has side effects and its caller is speculative", "adopt run 1 call 2",
 			"settle call 1", "send call 2")
@@ -228,8 +228,8 @@ func TestDropped(t *testing.T) {
 		b := s.read(s.lane(1), "b", 0)
 		s.want("start run 1", "send call 1", "hold call 2: it has side effects and its caller is speculative",
 			"hold call 3: an earlier call with side effects is not answered")
-		s.Drop(w)
-		s.Drop(w)
+		s.Drop(w, false)
+		s.Drop(w, false)
 		s.want("abandon call 2", "send call 3 speculatively")
 		s.Answered(b.Call, Actual)
 		s.Answered(a.Call, 0)
@@ -241,7 +241,7 @@ func TestDropped(t *testing.T) {
 		s.read(s.Fork(s.lane(1)), "a", 2)
 		w := s.write(s.lane(1), "w", Immediate, 0)
 		s.write(s.lane(2), "w", Immediate, 0)
-		s.Drop(w)
+		s.Drop(w, false)
 		v := s.write(s.lane(1), "v", Immediate, 0)
 		s.want("start run 1", "start run 2", "send call 1", "send call 2", "adopt run 2 call 2",
 			"hold call 3: an earlier call with side effects is not answered")
@@ -256,7 +256,7 @@ func TestDropped(t *testing.T) {
 		s := play(t, replayable)
 		other := s.Fork(s.lane(1))
 		c := s.read(s.lane(1), "c", 0)
-		s.Drop(c)
+		s.Drop(c, false)
 		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
 		a := s.read(other, "a", 1)
 		s.Answered(a.Call, Actual)
@@ -292,7 +292,7 @@ func TestEnds(t *testing.T) {
 			s.Answered(a.Call, 0)
 			s.Predicted(b.Call)
 			s.Refused(b.Call, "late")
-			s.Drop(b)
+			s.Drop(b, false)
 			s.Resolve(a.Call, nil, 0)
 			s.ConfirmCaller()
 			s.returned(first)

@@ -308,7 +308,7 @@ func (s *shell) drop() {
 			s.log("run %d drops call %d", r.run.ID, c.c.ID)
 			s.dropped = true
 			s.stats.dropped++
-			s.t.Drop(th.use)
+			s.t.Drop(th.use, false)
 			th.steps[len(th.steps)-1].dropped = true
 			th.resumeWith(droppedValue)
 			return

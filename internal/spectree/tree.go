@@ -75,14 +75,14 @@ type Tree struct {
 	running   int    // runs whose goroutine has not ended
 	calls     int    // calls made so far; the newest call's ID
 	final     *Run
-	walks     int              // walks over chains so far
-	dropped   map[key]struct{} // places of calls that a run gave up, see Drop
-	ambiguous bool             // calls overlapped in one lane: which was which is uncertain, in all runs
-	doubtful  bool             // see reconcile
-	early     []*Call          // see release
-	freed     []*Call          // to be evaluated by reconcile
-	frozen    bool             // takes no predictions any more
-	over      bool             // committed, refuted or diverged: nothing happens any more
+	walks     int            // walks over chains so far
+	dropped   map[key][]drop // places of calls that a run gave up, see Drop
+	ambiguous bool           // calls overlapped in one lane: which was which is uncertain, in all runs
+	doubtful  bool           // see reconcile
+	early     []*Call        // see release
+	freed     []*Call        // to be evaluated by reconcile
+	frozen    bool           // takes no predictions any more
+	over      bool           // committed, refuted or diverged: nothing happens any more
 
 	record record
 	first  Run // the first run; here to save an allocation
