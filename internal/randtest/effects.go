@@ -11,6 +11,7 @@ import (
 type effect struct {
 	key, what string
 	version   uint64
+	seq       int // in the whole world
 }
 
 func (e effect) String() string { return fmt.Sprintf("%s %s -> %d", e.key, e.what, e.version) }
@@ -23,6 +24,9 @@ type journal struct {
 	acts    []note   // acts, as they ran
 	tokens  []*token // of all hooks ever registered
 	memos   map[string]int
+	drifts  map[string]int
+	clock   []effect // readings of confirmed code, in the program's order
+	seq     int
 	acks    []effect // writes that confirmed code was told of
 	traces  []string // of confirmed code
 	faults  []string // that were injected
@@ -33,7 +37,7 @@ type journal struct {
 }
 
 func newJournal() *journal {
-	return &journal{memos: make(map[string]int), served: make(map[string]struct{})}
+	return &journal{memos: make(map[string]int), drifts: make(map[string]int), served: make(map[string]struct{})}
 }
 
 // note is something that happened at a place of the program.
@@ -71,6 +75,15 @@ func (j *journal) hook(at, what string) {
 	j.hooks = append(j.hooks, note{at, what})
 }
 
+// actOnce notes an act unless there was one at this place.
+func (j *journal) actOnce(at string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.ContainsFunc(j.acts, func(n note) bool { return n.at == at }) {
+		j.acts = append(j.acts, note{at: at})
+	}
+}
+
 // act notes an act and returns how often there was one at this place.
 func (j *journal) act(at, what string) int {
 	j.mu.Lock()
@@ -92,10 +105,26 @@ func (j *journal) memo(at string) int {
 	return j.memos[at]
 }
 
-func (j *journal) acknowledged(acks []effect, trace []string) {
+// drift counts how often a place was passed, in whatever run.
+func (j *journal) drift(at string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.drifts[at]++
+	return j.drifts[at]
+}
+
+func (j *journal) nextSeq() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seq++
+	return j.seq
+}
+
+func (j *journal) acknowledged(acks []effect, clock []effect, trace []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.acks = append(j.acks, acks...)
+	j.clock = append(j.clock, clock...)
 	j.traces = append(j.traces, trace...)
 }
 

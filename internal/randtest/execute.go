@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type execution struct {
 
 	mu    sync.Mutex
 	acks  []effect
+	clock []effect
 	trace []string
 }
 
@@ -31,7 +33,7 @@ func (w *world) runLink(ctx context.Context, t *task, link int, digest string) (
 	foresay.OnCommit(ctx, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		w.journal.acknowledged(x.acks, x.trace)
+		w.journal.acknowledged(x.acks, x.clock, x.trace)
 	})
 	return out, err
 }
@@ -57,7 +59,7 @@ func (x *execution) body(ctx context.Context, at string, steps []*step, digest s
 
 func (x *execution) step(ctx context.Context, at string, s *step, digest string) (string, error) {
 	switch s.kind {
-	case kindGet, kindPut, kindAppend, kindObserved, kindRelay:
+	case kindGet, kindPut, kindAppend, kindObserved, kindRelay, kindDrift:
 		return x.call(ctx, at, s, digest)
 	case kindBranch:
 		i := choose(digest, 2)
@@ -97,6 +99,10 @@ func (x *execution) special(ctx context.Context, at string, s *step, digest stri
 	case kindAct:
 		n, err := x.w.act(ctx, at, digest)
 		return x.noted(at, digest, "act "+strconv.Itoa(n), err)
+	case kindOnce:
+		key := fmt.Sprintf("%s.once%d/0", at[:strings.IndexByte(at, '.')], s.id)
+		n, err := x.w.once(ctx, key)
+		return x.noted(at, digest, "once "+strconv.Itoa(n), err)
 	case kindMemo:
 		n, err := x.w.memo(ctx, at)
 		return x.noted(at, digest, "memo "+strconv.Itoa(n), err)
@@ -139,8 +145,11 @@ func (x *execution) call(ctx context.Context, at string, s *step, digest string)
 	if s.kind == kindRelay {
 		o, server = s.relay.operation("r"+strconv.Itoa(s.id)), s.relay.server
 	} else {
-		key := s.keys[choose(digest, len(s.keys))]
-		o, server = operation(s.kind, key, s.value), serverOf(key)
+		key, value, k := s.keys[choose(digest, len(s.keys))], s.value, s.kind
+		if k == kindDrift {
+			k, value = kindPut, fmt.Sprint("drift ", x.w.journal.drift(at))
+		}
+		o, server = operation(k, key, value), serverOf(key)
 		derive(o, digest)
 	}
 	m, err := c.call(ctx, at, server, o)
@@ -155,15 +164,19 @@ func (x *execution) call(ctx context.Context, at string, s *step, digest string)
 	return x.note(at, digest, result), nil
 }
 
-// acknowledge notes a write that its caller was told of.
+// acknowledge notes a write that its caller was told of, and readings of the clock.
 func (x *execution) acknowledge(o *kvpb.Operation, m proto.Message) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch m := m.(type) {
+	case *kvpb.GetResponse:
+		if key := o.GetGet().GetKey(); key[1] == classClock {
+			x.clock = append(x.clock, effect{key: key, version: m.GetVersion()})
+		}
 	case *kvpb.PutResponse:
-		x.acks = append(x.acks, effect{o.GetPut().GetKey(), "put " + o.GetPut().GetValue(), m.GetVersion()})
+		x.acks = append(x.acks, effect{key: o.GetPut().GetKey(), what: "put " + o.GetPut().GetValue(), version: m.GetVersion()})
 	case *kvpb.AppendResponse:
-		x.acks = append(x.acks, effect{o.GetAppend().GetKey(), "append " + o.GetAppend().GetValue(), m.GetVersion()})
+		x.acks = append(x.acks, effect{key: o.GetAppend().GetKey(), what: "append " + o.GetAppend().GetValue(), version: m.GetVersion()})
 	}
 }
 

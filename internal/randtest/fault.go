@@ -54,7 +54,7 @@ type fault struct {
 	server int // of the event, the crash, the stop
 	link   wan.Path
 	oneWay bool
-	lasts  time.Duration
+	lasts  time.Duration // 0 for ever
 }
 
 func (f *fault) String() string {
@@ -94,7 +94,7 @@ func newFaults(r *rand.Rand, sc *Scenario) []*fault {
 			f.link.From = siteOf(r.IntN(f.server))
 		}
 		if r.IntN(2) == 0 && f.kind == faultBlackhole {
-			f.lasts *= 4
+			f.lasts *= time.Duration(2 * r.IntN(3))
 			f.link = f.link.Reverse()
 		}
 		out = append(out, f)
@@ -157,13 +157,15 @@ func (s *strikes) after(d time.Duration, f func()) {
 	s.timers = append(s.timers, t)
 }
 
-// heal ends the faults that last.
-func (s *strikes) heal() {
+// heal ends the faults that last for ever, and reports whether there are any.
+func (s *strikes) heal() (healed bool) {
 	for _, f := range s.w.sc.faults {
-		if f.kind == faultBlackhole {
+		if f.kind == faultBlackhole && f.lasts == 0 && !s.w.plain {
 			s.hole(f, false)
+			healed = true
 		}
 	}
+	return healed
 }
 
 // stop ends the strikes and waits for those under way.
@@ -205,7 +207,9 @@ func (s *strikes) strike(f *fault) {
 		})
 	case faultBlackhole:
 		s.hole(f, true)
-		s.after(f.lasts, func() { s.hole(f, false) })
+		if f.lasts > 0 {
+			s.after(f.lasts, func() { s.hole(f, false) })
+		}
 	case faultCancel:
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -71,7 +71,7 @@ type weight struct {
 func (g *generator) weights(depth int) []weight {
 	w := []weight{
 		{kindGet, 12}, {kindPut, 7}, {kindAppend, 7}, {kindObserved, 1}, {kindRelay, 9},
-		{kindAct, 2}, {kindMemo, 2}, {kindHook, 5}, {kindBarrier, 1}, {kindSleep, 2}, {kindTrap, 2},
+		{kindAct, 2}, {kindOnce, 1}, {kindMemo, 2}, {kindHook, 5}, {kindBarrier, 1}, {kindSleep, 2}, {kindTrap, 2},
 	}
 	if depth < 3 {
 		w = append(w, weight{kindBranch, 4}, weight{kindRepeat, 2}, weight{kindDo, 1}, weight{kindGroup, 2},

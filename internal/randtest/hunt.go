@@ -12,10 +12,10 @@ import (
 // SeedVariable names the environment variable that replays a seed.
 const SeedVariable = "FORESAY_SEED"
 
-// Seeds yields one seed after the other for as long as the budget lasts, at
-// least one. The first is that of the environment, or 1; the others follow from
-// it, so that counting up from any seed meets new ones.
-func Seeds(t testing.TB, budget time.Duration) iter.Seq[uint64] {
+// Seeds yields so many seeds, one after the other. The first is that of the
+// environment, or 1; the others follow from it, so that counting up from any
+// seed meets new ones.
+func Seeds(t testing.TB, count int) iter.Seq[uint64] {
 	t.Helper()
 	first := uint64(1)
 	if s := os.Getenv(SeedVariable); s != "" {
@@ -26,39 +26,37 @@ func Seeds(t testing.TB, budget time.Duration) iter.Seq[uint64] {
 		first = n
 	}
 	return func(yield func(uint64) bool) {
-		start := time.Now()
-		for n := uint64(0); ; n++ {
+		for n := range uint64(count) {
 			seed := first
 			if n > 0 {
 				seed = mix(first + n*0x9e3779b97f4a7c15)
 			}
-			if !yield(seed) || time.Since(start) > budget {
+			if !yield(seed) {
 				return
 			}
 		}
 	}
 }
 
-// Budget scales how long a test may take down for short and for raced runs.
-func Budget(d time.Duration) time.Duration {
+// Scale scales how many seeds a test tries down for short and for raced runs.
+func Scale(seeds int) int {
 	if testing.Short() {
-		d /= 5
+		seeds /= 5
 	}
 	if raced {
-		d /= 2
+		seeds /= 8
 	}
-	return d
+	return max(seeds, 1)
 }
 
-// Run checks scenario after scenario, with faults or without, until the budget
-// is used up. A failure tells how to replay it, and shows the scenario in a
+// Run checks so many scenarios, with faults or without. A failure tells how to replay it, and shows the scenario in a
 // smaller form if there is one.
-func Run(t *testing.T, faults bool, budget time.Duration) {
+func Run(t *testing.T, faults bool, seeds int) {
 	t.Helper()
 	var stats Stats
 	n := 0
 	start := time.Now()
-	for seed := range Seeds(t, budget) {
+	for seed := range Seeds(t, seeds) {
 		n++
 		sc := NewScenario(seed, faults)
 		res := sc.Check(t, Mutation{}, false)
@@ -84,7 +82,7 @@ func Run(t *testing.T, faults bool, budget time.Duration) {
 func Catch(t *testing.T, m Mutation, seeds int) {
 	t.Helper()
 	n := 0
-	for seed := range Seeds(t, time.Hour) {
+	for seed := range Seeds(t, seeds) {
 		n++
 		sc := NewScenario(seed, m.Faults)
 		if res := sc.Check(t, m, false); len(res.Wrong) > 0 {

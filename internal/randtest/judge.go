@@ -1,9 +1,13 @@
 package randtest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/foresay/foresay"
 )
 
 // judge compares a speculative execution with the sequential one, and returns
@@ -11,22 +15,33 @@ import (
 func (sc *Scenario) judge(o *oracle, want, got *outcome) []string {
 	v := &verdict{sc: sc, want: want, got: got, ok: true}
 	for i, t := range sc.tasks {
-		if err := got.errs[i]; err != nil {
+		err := got.errs[i]
+		if err != nil {
 			v.ok = false
-			if !sc.Faults {
-				v.wrong("%s: %v", t.name, err)
-			}
-		} else if got.digests[i] != want.digests[i] {
+		}
+		switch {
+		case err != nil && sc.drifts && errors.Is(err, foresay.ErrDiverged), err != nil && sc.Faults:
+		case err != nil:
+			v.wrong("%s: %v", t.name, err)
+		case got.digests[i] != want.digests[i] && !sc.clock && !sc.drifts:
 			v.wrong("%s: the result is %s, want %s", t.name, got.digests[i], want.digests[i])
 		}
+	}
+	v.tokens()
+	v.acks()
+	v.list = append(v.list, got.journal.broken...)
+	switch {
+	case sc.clock:
+		v.readings()
+		return v.list
+	case sc.drifts:
+		v.repeated()
+		return v.list
 	}
 	v.effects()
 	v.notes("commit hooks", want.journal.hooks, got.journal.hooks)
 	v.notes("acts", want.journal.acts, got.journal.acts)
-	v.tokens()
-	v.acks()
 	v.pairs(o)
-	v.list = append(v.list, got.journal.broken...)
 	return v.list
 }
 
@@ -52,10 +67,7 @@ func (v *verdict) same(what string, want, got []string) {
 // effects compares what took effect at the servers, key by key, and in one
 // order if the program is sequential.
 func (v *verdict) effects() {
-	sequential := len(v.sc.tasks) == 1 && !v.sc.knobs.Conflict
-	for _, link := range v.sc.tasks[0].links {
-		sequential = sequential && !concurrent(link)
-	}
+	sequential := v.sc.sequential()
 	for i := range v.want.effects {
 		want, got := byKey(v.want.effects[i]), byKey(v.got.effects[i])
 		for _, key := range sorted(want, got) {
@@ -67,14 +79,75 @@ func (v *verdict) effects() {
 			}
 			v.same("effects on "+key, want[key], got[key])
 		}
-		if sequential {
+		if sequential && !v.sc.knobs.Conflict {
 			v.same("effects at "+serverName(i), list(v.want.effects[i]), list(v.got.effects[i]))
+		}
+	}
+	if sequential && !v.sc.mixes() {
+		want, got := list(slices.Concat(v.want.effects...)), list(slices.Concat(v.got.effects...))
+		want = want[:min(len(want), len(got))]
+		slices.Sort(want)
+		slices.Sort(got)
+		v.same("the program's first effects", want, got)
+	}
+}
+
+// sequential reports whether the program does one thing after the other.
+func (sc *Scenario) sequential() bool {
+	for _, link := range sc.tasks[0].links {
+		if concurrent(link) {
+			return false
+		}
+	}
+	return len(sc.tasks) == 1
+}
+
+// mixes reports whether a handler writes here and elsewhere: what it stages here
+// takes effect after what it writes there.
+func (sc *Scenario) mixes() bool {
+	var mixes func(steps []*step) bool
+	mixes = func(steps []*step) bool {
+		return slices.ContainsFunc(steps, func(s *step) bool {
+			return s.relay != nil && s.relay.mixes() || slices.ContainsFunc(append(s.bodies, s.then...), mixes)
+		})
+	}
+	return slices.ContainsFunc(sc.tasks[0].links, mixes)
+}
+
+// readings checks that confirmed code did not see the clock go back. Reads of
+// different keys may be declared to commute.
+func (v *verdict) readings() {
+	last := make(map[string]uint64)
+	for _, r := range v.got.journal.clock {
+		key := "any"
+		if v.sc.knobs.Conflict {
+			key = r.key
+		}
+		if r.version < last[key] {
+			v.wrong("the clock goes back: %v", v.got.journal.clock)
+		}
+		last[key] = r.version
+	}
+}
+
+// repeated checks that nothing took effect more often than in a sequential
+// execution, although the program is another one in each run.
+func (v *verdict) repeated() {
+	want, got := make(map[string]int), make(map[string]int)
+	for _, e := range slices.Concat(v.want.effects...) {
+		want[e.key]++
+	}
+	for _, e := range slices.Concat(v.got.effects...) {
+		if got[e.key]++; got[e.key] > want[e.key] {
+			v.wrong("%s takes effect %d times, at most %d are right", e.key, got[e.key], want[e.key])
 		}
 	}
 }
 
+// list returns effects in the order in which they happened in the world.
 func list(effects []effect) []string {
 	var out []string
+	effects = slices.SortedFunc(slices.Values(effects), func(a, b effect) int { return cmp.Compare(a.seq, b.seq) })
 	for _, e := range effects {
 		out = append(out, e.String())
 	}
@@ -112,7 +185,7 @@ func (v *verdict) acks() {
 	}
 	for _, a := range v.got.journal.acks {
 		log := logs[a.key]
-		if n := int(a.version); n < 1 || n > len(log) || log[n-1] != a {
+		if n := int(a.version); n < 1 || n > len(log) || log[n-1].what != a.what {
 			v.wrong("an acknowledged effect is lost: %v; the key's effects: %v", a, log)
 		}
 	}

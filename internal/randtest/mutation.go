@@ -141,3 +141,13 @@ func (w *world) memo(ctx context.Context, at string) (int, error) {
 	}
 	return foresay.Memo(ctx, at, func(context.Context) (int, error) { return w.journal.memo(at), nil })
 }
+
+// once is an act with a key that does not depend on the lane. Sequentially,
+// where an act is a plain call, it keeps the result itself.
+func (w *world) once(ctx context.Context, key string) (int, error) {
+	if w.plain {
+		w.journal.actOnce(key)
+		return 1, nil
+	}
+	return foresay.Act(ctx, key, func(context.Context) (int, error) { return w.journal.act(key, ""), nil })
+}

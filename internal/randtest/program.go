@@ -2,6 +2,7 @@ package randtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,6 +26,8 @@ const (
 	kindAny                  // the same, and the first counts
 	kindDo                   // a body in a nested Do
 	kindAct
+	kindOnce  // an act that all lanes name alike
+	kindDrift // a write of what differs from run to run
 	kindMemo
 	kindHook
 	kindBarrier
@@ -35,7 +38,7 @@ const (
 func (k kind) String() string {
 	return [...]string{
 		"get", "put", "append", "observed get", "relay", "branch", "repeat", "group", "shared", "contend",
-		"futures", "quorum", "any", "do", "act", "memo", "hook", "barrier", "sleep", "trap",
+		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap",
 	}[k]
 }
 
@@ -87,6 +90,7 @@ const (
 	classReplica   = 'q' // on all servers, stale on one of three
 	classContended = 'c' // appended to by several lanes at once
 	classPrivate   = 'o' // written by one of them
+	classClock     = 'w' // its version is the time
 )
 
 func keyOf(server int, class byte, n int) string { return fmt.Sprintf("%c%c%d", 'a'+server, class, n) }
@@ -176,4 +180,28 @@ func (t *task) String() string {
 		format(&b, "  ", link)
 	}
 	return b.String()
+}
+
+// writes reports whether the relay's server is asked for a write of its own, and
+// for one elsewhere.
+func (r *relay) writes() (here, elsewhere bool) {
+	for _, o := range r.ops {
+		switch {
+		case o.kind == kindRelay:
+			h, e := o.relay.writes()
+			elsewhere = elsewhere || h || e
+		case o.kind == kindGet:
+		case serverOf(o.key) == r.server:
+			here = true
+		default:
+			elsewhere = true
+		}
+	}
+	return here, elsewhere
+}
+
+// mixes reports whether a handler of the relay writes both here and elsewhere.
+func (r *relay) mixes() bool {
+	here, elsewhere := r.writes()
+	return here && elsewhere || slices.ContainsFunc(r.ops, func(o op) bool { return o.relay != nil && o.relay.mixes() })
 }

@@ -56,6 +56,8 @@ type Scenario struct {
 
 	knobs  knobs
 	tasks  []*task
+	clock  bool // the program reads clocks: only their order counts
+	drifts bool // the program is not deterministic: it must be stopped, or not repeated
 	faults []*fault
 	matrix wan.Matrix
 	chance chance

@@ -125,6 +125,9 @@ func (s *kvServer) read(in *invocation, key string) (*kvpb.GetResponse, error) {
 }
 
 func (s *kvServer) state(key string) *kvpb.GetResponse {
+	if key[1] == classClock {
+		return &kvpb.GetResponse{Value: "tick", Version: uint64(time.Since(s.w.start) / time.Microsecond)}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v := s.kv[key]; v != nil {
@@ -239,7 +242,7 @@ func (s *kvServer) apply(in *invocation, k kind, key, value string) *kvpb.GetRes
 		return v
 	}
 	s.kv[key] = v
-	s.effects = append(s.effects, effect{key: key, what: k.String() + " " + value, version: v.GetVersion()})
+	s.effects = append(s.effects, effect{key: key, what: k.String() + " " + value, version: v.GetVersion(), seq: s.w.journal.nextSeq()})
 	return proto.CloneOf(v)
 }
 

@@ -11,6 +11,8 @@ type sketch struct {
 	name  string
 	steps []*step
 	then  []*step // a further link, if any
+
+	clock, drifts bool // see Scenario
 }
 
 func call(k kind, key string) *step { return &step{kind: k, keys: []string{key}} }
@@ -48,6 +50,8 @@ func special(k kind) *step { return &step{kind: k} }
 func sketches() []sketch {
 	get, put, add := func(key string) *step { return call(kindGet, key) }, func(key string) *step { return call(kindPut, key) },
 		func(key string) *step { return call(kindAppend, key) }
+	once := special(kindOnce)
+	once.id = -1 // the same in all lanes
 	act, hook, barrier, trap := special(kindAct), special(kindHook), special(kindBarrier), special(kindTrap)
 	dead := func(s *step) *step { s.dead = true; return s }
 	return []sketch{
@@ -77,6 +81,11 @@ func sketches() []sketch {
 		{name: "a chain over futures", steps: body(special(kindMemo), put("bk0")), then: body(continued(branches(kindFutures, body(get("bk2")), body(put("bk1"))), body(trap), nil))},
 		{name: "what the interceptor denies", steps: body(get("ar0"), get("bs0"), get("as0"), put("ak0"))},
 		{name: "what the caller looks at", steps: body(put("ak0"), call(kindObserved, "ak0"), put("bk0"), call(kindObserved, "bk0"))},
+		{name: "a future that writes and what follows it", steps: body(continued(branches(kindFutures, body(get("br0"), put("ak0"))), body(get("ak0"))), get("ak0"))},
+		{name: "one act in several lanes", steps: body(get("br0"), branches(kindGroup, body(once, get("ak0"), once), body(get("bk0"), once)), get("ar0"), put("ak0"))},
+		{name: "readings of clocks", clock: true, steps: body(get("ar0"), get("aw0"), get("br0"), get("aw0"), get("bw0"), branches(kindBranch, body(get("br1"), get("aw0")), body(get("ar1"))),
+			get("bw0"), get("aw0"), get("aw0"))},
+		{name: "writes that differ each time", drifts: true, steps: body(get("ar0"), special(kindDrift), get("br0"), get("ar1"), add("bk0"), get("ar0"))},
 		{name: "lanes that write and sleep", steps: body(branches(kindGroup, body(get("br0"), put("ak0"), &step{kind: kindSleep, pause: time.Millisecond}, get("ak0")),
 			body(add("bk0"), get("ar0"), add("bk0"))), get("ak0"), get("bk0"))},
 	}
@@ -91,8 +100,12 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 		var walk func(steps []*step)
 		walk = func(steps []*step) {
 			for _, s := range steps {
-				id++
-				s.id = id
+				if id++; s.id == 0 {
+					s.id = id
+				}
+				if s.kind == kindDrift {
+					s.keys = []string{"ak0"}
+				}
 				for _, b := range append(append([][]*step(nil), s.bodies...), s.then...) {
 					walk(b)
 				}
@@ -102,6 +115,10 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 		return steps
 	}
 	sc.tasks = []*task{{name: "t0", links: [][]*step{number(sk.steps)}}}
+	sc.clock, sc.drifts = sk.clock, sk.drifts
+	if sk.clock {
+		sc.knobs.Loose, sc.knobs.Ordered = false, true
+	}
 	if sk.then != nil {
 		sc.tasks[0].links = append(sc.tasks[0].links, number(sk.then))
 	}
@@ -113,7 +130,7 @@ func RunSketches(t *testing.T, worlds int) {
 	for _, sk := range sketches() {
 		t.Run(sk.name, func(t *testing.T) {
 			n := 0
-			for seed := range Seeds(t, time.Hour) {
+			for seed := range Seeds(t, worlds) {
 				sc := sk.scenario(seed, false)
 				if res := sc.Check(t, Mutation{}, false); len(res.Wrong) > 0 {
 					t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '%s' ./specgrpc\n\n%s", SeedVariable, seed, t.Name(), res)

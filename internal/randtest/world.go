@@ -24,6 +24,7 @@ type world struct {
 	mutation Mutation
 	logger   *slog.Logger
 
+	start   time.Time
 	net     *shape.Network
 	nodes   []*node
 	conns   []*connection
@@ -49,7 +50,7 @@ type outcome struct {
 // execute runs the scenario's program in a world of its own. It must be called
 // in a bubble.
 func (sc *Scenario) execute(plain bool, o *oracle, m Mutation, logger *slog.Logger) (*outcome, error) {
-	w := &world{sc: sc, plain: plain, mutation: m, logger: logger, oracle: o, journal: newJournal()}
+	w := &world{sc: sc, plain: plain, mutation: m, logger: logger, oracle: o, journal: newJournal(), start: time.Now()}
 	if plain {
 		w.mutation = Mutation{}
 	}
@@ -166,16 +167,21 @@ func (w *world) report(r *foresay.Report) {
 	w.reports = append(w.reports, r)
 }
 
-// settle lets everything come to its end and checks that it did.
+// settle lets everything come to its end and checks that it did: while black
+// holes last, and once more when what they held back has arrived.
 func (w *world) settle() {
-	w.strikes.heal()
-	time.Sleep(2 * time.Minute)
-	synctest.Wait()
-	for _, c := range w.conns {
-		c.check(w.journal, "the client")
-	}
-	for _, n := range w.nodes {
-		n.check()
+	for range 2 {
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		for _, c := range w.conns {
+			c.check(w.journal, "the client")
+		}
+		for _, n := range w.nodes {
+			n.check()
+		}
+		if !w.strikes.heal() {
+			return
+		}
 	}
 }
 

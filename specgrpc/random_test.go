@@ -1,0 +1,35 @@
+package specgrpc_test
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/randtest"
+)
+
+// TestRandomPrograms: a speculative execution of a random program gives the
+// results and has the effects of a sequential one.
+func TestRandomPrograms(t *testing.T) {
+	randtest.Run(t, false, randtest.Scale(400))
+}
+
+// TestRandomFaults: when connections, servers or the caller fail, it gives those
+// or an error, its effects are the beginning of those, and nothing stays pending.
+func TestRandomFaults(t *testing.T) {
+	randtest.Run(t, true, randtest.Scale(300))
+}
+
+// TestRandomMutations: each rule that can be removed from the outside is missed.
+func TestRandomMutations(t *testing.T) {
+	for _, m := range randtest.Mutations() {
+		t.Run(m.Name, func(t *testing.T) { randtest.Catch(t, m, 3000) })
+	}
+}
+
+// TestRandomWorlds: small programs, each around one rule, in many worlds.
+func TestRandomWorlds(t *testing.T) {
+	worlds := 40
+	if testing.Short() {
+		worlds = 10
+	}
+	randtest.RunSketches(t, worlds)
+}
