@@ -73,7 +73,10 @@ func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, r
 // arm readies a call whose caller's word is to come within the lease.
 func (c *serverCall) arm(lease time.Duration) {
 	c.decided = make(chan struct{})
-	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+	if c.registrar.cfg.interceptor != nil {
+		// The engine ends the handler's context, but not that of interceptors.
+		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timer = time.AfterFunc(lease, func() { c.abort(errLease) })
@@ -81,7 +84,14 @@ func (c *serverCall) arm(lease time.Duration) {
 
 func (c *serverCall) disarm() {
 	c.timer.Stop()
-	c.cancel(context.Canceled)
+	c.end(context.Canceled)
+}
+
+// end ends the interceptors' context.
+func (c *serverCall) end(cause error) {
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
 }
 
 // state returns the word and the handler.
@@ -186,7 +196,7 @@ func (c *serverCall) abort(why error) bool {
 	if h != nil {
 		h.Abort()
 	}
-	c.cancel(foresay.ErrMisspeculated)
+	c.end(foresay.ErrMisspeculated)
 	close(c.decided)
 	c.debug("undone", "reason", status.Convert(why).Message())
 	return true

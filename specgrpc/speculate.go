@@ -125,7 +125,7 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		stop = x.detach()
 	} else {
 		x.own, s.cancel = context.WithCancel(ctx)
-		stop = func() bool { return true }
+		stop = never
 	}
 	done := x.watch()
 	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
@@ -143,10 +143,15 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 
 // detach gives the stream of a speculative call a context of its own: an
 // interceptor may end x.ctx when the call returns, which must not look like an
-// abort.
+// abort. The engine's context does not end before the word is given.
 func (x *exchange) detach() (stop func() bool) {
 	s := x.s
-	x.own = context.WithoutCancel(x.ctx)
+	stop = never
+	x.own = x.ctx
+	if x.ctx.Done() != x.out.Done() {
+		x.own = context.WithoutCancel(x.ctx)
+		stop = context.AfterFunc(x.ctx, x.ctxEnded)
+	}
 	if deadline, ok := x.ctx.Deadline(); ok {
 		// An interceptor limits the call, which begins with Confirm.
 		left := max(time.Until(deadline), time.Millisecond)
@@ -160,8 +165,11 @@ func (x *exchange) detach() (stop func() bool) {
 	} else {
 		x.own, s.cancel = context.WithCancel(x.own)
 	}
-	return context.AfterFunc(x.ctx, x.ctxEnded)
+	return stop
 }
+
+// never is a stop function for what does not need one.
+func never() bool { return true }
 
 // options returns the call's options, with room for the frame around the
 // largest response.

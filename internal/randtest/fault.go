@@ -84,7 +84,7 @@ func newFaults(r *rand.Rand, sc *Scenario) []*fault {
 			lasts: time.Duration(1+r.IntN(100)) * 50 * time.Millisecond, oneWay: r.IntN(2) == 0,
 		}
 		if r.IntN(2) == 0 {
-			f.kind = []faultKind{faultReset, faultCrash}[r.IntN(2)]
+			f.kind = []faultKind{faultReset, faultReset, faultCrash, faultCrash, faultBlackhole}[r.IntN(5)]
 			f.event = event(1 + r.IntN(4))
 			f.nth = 1 + r.IntN(3)
 			f.at = []time.Duration{0, time.Duration(r.IntN(6_000_000))}[r.IntN(2)]
@@ -93,9 +93,11 @@ func newFaults(r *rand.Rand, sc *Scenario) []*fault {
 		if f.server > 0 && r.IntN(3) == 0 {
 			f.link.From = siteOf(r.IntN(f.server))
 		}
-		if r.IntN(2) == 0 && f.kind == faultBlackhole {
+		if f.kind == faultBlackhole {
 			f.lasts *= time.Duration(2 * r.IntN(3))
-			f.link = f.link.Reverse()
+			if r.IntN(2) == 0 {
+				f.link = f.link.Reverse()
+			}
 		}
 		out = append(out, f)
 	}
