@@ -87,6 +87,25 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+// TestRightBeforeWrong checks that what is right is known to be before the run
+// that made it is discarded for another reason: its answers stay those of the task.
+func TestRightBeforeWrong(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	local := s.Call(s.lane(1), &CallSpec{Op: "local", Local: true, Predictions: 1})
+	a := s.read(child, "a", 1)
+	grandchild := s.Fork(child)
+	b := s.read(grandchild, "b", 1)
+	c := s.read(grandchild, "c", 1)
+	s.Answered(c.Call, 0)
+	s.Resolve(local.Call, []*Lane{child}, Actual)
+	s.Answered(b.Call, 0)
+	s.want("start run 1", "send call 2", "send call 3 speculatively", "send call 4 speculatively")
+	s.Answered(a.Call, 0)
+	s.want("settle call 2", "confirm call 3", "settle call 3", "confirm call 4", "settle call 4",
+		"discard run 1 call 1", "abandon call 1", "start run 2")
+}
+
 // TestLocalWithEffects checks that nobody runs ahead of side effects, or of
 // ordered calls, on a guess at what comes after them.
 func TestLocalWithEffects(t *testing.T) {

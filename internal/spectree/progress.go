@@ -171,8 +171,18 @@ func (t *Tree) wake(c *Call) {
 	if t.breaks(forgetWake) {
 		return
 	}
-	for _, w := range wakes {
-		t.evaluate(w)
+	t.evaluateAll(wakes)
+}
+
+// evaluateAll evaluates remote calls first: the answer of a local one may
+// discard the run that made them, and they would not be known to be right.
+func (t *Tree) evaluateAll(calls []*Call) {
+	for _, local := range []bool{false, true} {
+		for _, c := range calls {
+			if c.spec.Local == local {
+				t.evaluate(c)
+			}
+		}
 	}
 }
 

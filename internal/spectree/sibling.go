@@ -197,9 +197,9 @@ func (t *Tree) reconcile() {
 		return
 	}
 	for len(t.freed) > 0 {
-		c := t.freed[0]
-		t.freed = t.freed[1:]
-		t.evaluate(c)
+		freed := t.freed
+		t.freed = nil
+		t.evaluateAll(freed)
 	}
 	if !t.doubtful {
 		return
