@@ -65,11 +65,9 @@ func (d drop) right() bool {
 
 // standing returns the guesses that the run stands on.
 func (r *Run) standing() []choice {
-	var out []choice
-	for _, u := range r.uses {
-		if u.answer >= 0 && !u.Call.answered {
-			out = append(out, choice{u.Call, u.answer})
-		}
+	out := slices.Clone(r.path)
+	for u := range r.guessed() {
+		out = append(out, choice{u.Call, u.answer})
 	}
 	return out
 }
