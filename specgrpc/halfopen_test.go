@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -348,6 +349,48 @@ func TestSpeculativeCallsGiveWay(t *testing.T) {
 		})
 		if took := time.Since(start); err != nil || took > 2*time.Second {
 			w.Errorf("%v after %v", err, took)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+// Tasks and plain calls that fight for two streams all come to their ends.
+func TestManyCallsOverFewStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := newSlowServer()
+		var r *specgrpc.ServiceRegistrar
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			kvpb.RegisterTestKVServer(r, impl)
+		}, grpc.MaxConcurrentStreams(2))
+		cc := w.dial(addr)
+		c := kvpb.NewTestKVClient(cc)
+		for range 2 {
+			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
+		}
+		start := time.Now()
+		var done sync.WaitGroup
+		for i := range 20 {
+			prediction := "value of slow"
+			if i%3 == 0 {
+				prediction = "wrong"
+			}
+			done.Go(func() {
+				time.Sleep(time.Duration(i) * 7 * time.Millisecond)
+				if got, _, err := doChain(w, cc, prediction); err != nil || got != "value of next to value of slow" {
+					w.Errorf("task %d: got %q, %v", i, got, err)
+				}
+			})
+			done.Go(func() {
+				time.Sleep(time.Duration(i) * 11 * time.Millisecond)
+				if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"}); err != nil {
+					w.Errorf("call %d: %v", i, err)
+				}
+			})
+		}
+		done.Wait()
+		if took := time.Since(start); took > 10*time.Second {
+			w.Errorf("took %v", took)
 		}
 		w.quiet(cc, r)
 	})

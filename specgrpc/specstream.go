@@ -46,6 +46,7 @@ type specStream struct {
 	word    word
 	why     string // why the client itself gave the stream up, if it did
 	reading bool   // the attempt's goroutine reads, and drains if there is a word when it ends
+	armed   bool   // its request has left: words may be sent
 	over    bool
 	timer   *time.Timer
 }
@@ -71,13 +72,20 @@ func (s *specStream) give(w word, why string) bool {
 	}
 	s.word, s.why = w, why
 	reading := s.reading
+	if !s.armed {
+		// It is aborted while its request is being sent, beside which nothing may be.
+		s.mu.Unlock()
+		s.conn.half.remove(s)
+		s.cancel()
+		return true
+	}
 	switch {
 	case w == confirmed && reading && s.limit > 0:
-		s.timer.Reset(s.limit) // an ordinary call from now on
+		s.after(s.limit) // an ordinary call from now on
 	case w == confirmed && reading:
 		s.timer.Stop()
 	default:
-		s.timer.Reset(abortGrace)
+		s.after(abortGrace)
 	}
 	s.mu.Unlock()
 	s.conn.half.remove(s)
@@ -165,10 +173,15 @@ func (s *specStream) settle() {
 		s.answered.Store(true)
 		return
 	}
+	s.after(abortGrace)
+}
+
+// after has tick run after d, in place of what was to come. Under mu.
+func (s *specStream) after(d time.Duration) {
 	if s.timer == nil {
-		s.timer = time.AfterFunc(abortGrace, s.tick)
+		s.timer = time.AfterFunc(d, s.tick)
 	} else {
-		s.timer.Reset(abortGrace)
+		s.timer.Reset(d)
 	}
 }
 

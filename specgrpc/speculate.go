@@ -251,7 +251,10 @@ func (x *exchange) request(payload []byte) *specv1.ClientFrame {
 func (x *exchange) arm() {
 	s := x.s
 	s.mu.Lock()
-	s.timer = time.AfterFunc(s.lease, s.tick)
+	s.armed = true
+	if s.word == noWord { // else it was aborted meanwhile
+		s.after(s.lease)
+	}
 	s.mu.Unlock()
 	x.out.attempt.OnResolve(s.resolve)
 }
