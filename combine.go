@@ -37,7 +37,7 @@ func All[T any](futures ...*Future[T]) *Future[[]T] {
 func Any[T any](futures ...*Future[T]) *Future[T] {
 	return combined(futures, nil, func(c *combination) ([]int, error) {
 		for _, i := range c.arrived {
-			if c.members[i].err == nil {
+			if c.members[i].succeeded() {
 				return []int{i}, nil
 			}
 		}
@@ -65,7 +65,7 @@ func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Futur
 		best := 0
 		for _, i := range c.arrived {
 			votes := c.agreeing(i, same)
-			if len(votes) >= n {
+			if len(votes) > 0 && len(votes) >= n {
 				return votes[:max(n, 1)], nil
 			}
 			best = max(best, len(votes))
@@ -80,12 +80,12 @@ func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Futur
 // agreeing returns member i and those that arrived with an equal value, in the
 // order of arrival; none if i failed.
 func (c *combination) agreeing(i int, same func(a, b any) bool) []int {
-	if c.members[i].err != nil {
+	if !c.members[i].succeeded() {
 		return nil
 	}
 	votes := []int{i}
 	for _, j := range c.arrived {
-		if j != i && c.members[j].err == nil && same(c.members[i].value, c.members[j].value) {
+		if j != i && c.members[j].succeeded() && same(c.members[i].value, c.members[j].value) {
 			votes = append(votes, j)
 		}
 	}
@@ -201,7 +201,7 @@ func (c *combination) recorded(members []int) []int {
 		return members
 	}
 	for _, i := range chosen {
-		if slices.Contains(c.arrived, i) && c.members[i].err == nil {
+		if slices.Contains(c.arrived, i) && c.members[i].succeeded() {
 			continue
 		}
 		if len(c.arrived) < len(c.members) {
@@ -231,10 +231,13 @@ func (c *combination) fill(chosen []int, err error) {
 	}
 }
 
+// succeeded reports whether a settled future has a value.
+func (f *future) succeeded() bool { return f.err == nil && f.failed == nil }
+
 func (c *combination) errors() error {
 	var errs []error
 	for _, m := range c.members {
-		if isClosed(m.ready) {
+		if isClosed(m.ready) && m.failed == nil {
 			errs = append(errs, m.err)
 		}
 	}

@@ -76,8 +76,8 @@ func (t *task) result() (any, error) {
 	if t.err != nil || r == nil {
 		return nil, t.err
 	}
+	defer r.cancel(context.Canceled)
 	r.release()
-	r.cancel(context.Canceled)
 	return r.outcome()
 }
 

@@ -112,7 +112,8 @@ type memo struct {
 // Memo runs f, which reads something that changes, such as the time, a random
 // number or a local file, and records its result once per task and key, so that
 // later runs see the same. It does not wait; f must not depend on responses,
-// which may be wrong guesses. Outside of a task Memo is a plain call of f.
+// which may be wrong guesses, and its context does not end with the run, since the
+// value is the task's. Outside of a task Memo is a plain call of f.
 func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	var zero T
 	l := laneOf(ctx)
@@ -158,7 +159,8 @@ func compute[T any](ctx context.Context, t *task, key string, m *memo, f func(co
 		}
 		close(m.ready)
 	}()
-	v, err := f(plain(ctx))
+	// The value is the task's: the end of this run must not spoil it.
+	v, err := f(plain(context.WithoutCancel(ctx)))
 	m.value, m.err, m.valid = v, err, true
 	return v, err
 }

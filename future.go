@@ -203,18 +203,24 @@ func goTask(ctx context.Context, cfg taskConfig, fn func(context.Context) (any, 
 	t := newTask(ctx, fn)
 	t.cfg = cfg
 	t.setUp(spectree.Config{Replayable: true})
-	stop := context.AfterFunc(ctx, t.cancelled)
-	t.out = &futureSink{f, t, stop}
 	f.task = t
+	sink := &futureSink{f: f, task: t, started: make(chan struct{})}
+	t.out = sink
+	sink.stop = context.AfterFunc(ctx, func() {
+		<-sink.started
+		t.cancelled()
+	})
 	t.start()
+	close(sink.started)
 	return f
 }
 
 // futureSink passes a task's results on to its future.
 type futureSink struct {
-	f    *future
-	task *task
-	stop func() bool
+	f       *future
+	task    *task
+	started chan struct{} // closed once the task is under way
+	stop    func() bool   // ends the watch over the task's context
 }
 
 func (s *futureSink) offer(r *run) {

@@ -127,3 +127,62 @@ func TestHookOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestPanicsAreNoSuccess: neither Any nor Quorum takes a panic for a value.
+func TestPanicsAreNoSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad := func() *Future[int] {
+			return Go(t.Context(), func(context.Context) (int, error) { panic("bad") })
+		}
+		good := func() *Future[int] {
+			return Go(t.Context(), func(context.Context) (int, error) { time.Sleep(ms); return 7, nil })
+		}
+		if v, err := Any(bad(), good()).Wait(t.Context()); v != 7 || err != nil {
+			t.Error(v, err)
+		}
+		if v, err := Quorum(2, nil, bad(), bad(), good(), good()).Wait(t.Context()); v != 7 || err != nil {
+			t.Error(v, err)
+		}
+		failed := Go(t.Context(), func(context.Context) (int, error) { return 0, errors.New("no") })
+		if v, err := Quorum(0, nil, failed, good()).Wait(t.Context()); v != 7 || err != nil {
+			t.Error(v, err)
+		}
+	})
+}
+
+// TestGoWithEndedContext settles.
+func TestGoWithEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 200 {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			f := Go(ctx, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+			if _, err := f.Wait(t.Context()); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestMemoOutlivesItsRun: the end of the run that computes a value does not spoil it.
+func TestMemoOutlivesItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			if _, err := perform(Predicting(ctx, 9), w.op(t, s.get, "get a")); err != nil {
+				return 0, err
+			}
+			return Memo(ctx, "m", func(ctx context.Context) (int, error) {
+				select {
+				case <-time.After(50 * ms):
+					return 5, nil
+				case <-ctx.Done():
+					return 0, ctx.Err()
+				}
+			})
+		})
+		if got != 5 || err != nil {
+			t.Fatal(got, err)
+		}
+	})
+}

@@ -141,8 +141,8 @@ func (h *Handler) Finish() error {
 	if t.err != nil {
 		return t.err
 	}
+	defer t.winner.cancel(context.Canceled)
 	t.winner.release()
-	t.winner.cancel(context.Canceled)
 	return nil
 }
 

@@ -60,10 +60,11 @@ func (op *Operation) class() spectree.Effect {
 }
 
 func (op *Operation) conflict() string {
+	key := ""
 	if f := op.Site.cfg.ConflictKey; f != nil {
-		return f(op.Request)
+		contain(op.Site.cfg.Name, nil, "conflict key", func() { key = f(op.Request) })
 	}
-	return ""
+	return key
 }
 
 // make makes the call and waits for its answer.
@@ -248,14 +249,15 @@ func known(op *Operation, values []any, v any) bool {
 }
 
 // contain runs user code that must not take the engine down with it.
-func (t *task) contain(what string, f func()) {
+func (t *task) contain(what string, f func()) { contain(t.cfg.name, t.cfg.logger, what, f) }
+
+func contain(where string, logger *slog.Logger, what string, f func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			logger := t.cfg.logger
 			if logger == nil {
 				logger = slog.Default()
 			}
-			logger.Error("foresay: panic contained", "in", what, "task", t.cfg.name, "panic", p)
+			logger.Error("foresay: panic contained", "in", what, "of", where, "panic", p)
 		}
 	}()
 	f()

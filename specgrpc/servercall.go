@@ -1,32 +1,24 @@
 package specgrpc
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 )
 
-const (
-	// maxPredictionBytes is the size of the largest prediction sent: a client
-	// with grpc's default limit receives it.
-	maxPredictionBytes = 3 << 20
-	// maxIdleFrames is how many frames without effect a client may send after
-	// its word before it is no longer listened to.
-	maxIdleFrames = 8
-)
+// maxIdleFrames is how many frames without effect a client may send after its
+// word before it is no longer listened to.
+const maxIdleFrames = 8
 
 // serverCall is one call over a speculative stream. grpc's goroutine runs the
 // handler and ends the stream; a second one listens for the caller's word.
@@ -200,158 +192,6 @@ func (c *serverCall) abort(why error) bool {
 	close(c.decided)
 	c.debug("undone", "reason", status.Convert(why).Message())
 	return true
-}
-
-// tryExecute executes the call for a caller without a word. A panic then counts
-// for nothing: if the caller turns out to be right it will make the call plainly.
-func (c *serverCall) tryExecute(srv any) (response any, err error, ok bool) { //nolint:revive // ok says whether there is a result at all
-	defer func() {
-		if ok {
-			return
-		}
-		if w, _ := c.state(); w == confirmed {
-			return // let it go on, as in a plain call
-		}
-		if p := recover(); p != nil {
-			c.registrar.cfg.logger.Error("specgrpc: panic of a call whose caller is speculative", "method", c.method.name,
-				"call", c.id.String(), "panic", p, "stack", string(debug.Stack()))
-		}
-		c.abort(status.Errorf(codes.Internal, "specgrpc: %s: the handler did not return", c.method.name))
-	}()
-	response, err = c.execute(srv)
-	return response, err, true
-}
-
-// execute runs the interceptors and, inside of them, the handler.
-func (c *serverCall) execute(srv any) (any, error) {
-	ctx := grpc.NewContextWithServerTransportStream(c.ctx, &c.outer)
-	decode := func(v any) error {
-		m, ok := v.(proto.Message)
-		if !ok {
-			return status.Errorf(codes.Internal, "specgrpc: %s: the request is a %T, not a protocol buffer", c.method.name, v)
-		}
-		if err := proto.Unmarshal(c.payload, m); err != nil {
-			return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
-		}
-		c.payload = nil
-		return nil
-	}
-	interceptor := c.registrar.cfg.interceptor
-	return c.method.desc.Handler(srv, ctx, decode, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		run := func(ctx context.Context, req any) (any, error) { return c.handle(ctx, req, handler) }
-		if interceptor == nil {
-			return run(ctx, req)
-		}
-		return interceptor(ctx, req, info, run)
-	})
-}
-
-// handle runs the handler as a task of the caller's.
-func (c *serverCall) handle(ctx context.Context, req any, handler grpc.UnaryHandler) (any, error) {
-	h := foresay.NewHandler(ctx, foresay.HandlerConfig{
-		Name: c.method.name, Speculative: c.speculative, Replayable: c.method.replayable,
-		Depth: c.depth, Budget: c.budget, Limits: c.registrar.cfg.limits, Predicted: c.predicted,
-	})
-	c.mu.Lock()
-	earlier := c.handler
-	c.handler, c.inner, c.request = h, ctx, req
-	w := c.word
-	c.mu.Unlock()
-	if earlier != nil {
-		earlier.Abort() // an interceptor calls the handler once more
-	}
-	switch {
-	case w == aborted:
-		return nil, c.cause()
-	case w == confirmed && c.speculative:
-		h.Confirm()
-	}
-	returned := false
-	defer func() {
-		// A confirmed call that panics runs its hooks, as in a task of Do's.
-		if w, _ := c.state(); !returned && w == confirmed {
-			_ = h.Finish()
-		}
-	}()
-	value, err := h.Run(func(ctx context.Context) (any, error) { return runHandler(ctx, c.method, req, handler) })
-	returned = true
-	if !c.speculative {
-		if err := h.Finish(); err != nil {
-			return nil, errorStatus(err).Err()
-		}
-	}
-	response, err := stands(ctx, value, err)
-	if err != nil {
-		return nil, errorStatus(err).Err()
-	}
-	return response, nil
-}
-
-// predicted sends an early answer.
-func (c *serverCall) predicted(v any) {
-	if r, ok := v.(*runResult); ok {
-		v = r.response
-	}
-	m, ok := v.(proto.Message)
-	if want := c.method.response; !ok || want != "" && m.ProtoReflect().Descriptor().FullName() != want {
-		c.warn("a prediction is not a response of the method", "type", fmt.Sprintf("%T", v))
-		return
-	}
-	b, err := marshal(m)
-	if err != nil || len(b) > maxPredictionBytes {
-		c.debug("prediction not sent", "bytes", len(b), "error", err)
-		return
-	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
-	if c.final || len(c.predictions) == maxPredictions || c.indexOf(b) >= 0 {
-		return
-	}
-	c.predictions = append(c.predictions, b)
-	_ = c.stream.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: b}}})
-}
-
-// indexOf returns the index of an equal prediction, or -1.
-func (c *serverCall) indexOf(b []byte) int {
-	return slices.IndexFunc(c.predictions, func(p []byte) bool { return bytes.Equal(p, b) })
-}
-
-// finalFrame is a frame with its parts, allocated at once.
-type finalFrame struct {
-	frame   specv1.ServerFrame
-	oneof   specv1.ServerFrame_Final
-	final   specv1.Final
-	payload specv1.Final_Payload
-}
-
-// sendFinal sends the result, an error's status included.
-func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
-	f := new(finalFrame)
-	f.frame.Frame, f.oneof.Final, f.final.Tentative = &f.oneof, &f.final, tentative
-	if err == nil {
-		if m, ok := response.(proto.Message); !ok {
-			err = status.Errorf(codes.Internal, "specgrpc: %s: the response is a %T, not a protocol buffer", c.method.name, response)
-		} else if f.payload.Payload, err = marshal(m); err != nil {
-			err = status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
-		}
-	}
-	if err != nil {
-		b, err := proto.Marshal(errorStatus(err).Proto())
-		if err != nil {
-			return status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
-		}
-		f.final.Result = &specv1.Final_Status{Status: b}
-	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
-	c.final = true
-	if f.final.Result == nil {
-		f.final.Result = &f.payload
-		if i := c.indexOf(f.payload.Payload); i >= 0 {
-			f.final.Result = &specv1.Final_Prediction{Prediction: uint32(i)}
-		}
-	}
-	return c.stream.SendMsg(&f.frame)
 }
 
 func (c *serverCall) debug(msg string, args ...any) {

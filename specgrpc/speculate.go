@@ -2,8 +2,6 @@ package specgrpc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"math"
 	"time"
@@ -116,115 +114,6 @@ func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Cal
 	return x.read(reply)
 }
 
-// open opens the stream. Until the returned function is called the end of ctx
-// ends the stream.
-func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
-	s := x.s
-	x.ctx = ctx
-	if x.speculative {
-		stop = x.detach()
-	} else {
-		x.own, s.cancel = context.WithCancel(ctx)
-		stop = never
-	}
-	done := x.watch()
-	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
-	done()
-	if err != nil {
-		return stop, err
-	}
-	if x.speculative {
-		s.stream.Context() // from here on grpc repeats nothing of its own accord
-	}
-	s.opened.Store(true)
-	s.conn.half.opened.Add(1)
-	return stop, nil
-}
-
-// detach gives the stream of a speculative call a context of its own: an
-// interceptor may end x.ctx when the call returns, which must not look like an
-// abort. The engine's context does not end before the word is given.
-func (x *exchange) detach() (stop func() bool) {
-	s := x.s
-	stop = never
-	x.own = x.ctx
-	if x.ctx.Done() != x.out.Done() {
-		x.own = context.WithoutCancel(x.ctx)
-		stop = context.AfterFunc(x.ctx, x.ctxEnded)
-	}
-	if deadline, ok := x.ctx.Deadline(); ok {
-		// An interceptor limits the call, which begins with Confirm.
-		left := max(time.Until(deadline), time.Millisecond)
-		if s.limit == 0 || left < s.limit {
-			s.limit = left
-		}
-	}
-	if left := x.out.attempt.Timeout(); left > 0 {
-		x.own, s.cancel = context.WithTimeout(x.own, left)
-		s.lease = min(s.lease, left)
-	} else {
-		x.own, s.cancel = context.WithCancel(x.own)
-	}
-	return stop
-}
-
-// never is a stop function for what does not need one.
-func never() bool { return true }
-
-// options returns the call's options, with room for the frame around the
-// largest response.
-func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
-	room := x.s.conn.receive
-	if x.limitBytes != defaultReceiveBytes {
-		room = grpc.MaxCallRecvMsgSize(x.limitBytes + min(frameOverheadBytes, math.MaxInt-x.limitBytes))
-	}
-	return append(opts[:len(opts):len(opts)], room)
-}
-
-// ctxEnded ends the stream with the context that the interceptors gave it. The
-// time limit of an interceptor is none of a speculative call's: the engine's
-// context, within, goes on.
-func (x *exchange) ctxEnded() {
-	engine := x.out.Context
-	if x.speculative && x.ctx.Err() == context.DeadlineExceeded && engine.Err() == nil {
-		context.AfterFunc(engine, x.s.drop)
-		return
-	}
-	x.s.drop()
-}
-
-// cancelled returns the status of a confirmed call that was given up here.
-func (x *exchange) cancelled(why string) error {
-	switch {
-	case why == limitOver, x.own.Err() == context.DeadlineExceeded:
-		return status.FromContextError(context.DeadlineExceeded).Err()
-	case x.speculative && x.out.Context.Err() != nil:
-		return status.FromContextError(x.out.Context.Err()).Err()
-	case x.ctx.Err() == context.Canceled, !x.speculative && x.ctx.Err() != nil:
-		return status.FromContextError(x.ctx.Err()).Err()
-	}
-	return nil
-}
-
-// watch deals with a peer that admits no further stream: a confirmed call has
-// half-open ones make room, a speculative one gives way itself.
-func (x *exchange) watch() (done func()) {
-	c := x.s.conn
-	if !x.speculative {
-		return c.relieve()
-	}
-	if c.half.count.Load() <= 1 {
-		return func() {}
-	}
-	return c.whileWaiting(5*patience, func() (again bool) {
-		x.s.mu.Lock()
-		x.s.word, x.s.why = aborted, "the peer admits no further stream"
-		x.s.mu.Unlock()
-		x.s.cancel()
-		return false
-	})
-}
-
 // requestFrame is a frame with its parts, allocated at once.
 type requestFrame struct {
 	frame   specv1.ClientFrame
@@ -259,24 +148,6 @@ func (x *exchange) arm() {
 	x.out.attempt.OnResolve(s.resolve)
 }
 
-// unsent ends an exchange whose request never left.
-func (x *exchange) unsent(err error) (bool, string, error) {
-	if !x.speculative && x.ctx.Err() != nil {
-		return true, "", x.cancelled("")
-	}
-	if why := x.s.gaveUp(); why != "" {
-		return false, why, nil
-	}
-	return false, fmt.Sprintf("its stream cannot be opened: %v", err), nil
-}
-
-// gaveUp returns why the client itself gave the stream up, if it did.
-func (s *specStream) gaveUp() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.why
-}
-
 // read reads until there is a result, or none to be had.
 func (x *exchange) read(reply proto.Message) (done bool, reason string, err error) {
 	frame := new(specv1.ServerFrame)
@@ -305,52 +176,4 @@ func (r result) give(reply proto.Message) error {
 		return status.Errorf(codes.Internal, "specgrpc: copy the response: %v", err)
 	}
 	return nil
-}
-
-// violation ends an exchange with a peer that breaks the protocol.
-func (x *exchange) violation(err error) (bool, string, error) {
-	s := x.s
-	s.conn.cfg.logger.Warn("specgrpc: the server breaks the protocol", "error", err,
-		"method", s.method.name, "target", s.conn.cc.Target(), "call", s.id.String())
-	s.cancel()
-	return x.ended(fmt.Errorf("the server breaks the protocol: %w", err), nil)
-}
-
-// ended says what the end of the stream means, without a Final that stands.
-func (x *exchange) ended(err error, reply proto.Message) (done bool, reason string, _ error) {
-	s := x.s
-	s.mu.Lock()
-	w, why := s.word, s.why
-	s.over = true // no Confirm leaves from here on
-	s.mu.Unlock()
-	defer s.end()
-	switch {
-	case x.answers.refused:
-		return false, x.refusal, nil
-	case x.answers.none() && status.Code(err) == codes.Unimplemented:
-		s.method.setUnaware()
-		return false, "the server does not speak " + s.method.spec, nil
-	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF):
-		return true, "", x.tentative.give(reply)
-	case w == confirmed && x.cancelled(why) != nil:
-		return true, "", x.cancelled(why)
-	case w == confirmed && !s.method.pure:
-		return true, "", x.lost(err)
-	case why != "":
-		return false, why, nil
-	default:
-		return false, fmt.Sprintf("its stream ended without a result: %v", err), nil
-	}
-}
-
-// lost is the error of a call that was confirmed and may have taken effect, or
-// not: it is never sent again. What the server said of the call itself stands.
-func (x *exchange) lost(err error) error {
-	s := x.s
-	code := status.Code(err)
-	switch code {
-	case codes.OK, codes.Unknown, codes.Internal, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
-		return status.Errorf(codes.Unavailable, "specgrpc: %s to %s, call %v: outcome unknown: the stream ended after Confirm: %v", s.method.name, s.conn.name(), s.id, err)
-	}
-	return status.Errorf(code, "specgrpc: %s to %s, call %v: %s", s.method.name, s.conn.name(), s.id, status.Convert(err).Message())
 }

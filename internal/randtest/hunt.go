@@ -49,8 +49,8 @@ func Scale(seeds int) int {
 	return max(seeds, 1)
 }
 
-// Run checks so many scenarios, with faults or without. A failure tells how to replay it, and shows the scenario in a
-// smaller form if there is one.
+// Run checks so many scenarios, with faults or without. A failure tells how to
+// replay it, and shows the scenario in a smaller form if there is one.
 func Run(t *testing.T, faults bool, seeds int) {
 	t.Helper()
 	var stats Stats

@@ -1,0 +1,105 @@
+package specgrpc
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// open opens the stream. Until the returned function is called the end of ctx
+// ends the stream.
+func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
+	s := x.s
+	x.ctx = ctx
+	if x.speculative {
+		stop = x.detach()
+	} else {
+		x.own, s.cancel = context.WithCancel(ctx)
+		stop = never
+	}
+	done := x.watch()
+	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
+	done()
+	if err != nil {
+		return stop, err
+	}
+	if x.speculative {
+		s.stream.Context() // from here on grpc repeats nothing of its own accord
+	}
+	s.opened.Store(true)
+	s.conn.half.opened.Add(1)
+	return stop, nil
+}
+
+// detach gives the stream of a speculative call a context of its own: an
+// interceptor may end x.ctx when the call returns, which must not look like an
+// abort. The engine's context does not end before the word is given.
+func (x *exchange) detach() (stop func() bool) {
+	s := x.s
+	stop = never
+	x.own = x.ctx
+	if x.ctx.Done() != x.out.Done() {
+		x.own = context.WithoutCancel(x.ctx)
+		stop = context.AfterFunc(x.ctx, x.ctxEnded)
+	}
+	if deadline, ok := x.ctx.Deadline(); ok {
+		// An interceptor limits the call, which begins with Confirm.
+		left := max(time.Until(deadline), time.Millisecond)
+		if s.limit == 0 || left < s.limit {
+			s.limit = left
+		}
+	}
+	if left := x.out.attempt.Timeout(); left > 0 {
+		x.own, s.cancel = context.WithTimeout(x.own, left)
+		s.lease = min(s.lease, left)
+	} else {
+		x.own, s.cancel = context.WithCancel(x.own)
+	}
+	return stop
+}
+
+// never is a stop function for what does not need one.
+func never() bool { return true }
+
+// ctxEnded ends the stream with the context that the interceptors gave it. The
+// time limit of an interceptor is none of a speculative call's: the engine's
+// context, within, goes on.
+func (x *exchange) ctxEnded() {
+	engine := x.out.Context
+	if x.speculative && x.ctx.Err() == context.DeadlineExceeded && engine.Err() == nil {
+		context.AfterFunc(engine, x.s.drop)
+		return
+	}
+	x.s.drop()
+}
+
+// options returns the call's options, with room for the frame around the
+// largest response.
+func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
+	room := x.s.conn.receive
+	if x.limitBytes != defaultReceiveBytes {
+		room = grpc.MaxCallRecvMsgSize(x.limitBytes + min(frameOverheadBytes, math.MaxInt-x.limitBytes))
+	}
+	return append(opts[:len(opts):len(opts)], room)
+}
+
+// watch deals with a peer that admits no further stream: a confirmed call has
+// half-open ones make room, a speculative one gives way itself.
+func (x *exchange) watch() (done func()) {
+	c := x.s.conn
+	if !x.speculative {
+		return c.relieve()
+	}
+	if c.half.count.Load() <= 1 {
+		return func() {}
+	}
+	return c.whileWaiting(5*patience, func() (again bool) {
+		x.s.mu.Lock()
+		x.s.word, x.s.why = aborted, "the peer admits no further stream"
+		x.s.mu.Unlock()
+		x.s.cancel()
+		return false
+	})
+}

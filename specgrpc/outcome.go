@@ -1,0 +1,93 @@
+package specgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// How an exchange ends without a Final that stands.
+
+// unsent ends an exchange whose request never left.
+func (x *exchange) unsent(err error) (bool, string, error) {
+	if !x.speculative && x.ctx.Err() != nil {
+		return true, "", x.cancelled("")
+	}
+	if why := x.s.gaveUp(); why != "" {
+		return false, why, nil
+	}
+	return false, fmt.Sprintf("its stream cannot be opened: %v", err), nil
+}
+
+// gaveUp returns why the client itself gave the stream up, if it did.
+func (s *specStream) gaveUp() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
+}
+
+// violation ends an exchange with a peer that breaks the protocol.
+func (x *exchange) violation(err error) (bool, string, error) {
+	s := x.s
+	s.conn.cfg.logger.Warn("specgrpc: the server breaks the protocol", "error", err,
+		"method", s.method.name, "target", s.conn.cc.Target(), "call", s.id.String())
+	s.cancel()
+	return x.ended(fmt.Errorf("the server breaks the protocol: %w", err), nil)
+}
+
+// ended says what the end of the stream means, without a Final that stands.
+func (x *exchange) ended(err error, reply proto.Message) (done bool, reason string, _ error) {
+	s := x.s
+	s.mu.Lock()
+	w, why := s.word, s.why
+	s.over = true // no Confirm leaves from here on
+	s.mu.Unlock()
+	defer s.end()
+	switch {
+	case x.answers.refused:
+		return false, x.refusal, nil
+	case x.answers.none() && status.Code(err) == codes.Unimplemented:
+		s.method.setUnaware()
+		return false, "the server does not speak " + s.method.spec, nil
+	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF):
+		return true, "", x.tentative.give(reply)
+	case w == confirmed && x.cancelled(why) != nil:
+		return true, "", x.cancelled(why)
+	case w == confirmed && !s.method.pure:
+		return true, "", x.lost(err)
+	case why != "":
+		return false, why, nil
+	default:
+		return false, fmt.Sprintf("its stream ended without a result: %v", err), nil
+	}
+}
+
+// cancelled returns the status of a confirmed call that was given up here.
+func (x *exchange) cancelled(why string) error {
+	switch {
+	case why == limitOver, x.own.Err() == context.DeadlineExceeded:
+		return status.FromContextError(context.DeadlineExceeded).Err()
+	case x.speculative && x.out.Context.Err() != nil:
+		return status.FromContextError(x.out.Context.Err()).Err()
+	case x.ctx.Err() == context.Canceled, !x.speculative && x.ctx.Err() != nil:
+		return status.FromContextError(x.ctx.Err()).Err()
+	}
+	return nil
+}
+
+// lost is the error of a call that was confirmed and may have taken effect, or
+// not: it is never sent again. What the server said of the call itself stands.
+func (x *exchange) lost(err error) error {
+	s := x.s
+	code := status.Code(err)
+	switch code {
+	case codes.OK, codes.Unknown, codes.Internal, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
+		return status.Errorf(codes.Unavailable, "specgrpc: %s to %s, call %v: outcome unknown: the stream ended after Confirm: %v", s.method.name, s.conn.name(), s.id, err)
+	}
+	return status.Errorf(code, "specgrpc: %s to %s, call %v: %s", s.method.name, s.conn.name(), s.id, status.Convert(err).Message())
+}

@@ -1,0 +1,84 @@
+package specgrpc
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+)
+
+// maxPredictionBytes is the size of the largest prediction sent: a client with
+// grpc's default limit receives it.
+const maxPredictionBytes = 3 << 20
+
+// predicted sends an early answer.
+func (c *serverCall) predicted(v any) {
+	if r, ok := v.(*runResult); ok {
+		v = r.response
+	}
+	m, ok := v.(proto.Message)
+	if want := c.method.response; !ok || want != "" && m.ProtoReflect().Descriptor().FullName() != want {
+		c.warn("a prediction is not a response of the method", "type", fmt.Sprintf("%T", v))
+		return
+	}
+	b, err := marshal(m)
+	if err != nil || len(b) > maxPredictionBytes {
+		c.debug("prediction not sent", "bytes", len(b), "error", err)
+		return
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.final || len(c.predictions) == maxPredictions || c.indexOf(b) >= 0 {
+		return
+	}
+	c.predictions = append(c.predictions, b)
+	_ = c.stream.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: b}}})
+}
+
+// indexOf returns the index of an equal prediction, or -1.
+func (c *serverCall) indexOf(b []byte) int {
+	return slices.IndexFunc(c.predictions, func(p []byte) bool { return bytes.Equal(p, b) })
+}
+
+// finalFrame is a frame with its parts, allocated at once.
+type finalFrame struct {
+	frame   specv1.ServerFrame
+	oneof   specv1.ServerFrame_Final
+	final   specv1.Final
+	payload specv1.Final_Payload
+}
+
+// sendFinal sends the result, an error's status included.
+func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
+	f := new(finalFrame)
+	f.frame.Frame, f.oneof.Final, f.final.Tentative = &f.oneof, &f.final, tentative
+	if err == nil {
+		if m, ok := response.(proto.Message); !ok {
+			err = status.Errorf(codes.Internal, "specgrpc: %s: the response is a %T, not a protocol buffer", c.method.name, response)
+		} else if f.payload.Payload, err = marshal(m); err != nil {
+			err = status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
+		}
+	}
+	if err != nil {
+		b, err := proto.Marshal(errorStatus(err).Proto())
+		if err != nil {
+			return status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
+		}
+		f.final.Result = &specv1.Final_Status{Status: b}
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.final = true
+	if f.final.Result == nil {
+		f.final.Result = &f.payload
+		if i := c.indexOf(f.payload.Payload); i >= 0 {
+			f.final.Result = &specv1.Final_Prediction{Prediction: uint32(i)}
+		}
+	}
+	return c.stream.SendMsg(&f.frame)
+}
