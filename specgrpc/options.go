@@ -27,17 +27,17 @@ type clientOption struct {
 func (o clientOption) applyClient(c *clientConfig) error { return o.apply(c) }
 
 type clientConfig struct {
-	sites       []foresay.SiteConfig
-	overlays    []siteOverlay
-	lease       time.Duration
-	maxHalfOpen int
-	maxFrame    int
-	logger      *slog.Logger
+	sites           []foresay.SiteConfig
+	overlays        []siteOverlay
+	lease           time.Duration
+	maxHalfOpen     int
+	maxRequestBytes int
+	logger          *slog.Logger
 }
 
 func newClientConfig() clientConfig {
 	return clientConfig{
-		lease: 15 * time.Second, maxHalfOpen: 64, maxFrame: 3 << 20,
+		lease: 15 * time.Second, maxHalfOpen: 64, maxRequestBytes: 3 << 20,
 		logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -106,7 +106,7 @@ func WithMaxSpeculativeRequest(bytes int) ClientOption {
 		if bytes < 0 {
 			return errors.New("specgrpc: the largest speculative request has a negative size")
 		}
-		c.maxFrame = bytes
+		c.maxRequestBytes = bytes
 		return nil
 	}}
 }

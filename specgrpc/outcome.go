@@ -11,8 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// How an exchange ends without a Final that stands.
-
 // unsent ends an exchange whose request never left.
 func (x *exchange) unsent(err error) (bool, string, error) {
 	if !x.speculative && x.ctx.Err() != nil {

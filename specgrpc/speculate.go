@@ -33,7 +33,7 @@ func (c *ClientConn) speculate(ctx context.Context, out *outgoing, req, reply an
 	if err != nil {
 		return true, "", status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 	}
-	if len(payload) > c.cfg.maxFrame {
+	if len(payload) > c.cfg.maxRequestBytes {
 		return false, "its request is larger than WithMaxSpeculativeRequest", nil
 	}
 	x := newExchange(c, out, opts, speculative, len(payload))
