@@ -15,6 +15,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/internal/randtest"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -80,6 +81,9 @@ func settled(count func() int) int {
 // that listens for the word. Until the result is in there is one more on the
 // client, and the handler's stack is in use.
 func TestFootprintOfHalfOpenCalls(t *testing.T) {
+	if randtest.Raced {
+		t.Skip("sizes under the race detector say nothing")
+	}
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}

@@ -20,6 +20,9 @@ func TestRandomFaults(t *testing.T) {
 
 // TestRandomMutations: each rule that can be removed from the outside is missed.
 func TestRandomMutations(t *testing.T) {
+	if randtest.Raced {
+		t.Skip("mutations are caught or not without the race detector, which makes the hunt ten times slower")
+	}
 	for _, m := range randtest.Mutations() {
 		t.Run(m.Name, func(t *testing.T) { randtest.Catch(t, m, 3000) })
 	}
@@ -27,9 +30,5 @@ func TestRandomMutations(t *testing.T) {
 
 // TestRandomWorlds: small programs, each around one rule, in many worlds.
 func TestRandomWorlds(t *testing.T) {
-	worlds := 40
-	if testing.Short() {
-		worlds = 10
-	}
-	randtest.RunSketches(t, worlds)
+	randtest.RunSketches(t, randtest.Scale(40))
 }

@@ -49,6 +49,9 @@ func Scale(seeds int) int {
 	return max(seeds, 1)
 }
 
+// Raced says that the race detector watches.
+const Raced = raced
+
 // Run checks so many scenarios, with faults or without. A failure tells how to
 // replay it, and shows the scenario in a smaller form if there is one.
 func Run(t *testing.T, faults bool, seeds int) {

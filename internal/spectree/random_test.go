@@ -240,7 +240,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 	}
 }
 
-// TestRandomPrograms checks [ARCHITECTURE §3], guarantees 1, 2, 3 and 5, on
+// TestRandomPrograms checks [docs/architecture.md], guarantees 1, 2, 3 and 5, on
 // deterministic programs.
 func TestRandomPrograms(t *testing.T) {
 	runPrograms(t, 120_000, execution{})
