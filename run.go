@@ -54,7 +54,6 @@ func newRun(t *task, tr *spectree.Run) *run {
 
 // execute runs the user's function to its end, whatever end that is.
 func (r *run) execute() {
-	growStack(r.tree.ID & 1)
 	normal := false
 	defer func() {
 		if !normal {
@@ -64,6 +63,12 @@ func (r *run) execute() {
 	}()
 	r.value, r.err = r.task.fn(r.ctx)
 	normal = true
+}
+
+// executeAlone is execute in a goroutine of its own.
+func (r *run) executeAlone() {
+	growStack(r.tree.ID & 1)
+	r.execute()
 }
 
 // growStack has the goroutine's stack grown while it is nearly empty: growing

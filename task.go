@@ -184,7 +184,7 @@ func (t *task) do(d duty) {
 	case dutyStart:
 		d.attempt.start()
 	case dutyRun:
-		go d.run.execute()
+		go d.run.executeAlone()
 	case dutyResolve:
 		d.resolver(d.yes)
 	case dutyCancel:
