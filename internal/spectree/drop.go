@@ -17,7 +17,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	}
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
-		t.dropped[k] = append(t.dropped[k], drop{u.Run.standing()})
+		t.dropped[k] = append(t.dropped[k], drop{u.guesses()})
 	}
 	u.lane.done(u)
 	u.answer = Actual
@@ -53,21 +53,37 @@ func (t *Tree) tooLate(r *Run, k key, c *Call) bool {
 // drop is that a run gave up waiting, on these guesses.
 type drop struct{ guesses []choice }
 
-// right reports whether the run was right when it gave up, as far as is known.
+// right reports whether the run was right when it gave up, or may have been: a
+// call that is abandoned without an answer kept all that followed from happening.
 func (d drop) right() bool {
 	for _, g := range d.guesses {
-		if g.call.dead || g.call.answered && g.call.result != g.answer {
+		if g.call.answered && g.call.result != g.answer || !g.call.answered && g.call.dead {
 			return false
 		}
 	}
 	return true
 }
 
-// standing returns the guesses that the run stands on.
-func (r *Run) standing() []choice {
-	out := slices.Clone(r.path)
-	for u := range r.guessed() {
-		out = append(out, choice{u.Call, u.answer})
+// guesses returns what the run stands on in all that led to the use. What other
+// goroutines guessed does not count: the lane's calls take effect all the same.
+func (u *Use) guesses() []choice {
+	var out []choice
+	seen := make(map[*dep]bool)
+	for todo := []*dep{u.dep}; len(todo) > 0; {
+		d := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for ; d != nil && !seen[d]; d = d.prev {
+			seen[d] = true
+			if d.join != nil {
+				todo = append(todo, d.join)
+			}
+			if d.call == nil || d.call.answered {
+				continue
+			}
+			if g := d.call.useOf(u.Run); g != nil {
+				out = append(out, choice{d.call, g.answer})
+			}
+		}
 	}
 	return out
 }

@@ -271,6 +271,22 @@ func TestDropped(t *testing.T) {
 		s.returned(s.run(1))
 		s.want("resume run 1 call 3 answer -1", "settle call 3", "discard run 2 call 1", "settle call 1", "final run 1", "commit run 1")
 	})
+	t.Run("beside a wrong guess", func(t *testing.T) { // of another goroutine
+		s := play(t, replayable)
+		other := s.Fork(s.lane(1))
+		a := s.read(other, "a", 1)
+		s.Drop(s.read(s.lane(1), "c", 0), false)
+		s.Answered(s.write(s.Fork(s.lane(1)), "w", Immediate, 0).Call, Actual)
+		s.Answered(a.Call, Actual)
+		s.skip()
+		other = s.Fork(s.lane(2))
+		s.Answered(s.read(s.lane(2), "c", 0).Call, Actual)
+		s.write(s.Fork(s.lane(2)), "w", Immediate, 0)
+		s.read(other, "a", 0)
+		s.returned(s.run(2))
+		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 3", "adopt run 2 call 1", "settle call 1",
+			"diverge run 2 call 4", "discard run 2")
+	})
 	t.Run("and made after all", func(t *testing.T) { // too late: what followed has happened
 		s := play(t, replayable)
 		other := s.Fork(s.lane(1))
