@@ -1,0 +1,90 @@
+package wirefmt
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// A Kind is one type of message of a Format, or of record.
+type Kind[M any] struct {
+	tag    byte
+	name   string
+	of     reflect.Type
+	encode func(*Writer, M)
+	decode func(*Reader) M
+}
+
+// NewKind declares that messages of type T, each an M, have the tag. A tag in use is never given to another type.
+func NewKind[M, T any](tag byte, encode func(*Writer, T), decode func(*Reader) T) Kind[M] {
+	of := reflect.TypeFor[T]()
+	return Kind[M]{
+		tag: tag, name: of.String(), of: of,
+		encode: func(w *Writer, m M) { encode(w, any(m).(T)) },
+		decode: func(r *Reader) M { return any(decode(r)).(M) },
+	}
+}
+
+// A Format is the codec of one protocol: a [protocol.Codec] of messages M, an interface. A message is the version, the tag of its
+// kind, and what the kind's encoder writes.
+type Format[M any] struct {
+	protocol string
+	version  byte
+	tags     [256]*Kind[M]
+	types    map[reflect.Type]*Kind[M]
+}
+
+// NewFormat returns the format of a protocol. It panics if two kinds share a tag or a type.
+func NewFormat[M any](protocol string, version byte, kinds ...Kind[M]) *Format[M] {
+	f := &Format[M]{protocol: protocol, version: version, types: map[reflect.Type]*Kind[M]{}}
+	for i := range kinds {
+		k := &kinds[i]
+		if f.tags[k.tag] != nil || f.types[k.of] != nil {
+			panic(fmt.Sprintf("wirefmt: %s: the kind %s with tag %d is declared twice", protocol, k.name, k.tag))
+		}
+		f.tags[k.tag], f.types[k.of] = k, k
+	}
+	return f
+}
+
+// VersionError says that bytes are in a version of the format that this program does not know.
+type VersionError struct {
+	Protocol string
+	Got      byte
+	Want     byte
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s: message of version %d, this program knows version %d", e.Protocol, e.Got, e.Want)
+}
+
+// Append adds the bytes of a message to buf.
+func (f *Format[M]) Append(buf []byte, msg M) ([]byte, error) {
+	k := f.types[reflect.TypeOf(msg)]
+	if k == nil {
+		return buf, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
+	}
+	w := Writer{Buf: append(buf, f.version, k.tag)}
+	k.encode(&w, msg)
+	return w.Buf, nil
+}
+
+// Decode returns the message whose bytes are all of b. The error is a *VersionError if the version is another.
+func (f *Format[M]) Decode(b []byte) (M, error) {
+	var none M
+	if len(b) < 2 {
+		return none, fmt.Errorf("%s: message of %d bytes has no version and kind", f.protocol, len(b))
+	}
+	if b[0] != f.version {
+		return none, &VersionError{f.protocol, b[0], f.version}
+	}
+	k := f.tags[b[1]]
+	if k == nil {
+		return none, fmt.Errorf("%s: message of unknown kind %d", f.protocol, b[1])
+	}
+	r := NewReader(b[2:])
+	m := k.decode(r)
+	if err := r.Close(); err != nil {
+		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,102 @@
+package smr
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// A Message is anything that nodes of the family exchange, record, or get from and give to their applications. Which types it can be is the
+// protocol's affair, beside those of this package.
+type Message any
+
+// A Slot is a position in the order of commands. Later commands have greater ones; not each slot has a command.
+type Slot uint64
+
+// A CallID names a call among those of one client node. The application chooses it and does not use it twice.
+type CallID uint64
+
+// CallKind is what a call asks for.
+type CallKind uint8
+
+const (
+	// Propose is done when the command's position is fixed: it will be executed there, whatever fails.
+	Propose CallKind = iota + 1
+	// Execute is done when the command was executed, and has its result.
+	Execute
+	// Read is done with the answer of the state machine to a query that sees all that was done before the call, and changes nothing.
+	Read
+	// Reconfigure is done when the change of the members has come into force.
+	Reconfigure
+)
+
+func (k CallKind) String() string {
+	switch k {
+	case Propose:
+		return "propose"
+	case Execute:
+		return "execute"
+	case Read:
+		return "read"
+	case Reconfigure:
+		return "reconfigure"
+	}
+	return fmt.Sprintf("call kind %d", uint8(k))
+}
+
+// A Call goes from an application to its client node, which answers with one Done.
+type Call struct {
+	ID      CallID
+	Kind    CallKind
+	Command []byte // or a query
+	Change  Change // of Reconfigure
+}
+
+// A Cancel goes from an application to its client node: it does not wait for the call any more, and gets a Done with Unknown, unless one is on
+// its way. A command that was sent may still be executed, once.
+type Cancel struct{ ID CallID }
+
+// Done is what became of a call.
+type Done struct {
+	ID      CallID
+	Outcome Outcome
+	Slot    Slot   // if Committed, but for reads
+	Result  []byte // of Execute and Read
+	Reason  string // if not Committed
+}
+
+// Outcome is how a call ended.
+type Outcome uint8
+
+const (
+	// Committed says that what the call asked for is the case.
+	Committed Outcome = iota + 1
+	// Rejected says that it is not, and never will be by this call. The reason says why.
+	Rejected
+	// Unknown says that nobody could be asked, or the session that would know is gone.
+	Unknown
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Committed:
+		return "committed"
+	case Rejected:
+		return "rejected"
+	case Unknown:
+		return "unknown"
+	}
+	return fmt.Sprintf("outcome %d", uint8(o))
+}
+
+// A Member is a replica of a group.
+type Member struct {
+	ID      protocol.ID
+	Address string // where its host listens, for runners; protocols only hand it on
+}
+
+// A Change adds a member or removes one. Exactly one of the fields is set. A member that was removed does not come back under its ID.
+type Change struct {
+	Add    Member
+	Remove protocol.ID
+}

@@ -1,0 +1,52 @@
+package smr
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// A Protocol makes the nodes of one way to replicate. It is a value that package internal/catalog has under its name.
+type Protocol struct {
+	Name string // as on a command line
+	Doc  string // one sentence
+	// NewReplica and NewClient validate their configurations; an error names the field.
+	NewReplica func(ReplicaConfig) (protocol.Node[Message], error)
+	NewClient  func(ClientConfig) (protocol.Node[Message], error)
+	Codec      protocol.Codec[Message]
+}
+
+// ReplicaConfig is what a replica of any protocol of the family is made from. A zero value of an optional field is its default.
+type ReplicaConfig struct {
+	ID protocol.ID
+	// Members are the replicas of a new group, the same for each of them. A replica whose disk knows better ignores it; one that joins an
+	// existing group has Join set, and gets from Members whom to ask.
+	Members []Member
+	Join    bool
+	Machine StateMachine
+
+	// RoundTrip is about the longest round-trip time between two members. Timeouts follow from it. 0 is 100 ms.
+	RoundTrip time.Duration
+	// Leader is the member that should lead first, 0 for whoever comes first. Protocols without a leader ignore it.
+	Leader protocol.ID
+	// MaxBatch is how many commands are agreed on at once at most. 0 is 1024, 1 is no batching.
+	MaxBatch int
+	// MaxPending bounds the commands that a replica has taken and not answered; more are rejected as overload. 0 is 65536.
+	MaxPending int
+	// SnapshotEvery is how many commands are executed between two snapshots, after which the log is cut. 0 is 100000.
+	SnapshotEvery int
+	// MaxSessions bounds the sessions; the one that was unused for the longest time goes first. 0 is 10000.
+	MaxSessions int
+}
+
+// ClientConfig is what a client node of any protocol of the family is made from.
+type ClientConfig struct {
+	ID      protocol.ID
+	Members []Member // of whom some are still members
+	// RoundTrip is about the longest round-trip time to a member. A request without an answer is repeated after a multiple of it. 0 is 100 ms.
+	RoundTrip time.Duration
+	// MaxPending bounds the calls that are not done; more are rejected at once. 0 is 65536.
+	MaxPending int
+	// Nearest is the member to ask first, 0 for any.
+	Nearest protocol.ID
+}

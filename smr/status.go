@@ -1,0 +1,29 @@
+package smr
+
+import "github.com/foresay/foresay/protocol"
+
+// A StatusQuery goes from an application to its replica, which answers with a Status.
+type StatusQuery struct{ ID CallID }
+
+// Status is how a replica sees itself and its group.
+type Status struct {
+	ID        CallID // of the query
+	Replica   protocol.ID
+	Role      string      // in the protocol's words: "leader", "follower", "candidate", "blank"
+	Leader    protocol.ID // whom it takes for the leader, 0 for nobody, or if the protocol has none
+	Ballot    uint64      // or term, or epoch
+	Committed Slot        // all slots up to it are decided
+	Applied   Slot        // all commands up to it are executed. Invariant: Applied <= Committed.
+	Snapshot  Slot        // of the newest snapshot
+	LogSize   int         // records in the log
+	Sessions  int
+	Members   []Member // in order of their IDs
+}
+
+// MembersChanged goes from a replica to its application when the members have changed, and once after its start: a host has to know where they
+// are.
+type MembersChanged struct{ Members []Member }
+
+// Refused goes from a replica to its application: it must not take part under its identity, and does nothing any more. The reason says why and what
+// to do.
+type Refused struct{ Reason string }
