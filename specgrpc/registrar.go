@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -22,6 +23,9 @@ type ServiceRegistrar struct {
 	mu       sync.Mutex
 	stopping bool
 	calls    map[*serverCall]struct{} // speculative ones
+
+	running atomic.Int64 // calls of any kind
+	unread  atomic.Bool  // an undone call may have left frames that nobody reads
 }
 
 var _ grpc.ServiceRegistrar = (*ServiceRegistrar)(nil)
@@ -59,7 +63,11 @@ type serverMethod struct {
 func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	own := *desc
 	own.Methods = make([]grpc.MethodDesc, len(desc.Methods))
-	own.Streams = append([]grpc.StreamDesc(nil), desc.Streams...)
+	own.Streams = make([]grpc.StreamDesc, len(desc.Streams))
+	for i, sd := range desc.Streams {
+		sd.Handler = r.counted(sd.Handler)
+		own.Streams[i] = sd
+	}
 	known := make(map[string]bool)
 	for i, md := range desc.Methods {
 		name := "/" + desc.ServiceName + "/" + md.MethodName
@@ -76,7 +84,7 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		own.Methods[i] = r.unaryDesc(m)
 		own.Streams = append(own.Streams, grpc.StreamDesc{
 			StreamName: md.MethodName + specSuffix, ClientStreams: true, ServerStreams: true,
-			Handler: func(srv any, ss grpc.ServerStream) error { return r.serve(m, srv, ss) },
+			Handler: r.counted(func(srv any, ss grpc.ServerStream) error { return r.serve(m, srv, ss) }),
 		})
 	}
 	for _, name := range r.cfg.named() {
@@ -87,13 +95,27 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	r.server.RegisterService(&own, impl)
 }
 
+// counted has a stream's handler counted among what runs.
+func (r *ServiceRegistrar) counted(handler grpc.StreamHandler) grpc.StreamHandler {
+	return func(srv any, ss grpc.ServerStream) error {
+		r.running.Add(1)
+		defer r.running.Add(-1)
+		return handler(srv, ss)
+	}
+}
+
 // unaryDesc returns what is registered for plain calls: the method itself, with
 // its handler run as a task if it may run again.
 func (r *ServiceRegistrar) unaryDesc(m *serverMethod) grpc.MethodDesc {
-	if !m.replayable {
-		return m.desc
+	handler := m.desc.Handler
+	if m.replayable {
+		handler = r.replayableHandler(m)
 	}
-	return grpc.MethodDesc{MethodName: m.desc.MethodName, Handler: r.replayableHandler(m)}
+	return grpc.MethodDesc{MethodName: m.desc.MethodName, Handler: func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		r.running.Add(1)
+		defer r.running.Add(-1)
+		return handler(srv, ctx, dec, interceptor)
+	}}
 }
 
 type methodHandler = func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error)

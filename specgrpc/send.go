@@ -16,7 +16,7 @@ import (
 // grpc's default limit receives it.
 const maxPredictionBytes = 3 << 20
 
-// predicted sends an early answer.
+// predicted sends an early answer, and does not wait for the client to read it.
 func (c *serverCall) predicted(v any) {
 	if r, ok := v.(*runResult); ok {
 		v = r.response
@@ -31,13 +31,14 @@ func (c *serverCall) predicted(v any) {
 		c.debug("prediction not sent", "bytes", len(b), "error", err)
 		return
 	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
 	if c.final || len(c.predictions) == maxPredictions || c.indexOf(b) >= 0 {
 		return
 	}
 	c.predictions = append(c.predictions, b)
-	_ = c.stream.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: b}}})
+	// An error means the end of the stream, which the listener sees too.
+	_, _ = c.out.post(c.stream, &specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: b}}}, len(b))
 }
 
 // indexOf returns the index of an equal prediction, or -1.
@@ -53,7 +54,8 @@ type finalFrame struct {
 	payload specv1.Final_Payload
 }
 
-// sendFinal sends the result, an error's status included.
+// sendFinal sends the result, an error's status included. It waits for the
+// client to read what came before only as long as the call is not undone.
 func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
 	f := new(finalFrame)
 	f.frame.Frame, f.oneof.Final, f.final.Tentative = &f.oneof, &f.final, tentative
@@ -71,14 +73,32 @@ func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
 		}
 		f.final.Result = &specv1.Final_Status{Status: b}
 	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	sent, err := c.postFinal(f)
+	if sent == nil {
+		return err
+	}
+	select {
+	case err := <-sent:
+		return err
+	case <-c.decided:
+	}
+	if cause := c.cause(); cause != nil {
+		return cause
+	}
+	return <-sent
+}
+
+// postFinal posts the result, in place of predictions that wait to be sent.
+func (c *serverCall) postFinal(f *finalFrame) (sent <-chan error, err error) {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
 	c.final = true
+	c.predictions = c.predictions[:len(c.predictions)-c.out.drop()]
 	if f.final.Result == nil {
 		f.final.Result = &f.payload
 		if i := c.indexOf(f.payload.Payload); i >= 0 {
 			f.final.Result = &specv1.Final_Prediction{Prediction: uint32(i)}
 		}
 	}
-	return c.stream.SendMsg(&f.frame)
+	return c.out.post(c.stream, &f.frame, proto.Size(&f.frame))
 }

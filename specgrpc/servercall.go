@@ -44,9 +44,10 @@ type serverCall struct {
 	inner   context.Context  // the handler's context and request
 	request any
 
-	sending     sync.Mutex
+	out outbox
+	// Under the outbox's mutex.
 	predictions [][]byte
-	final       bool // sent: no Prediction may follow
+	final       bool // posted: no Prediction may follow
 }
 
 func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, req *specv1.Request, id attemptID) *serverCall {

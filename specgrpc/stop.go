@@ -1,16 +1,55 @@
 package specgrpc
 
-import "google.golang.org/grpc"
+import (
+	"time"
+
+	"google.golang.org/grpc"
+)
 
 // GracefulStop stops a server without waiting for the word of speculative
 // callers: it refuses new ones, undoes every call that is not confirmed, and
 // then calls s.GracefulStop, which waits for the rest. Called on its own,
 // s.GracefulStop waits until the leases of speculative calls are over.
+//
+// A client that neither reads what an undone call sent it nor resets the stream
+// keeps grpc from closing its connection. If there may be such a client when a
+// lease is over, and no call of the registrars' services runs any more,
+// GracefulStop calls s.Stop.
 func GracefulStop(s *grpc.Server, registrars ...*ServiceRegistrar) {
+	lease := time.Millisecond
 	for _, r := range registrars {
 		r.stop()
+		lease = max(lease, r.cfg.lease)
 	}
-	s.GracefulStop()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.GracefulStop()
+	}()
+	look := time.NewTicker(lease)
+	defer look.Stop()
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-look.C:
+		}
+		if stuck(registrars) {
+			s.Stop()
+		}
+	}
+}
+
+// stuck reports whether nothing but frames that nobody reads may be left.
+func stuck(registrars []*ServiceRegistrar) bool {
+	unread := false
+	for _, r := range registrars {
+		if r.running.Load() > 0 {
+			return false
+		}
+		unread = unread || r.unread.Load()
+	}
+	return unread
 }
 
 // stop refuses speculative callers from now on and aborts their calls.
