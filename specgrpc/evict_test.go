@@ -14,8 +14,8 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// slowSender takes its time over each message sent on a speculative stream, and
-// notes messages that are sent beside another one of their stream.
+// slowSender takes its time over the first message sent on a speculative stream,
+// and notes messages that are sent beside another one of their stream.
 type slowSender struct {
 	takes   time.Duration
 	sent    atomic.Int32
@@ -36,12 +36,13 @@ func (s *slowSender) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if _, out := event.(*stats.OutPayload); !ok || !out {
 		return
 	}
-	s.sent.Add(1)
 	if sending.Add(1) > 1 {
 		s.overlap.Add(1)
 	}
 	defer sending.Add(-1)
-	time.Sleep(s.takes)
+	if s.sent.Add(1) == 1 {
+		time.Sleep(s.takes)
+	}
 }
 
 func (s *slowSender) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
