@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// Keep is how many of the calls that are not durable yet survive a crash, in their order; more than there are means all.
+type Keep int
+
+const (
+	// KeepNone is the disk that wrote nothing it was not made to.
+	KeepNone Keep = 0
+	// KeepAll is the disk that was done just in time, though nobody was told.
+	KeepAll Keep = math.MaxInt
+)
+
+// Crash ends a node's incarnation: memory, timers and what waits for the disk are gone. What has left arrives; behind it the peers learn that the connection broke.
+// It does nothing to a node that is down.
+func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
+	n := s.lookup(id)
+	if n == nil || n.node == nil {
+		return
+	}
+	kept := min(max(int(keep), 0), len(n.pending))
+	s.trace.note(s, n, fmt.Sprintf("crashes; of %d writes that are not durable %d are kept", len(n.pending), kept))
+	s.hash.add(uint64(kept)<<32 | uint64(id))
+	s.stats.Crashes++
+	n.lose(kept)
+	n.incarnation++
+	n.node, n.checked, n.linked, n.env, n.crashing, n.timers = nil, nil, nil, nil, nil, nil
+	n.waiting, n.first, n.paused = nil, 0, false
+	for _, i := range n.backlog {
+		s.queue.release(i)
+	}
+	n.backlog = nil
+	for _, peer := range s.nodes {
+		if peer == n || s.config.Datagrams != nil {
+			continue
+		}
+		in, out := s.link(peer, n), s.link(n, peer)
+		in.epoch, in.last, in.gap = in.epoch+1, 0, false
+		out.gap = true
+		s.tellGap(n, peer)
+	}
+}
+
+// CrashInNextWrite makes a node crash within its next call that writes: the calls that are not durable by then, that one being the last, survive as far as keep says. If
+// that one survives, the first sends messages of it have left, and all SendAhead.
+func (s *Sim[M]) CrashInNextWrite(id protocol.ID, keep Keep) {
+	if n := s.lookup(id); n != nil && n.node != nil {
+		n.crashing = &keep
+	}
+}
+
+// crashWithin is the end of a call in which its node crashes.
+func (s *Sim[M]) crashWithin(n *node[M], out []protocol.Effect[M]) {
+	keep := *n.crashing
+	survives := int(keep) >= len(n.pending)
+	leave := int(s.random(time.Duration(len(out)+1), uint64(n.id)<<32|uint64(n.incarnation), s.steps))
+	for i := range out {
+		switch e := &out[i]; {
+		case e.Kind == protocol.KindSendAhead:
+			s.send(n, e.To, e.Msg)
+		case e.Kind == protocol.KindSend && survives && i < leave:
+			s.send(n, e.To, e.Msg)
+		}
+	}
+	s.Crash(n.id, keep)
+}
+
+// Restart brings a node back that is down, with what is on its disk. It does nothing to one that is up.
+func (s *Sim[M]) Restart(id protocol.ID) {
+	n := s.lookup(id)
+	if n == nil || n.node != nil {
+		return
+	}
+	s.stats.Restarts++
+	s.boot(n)
+}
+
+// LoseDisk empties the disk of a node, which crashes if it is up. The same identity must not take part any more; a test can restart it to see that it is refused.
+func (s *Sim[M]) LoseDisk(id protocol.ID) {
+	n := s.lookup(id)
+	if n == nil {
+		return
+	}
+	s.Crash(id, KeepNone)
+	s.trace.note(s, n, "loses its disk")
+	n.keys, n.log = store{}, log[M]{next: 1}
+}
+
+// Up tells whether a node runs. One that stands still does.
+func (s *Sim[M]) Up(id protocol.ID) bool {
+	n := s.lookup(id)
+	return n != nil && n.node != nil
+}

@@ -1,0 +1,6 @@
+package sim
+
+// An injector makes faults happen by chance.
+type injector[M any] struct{}
+
+func (*injector[M]) next() {}

@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/wan"
+)
+
+// Cut makes one direction between two nodes lose what is sent. What has left arrives. A direction that was cut twice has to be mended twice.
+func (s *Sim[M]) Cut(from, to protocol.ID) {
+	a, b := s.lookup(from), s.lookup(to)
+	if a == nil || b == nil || a == b {
+		return
+	}
+	s.trace.note(s, a, fmt.Sprintf("its link to %d is cut", to))
+	s.link(a, b).cuts++
+}
+
+// Mend undoes a Cut. The receiver learns whether it missed something.
+func (s *Sim[M]) Mend(from, to protocol.ID) {
+	a, b := s.lookup(from), s.lookup(to)
+	if a == nil || b == nil || s.link(a, b).cuts == 0 {
+		return
+	}
+	s.trace.note(s, a, fmt.Sprintf("its link to %d is mended", to))
+	s.link(a, b).cuts--
+	s.tellGap(a, b)
+}
+
+// Partition cuts all links between nodes of different groups, in both directions. Nodes in no group keep all their links.
+func (s *Sim[M]) Partition(groups ...[]protocol.ID) { s.eachPair(groups, s.Cut) }
+
+// Reunite undoes a Partition with the same groups.
+func (s *Sim[M]) Reunite(groups ...[]protocol.ID) { s.eachPair(groups, s.Mend) }
+
+func (s *Sim[M]) eachPair(groups [][]protocol.ID, f func(from, to protocol.ID)) {
+	for i, g := range groups {
+		for j, h := range groups {
+			if i == j {
+				continue
+			}
+			for _, from := range g {
+				for _, to := range h {
+					f(from, to)
+				}
+			}
+		}
+	}
+}
+
+// Reset breaks the connection from one node to another: what is under way that way is lost. A network of datagrams has none.
+func (s *Sim[M]) Reset(from, to protocol.ID) {
+	a, b := s.lookup(from), s.lookup(to)
+	if a == nil || b == nil || a == b || s.config.Datagrams != nil {
+		return
+	}
+	s.trace.note(s, a, fmt.Sprintf("its connection to %d is reset", to))
+	l := s.link(a, b)
+	l.epoch++
+	l.last, l.gap = 0, true
+	s.tellGap(a, b)
+}
+
+// Link returns the present link between two sites, and whether the network has both.
+func (s *Sim[M]) Link(p wan.Path) (wan.Link, bool) {
+	from, ok := s.net.site(p.From)
+	to, ok2 := s.net.site(p.To)
+	if !ok || !ok2 {
+		return wan.Link{}, false
+	}
+	return s.net.sites[from][to].link, true
+}
+
+// SetLink changes the link between two sites for what is sent from now on. It fails if the network lacks one of them or a value is out of range.
+func (s *Sim[M]) SetLink(p wan.Path, l wan.Link) error {
+	from, ok := s.net.site(p.From)
+	to, ok2 := s.net.site(p.To)
+	if !ok || !ok2 {
+		return fmt.Errorf("sim: set link %v: not among the sites %q", p, s.net.names)
+	}
+	if err := l.Validate(); err != nil {
+		return fmt.Errorf("sim: set link %v: %w", p, err)
+	}
+	s.trace.note(s, nil, fmt.Sprintf("link %v is now %+v", p, l))
+	s.net.sites[from][to].link = l
+	if !l.Down {
+		s.tellGaps()
+	}
+	return nil
+}
+
+// tellGaps tells all nodes what they missed, as far as their links are up.
+func (s *Sim[M]) tellGaps() {
+	for _, a := range s.nodes {
+		for _, b := range s.nodes {
+			s.tellGap(a, b)
+		}
+	}
+}
