@@ -96,6 +96,13 @@ func (r *Reader) Bytes() []byte { return slices.Clone(r.take()) }
 // String reads a string.
 func (r *Reader) String() string { return string(r.take()) }
 
+// Rest returns all that is not read yet, which is then read. It is a part of the Reader's bytes, and must not be changed.
+func (r *Reader) Rest() []byte {
+	b := r.rest
+	r.rest = nil
+	return b
+}
+
 func (r *Reader) take() []byte {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {

@@ -1,0 +1,266 @@
+package smr
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
+
+// Hello goes from a replica with a new disk to all members: may it take part?
+type Hello struct {
+	From Incarnation
+	Join bool // it waits to be added to the group
+}
+
+// Welcome answers a Hello.
+type Welcome struct {
+	From   Incarnation // who answers
+	Asked  Incarnation // who asked
+	Known  Incarnation // the disk that the sender knows under the ID: Asked, unless another one was there before
+	Reason string      // if the replica is to be refused for another reason
+}
+
+// AdmissionTimer is the timer of an Admission, whose replica hands it to Expire.
+type AdmissionTimer struct{}
+
+// Admission keeps a replica from taking part under an ID whose earlier disk may have voted: what was promised there would be broken.
+//
+// Each disk has a random Incarnation. A new one of a new group asks the other members, which remember whom they said yes to, durably and before they
+// say so, and never say it to another. It takes part when Needed of them said yes. If the earlier disk took part, Needed members know it; of these
+// some may have lost their disks too, but with no more lost disks than the group tolerates, any Needed members include one that knows.
+// A replica that joins a group takes part once the log says that it is a member, with its disk.
+//
+// An answer from a member that has itself a new disk counts: else no group would ever start.
+type Admission struct {
+	self      protocol.ID
+	own       Incarnation
+	join      bool
+	members   []Member // of the new group
+	roundTrip time.Duration
+
+	admitted bool
+	refused  string // why; "" if not
+	agreed   map[protocol.ID]bool
+	known    map[protocol.ID]binding
+	joiners  map[protocol.ID]Incarnation
+	state    *State
+}
+
+// binding is what a replica knows of another one's disk.
+type binding struct {
+	incarnation Incarnation
+	// seen says that the disk took part, so that no other one ever will. Else the replica only said yes to it.
+	seen bool
+}
+
+// maxJoiners bounds the replicas that are remembered without being members.
+const maxJoiners = 64
+
+// NewAdmission returns the admission of a replica whose configuration is valid. The state is the replica's; it tells who is a member.
+func NewAdmission(cfg ReplicaConfig, state *State) *Admission {
+	return &Admission{
+		self: cfg.ID, join: cfg.Join, members: cfg.Members, roundTrip: cfg.RoundTrip, state: state,
+		agreed: map[protocol.ID]bool{}, known: map[protocol.ID]binding{}, joiners: map[protocol.ID]Incarnation{},
+	}
+}
+
+// NeededWelcomes returns how many of the n-1 other members of a new group must say that they know no other disk of a replica's.
+//
+// With f = (n-1)/2 lost disks at once, the replica's own is one, and f-1 others may have forgotten: the k that said yes to the earlier disk,
+// less f-1, and the k that say yes now must share a member, so 2k-(f-1) > n-1. For n = 3 and 5 that is f+1. A group of one has nobody to ask.
+func NeededWelcomes(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	f := (n - 1) / 2
+	return (n-1+max(f-1, 0))/2 + 1
+}
+
+// Start reads what is on the disk, which is blank if the log is empty, and begins to ask if there is need. It is called before the replica does anything else.
+func (a *Admission) Start(env *protocol.Env[Message], blankLog bool) {
+	for key, value := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff\xff\xff\xff\xff")) {
+		a.readPeer(key, value)
+	}
+	if b, ok := env.Get([]byte(selfKey)); ok {
+		r := wirefmt.NewReader(b)
+		a.own, a.admitted, a.refused = Incarnation(r.Uint()), r.Bool(), r.String()
+		if err := r.Close(); err != nil {
+			a.refuse(env, fmt.Sprintf("the replica's identity on disk cannot be read: %v", err))
+			return
+		}
+	} else {
+		if !blankLog {
+			a.refuse(env, "the disk has a log but no identity: a part of it was lost. Add a replica with an empty disk and another ID instead")
+			return
+		}
+		for a.own == 0 {
+			a.own = Incarnation(env.Rand.Uint64())
+		}
+		a.save(env)
+	}
+	if a.refused != "" {
+		env.Send(protocol.App, Refused{Reason: a.refused})
+		return
+	}
+	a.maybeAdmit(env)
+	if !a.admitted {
+		a.ask(env)
+	}
+}
+
+func (a *Admission) readPeer(key, value []byte) {
+	r := wirefmt.NewReader(value)
+	b := binding{Incarnation(r.Uint()), r.Bool()}
+	if len(key) == len(peerPrefix)+4 && r.Close() == nil {
+		a.known[protocol.ID(binary.BigEndian.Uint32(key[len(peerPrefix):]))] = b
+	}
+}
+
+func (a *Admission) save(env *protocol.Env[Message]) {
+	var w wirefmt.Writer
+	w.Uint(uint64(a.own))
+	w.Bool(a.admitted)
+	w.String(a.refused)
+	env.Put([]byte(selfKey), w.Buf)
+}
+
+func (a *Admission) bind(env *protocol.Env[Message], id protocol.ID, b binding) {
+	if a.known[id] == b {
+		return
+	}
+	a.known[id] = b
+	var w wirefmt.Writer
+	w.Uint(uint64(b.incarnation))
+	w.Bool(b.seen)
+	env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(id)), w.Buf)
+}
+
+// Own returns the incarnation of the replica's disk.
+func (a *Admission) Own() Incarnation { return a.own }
+
+// Admitted tells whether the replica takes part: votes, promises, leads. One that does not may still learn what was decided.
+func (a *Admission) Admitted() bool { return a.admitted && a.refused == "" }
+
+// Refused tells whether the replica must do nothing any more, not even learn.
+func (a *Admission) Refused() bool { return a.refused != "" }
+
+// Genuine tells whether a message of a replica comes from its right disk. Messages of which it says no are to be dropped.
+func (a *Admission) Genuine(env *protocol.Env[Message], from protocol.ID, disk Incarnation) bool {
+	if disk == 0 || a.refused != "" {
+		return false
+	}
+	if from == a.self {
+		return disk == a.own
+	}
+	bound, member := a.state.Member(from)
+	if !member || bound != 0 {
+		return !member || bound == disk
+	}
+	if b, ok := a.known[from]; ok && b.seen {
+		return b.incarnation == disk
+	}
+	// A member from the beginning sends other messages than Hello only when it takes part, and of all its disks at most one ever does.
+	a.bind(env, from, binding{disk, true})
+	return true
+}
+
+// Joiner returns the disk of a replica that waits to be added.
+func (a *Admission) Joiner(id protocol.ID) (Incarnation, bool) {
+	i, ok := a.joiners[id]
+	return i, ok
+}
+
+// Changed says that the members in the state have changed, or may have.
+func (a *Admission) Changed(env *protocol.Env[Message]) { a.maybeAdmit(env) }
+
+// maybeAdmit lets the replica take part, or refuses it, by what the state and the answers say.
+func (a *Admission) maybeAdmit(env *protocol.Env[Message]) {
+	if a.refused != "" {
+		return
+	}
+	disk, member := a.state.Member(a.self)
+	switch {
+	case member && disk != 0 && disk != a.own:
+		a.refuse(env, fmt.Sprintf("replica %d was added with another disk. Add one with an empty disk and another ID instead", a.self))
+	case a.admitted:
+	case member && disk == a.own, member && !a.join && len(a.agreed) >= NeededWelcomes(len(a.members)):
+		a.admitted = true
+		a.save(env)
+		env.Stop(AdmissionTimer{})
+	}
+}
+
+func (a *Admission) refuse(env *protocol.Env[Message], reason string) {
+	a.refused = reason
+	a.save(env)
+	env.Stop(AdmissionTimer{})
+	env.Send(protocol.App, Refused{Reason: reason})
+}
+
+func (a *Admission) ask(env *protocol.Env[Message]) {
+	for _, m := range a.members {
+		if m.ID != a.self && !a.agreed[m.ID] {
+			env.Send(m.ID, Hello{From: a.own, Join: a.join})
+		}
+	}
+	env.After(a.roundTrip, AdmissionTimer{})
+}
+
+// Expire asks again.
+func (a *Admission) Expire(env *protocol.Env[Message]) {
+	if !a.admitted && a.refused == "" {
+		a.ask(env)
+	}
+}
+
+// Hello answers a replica with a new disk.
+func (a *Admission) Hello(env *protocol.Env[Message], from protocol.ID, h Hello) {
+	if a.refused != "" || h.From == 0 || from == a.self || a.join && !a.admitted {
+		return
+	}
+	answer := Welcome{From: a.own, Asked: h.From, Known: h.From}
+	bound, member := a.state.Member(from)
+	b, known := a.known[from]
+	switch {
+	case a.state.Removed(from):
+		answer.Reason = fmt.Sprintf("replica %d was removed from the group, and does not come back under this ID", from)
+	case bound != 0 && bound != h.From:
+		answer.Known = bound
+	case known && b.incarnation != h.From:
+		answer.Known = b.incarnation
+	case h.Join && !member:
+		a.remember(from, h.From)
+		return // it is answered by the change that adds it
+	case !member:
+		answer.Reason = fmt.Sprintf("replica %d is no member of the group: start it with Join set, and add it", from)
+	case !known:
+		a.bind(env, from, binding{incarnation: h.From})
+	}
+	env.Send(from, answer)
+}
+
+func (a *Admission) remember(id protocol.ID, disk Incarnation) {
+	if _, ok := a.joiners[id]; ok || len(a.joiners) < maxJoiners {
+		a.joiners[id] = disk
+	}
+}
+
+// Welcome takes an answer.
+func (a *Admission) Welcome(env *protocol.Env[Message], from protocol.ID, w Welcome) {
+	_, asked := slices.BinarySearchFunc(a.members, from, func(m Member, id protocol.ID) int { return cmp.Compare(m.ID, id) })
+	switch {
+	case w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
+	case w.Known != a.own:
+		a.refuse(env, fmt.Sprintf("replica %d knows another disk of replica %d. Add a replica with an empty disk and another ID instead", from, a.self))
+	case w.Reason != "":
+		a.refuse(env, w.Reason)
+	default:
+		a.agreed[from] = true
+		a.maybeAdmit(env)
+	}
+}

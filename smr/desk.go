@@ -1,0 +1,159 @@
+package smr
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// A Desk is where the leader of a group takes what clients ask for, and answers them. It sees to it that what is proposed already is not proposed
+// again, and that no more is taken than can be done.
+type Desk struct {
+	cfg     ReplicaConfig
+	state   *State
+	taken   map[ticket]bool // what was proposed and is not yet applied; true if the result is wanted
+	replies map[ticketOf]int
+	out     []outbox // in the order in which clients came up
+}
+
+type ticket struct {
+	kind    EntryKind
+	client  protocol.ID
+	session SessionID
+	seq     Seq
+}
+
+type ticketOf struct {
+	client  protocol.ID
+	session SessionID
+}
+
+type outbox struct {
+	to protocol.ID
+	Replies
+}
+
+// NewDesk returns the desk of a replica. The configuration has its defaults.
+func NewDesk(cfg ReplicaConfig, state *State) *Desk {
+	return &Desk{cfg: cfg, state: state, taken: map[ticket]bool{}, replies: map[ticketOf]int{}}
+}
+
+// Reset forgets what was taken: the replica does not lead any more, or begins to.
+func (d *Desk) Reset() { clear(d.taken) }
+
+// Taken returns how many entries were taken and are not applied.
+func (d *Desk) Taken() int { return len(d.taken) }
+
+// Take appends to entries what is to be proposed for a client's message. The rest is answered: with what is known already, or as too much.
+func (d *Desk) Take(env *protocol.Env[Message], from protocol.ID, msg Message, entries []Entry) []Entry {
+	switch msg := msg.(type) {
+	case Request:
+		return d.takeCommands(env, from, msg, entries)
+	case OpenRequest:
+		if len(d.taken) >= d.cfg.MaxPending {
+			env.Send(from, Busy{Open: true})
+			return entries
+		}
+		e := Entry{
+			Kind: OpenSession, Client: from, Seq: msg.Nonce,
+			Open: &Open{MaxSessions: uint64(d.cfg.MaxSessions), Window: Seq(d.cfg.MaxPending)},
+		}
+		return d.take(e, true, entries)
+	}
+	return entries
+}
+
+func (d *Desk) takeCommands(env *protocol.Env[Message], from protocol.ID, req Request, entries []Entry) []Entry {
+	var busy []Seq
+	for _, c := range req.Commands {
+		e := Entry{Kind: Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
+		// A session that is not in this state may be in the newest one: what comes of the entry decides.
+		if r, ok := d.state.Seen(e); ok && !r.Gone && r.Outcome != Rejected {
+			d.reply(e, r, !c.Brief)
+		} else if len(d.taken) >= d.cfg.MaxPending {
+			busy = append(busy, c.Seq)
+		} else {
+			entries = d.take(e, !c.Brief, entries)
+		}
+	}
+	if busy != nil {
+		env.Send(from, Busy{Session: req.Session, Seqs: busy})
+	}
+	return entries
+}
+
+// TakeChange is Take for a change of the members. What makes it impossible now is the protocol's affair.
+func (d *Desk) TakeChange(env *protocol.Env[Message], from protocol.ID, req ChangeRequest, known *Admission, entries []Entry) []Entry {
+	e := Entry{
+		Kind: ChangeMembers, Client: from, Session: req.Session, Seq: req.Seq, Acked: min(req.Acked, req.Seq),
+		Members: &MemberChange{Change: req.Change},
+	}
+	if r, ok := d.state.Seen(e); ok && r.Outcome != Unknown {
+		d.reply(e, r, true)
+		return entries
+	}
+	if id := req.Change.Add.ID; req.Change.Remove == 0 {
+		disk, ok := known.Joiner(id)
+		_, member := d.state.Member(id)
+		if !ok && !member && !d.state.Removed(id) {
+			env.Send(from, NotYet{req.Session, req.Seq, fmt.Sprintf("replica %d has not said that it is there: start it with Join set", id)})
+			return entries
+		}
+		e.Members.Incarnation = disk
+	}
+	return d.take(e, true, entries)
+}
+
+func (d *Desk) take(e Entry, wanted bool, entries []Entry) []Entry {
+	t := ticketFor(e)
+	if _, ok := d.taken[t]; ok {
+		return entries
+	}
+	d.taken[t] = wanted
+	return append(entries, e)
+}
+
+func ticketFor(e Entry) ticket { return ticket{e.Kind, e.Client, e.Session, e.Seq} }
+
+// Applied queues the answer to an entry that was applied. Replicas that do not lead do not call it.
+func (d *Desk) Applied(env *protocol.Env[Message], e Entry, r Reply) {
+	if e.Kind == NoOp || e.Client == protocol.App {
+		return
+	}
+	t := ticketFor(e)
+	wanted, ok := d.taken[t]
+	delete(d.taken, t)
+	if e.Kind == OpenSession {
+		env.SendAhead(e.Client, OpenReply{Nonce: e.Seq, Session: r.Session, Window: r.Window})
+		return
+	}
+	d.reply(e, r, wanted || !ok)
+}
+
+func (d *Desk) reply(e Entry, r Reply, wanted bool) {
+	key := ticketOf{e.Client, e.Session}
+	i, ok := d.replies[key]
+	if !ok {
+		i = len(d.out)
+		d.replies[key] = i
+		d.out = append(d.out, outbox{to: e.Client, Replies: Replies{Session: e.Session}})
+	}
+	item := CommandReply{Seq: e.Seq, Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason, Gone: r.Gone}
+	if !wanted {
+		item.Result = nil
+	}
+	d.out[i].Items = append(d.out[i].Items, item)
+}
+
+// Flush sends the answers that are queued, together for each client. A protocol calls it at the end of a call. They do not wait for the replica's own
+// disk: what they say is on the disks of a majority.
+func (d *Desk) Flush(env *protocol.Env[Message]) {
+	for i := range d.out {
+		env.SendAhead(d.out[i].to, d.out[i].Replies)
+	}
+	if len(d.out) > 0 {
+		clear(d.out)
+		d.out = d.out[:0]
+		clear(d.replies)
+	}
+}

@@ -1,0 +1,164 @@
+package smr
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
+
+// A SessionID names a session of a client. It is a count in the replicated state, so it is never given twice. 0 is no session.
+type SessionID uint64
+
+// A Seq numbers the commands of a session, from 1.
+type Seq uint64
+
+// An Incarnation names a replica's disk: a random number that it drew at its first start. 0 is none.
+type Incarnation uint64
+
+// EntryKind is what an Entry does.
+type EntryKind uint8
+
+const (
+	// NoOp fills a slot.
+	NoOp EntryKind = iota + 1
+	// Command is for the state machine.
+	Command
+	// OpenSession opens a session for a client.
+	OpenSession
+	// ChangeMembers adds a member or removes one.
+	ChangeMembers
+)
+
+// An Entry is what replicas agree on for one slot. It is not changed after it was made.
+type Entry struct {
+	Kind    EntryKind
+	Client  protocol.ID // who asked for it, and is answered
+	Session SessionID   // of Command and ChangeMembers
+	Seq     Seq         // of Command and ChangeMembers; of OpenSession the client's nonce
+	Acked   Seq         // the client waits for no answer below it
+	Command []byte
+	Open    *Open         // of OpenSession
+	Members *MemberChange // of ChangeMembers
+}
+
+// Open is how a session is opened. Its limits come from the configuration of the replica that proposes it and hold on all, so that replicas whose
+// configurations differ do not come to differ in their states.
+type Open struct {
+	MaxSessions uint64 // how many sessions there are after it, at most
+	Window      Seq    // of the new session: it takes a Seq below Acked+Window only
+}
+
+// MemberChange is a Change with what the replica that proposes it knows of the new member.
+type MemberChange struct {
+	Change
+	Incarnation Incarnation // the new member's disk; of no other is a vote counted
+}
+
+// AppendEntry adds the bytes of an entry to w.
+func AppendEntry(w *wirefmt.Writer, e Entry) {
+	w.Buf = append(w.Buf, byte(e.Kind))
+	if e.Kind == NoOp {
+		return
+	}
+	w.Uint(uint64(e.Client))
+	w.Uint(uint64(e.Session))
+	w.Uint(uint64(e.Seq))
+	w.Uint(uint64(e.Acked))
+	switch e.Kind {
+	case Command:
+		w.Bytes(e.Command)
+	case OpenSession:
+		w.Uint(e.Open.MaxSessions)
+		w.Uint(uint64(e.Open.Window))
+	case ChangeMembers:
+		appendChange(w, e.Members.Change)
+		w.Uint(uint64(e.Members.Incarnation))
+	}
+}
+
+// ReadEntry takes an entry from r.
+func ReadEntry(r *wirefmt.Reader) Entry {
+	e := Entry{Kind: EntryKind(r.Byte())}
+	if e.Kind == NoOp {
+		return e
+	}
+	e.Client = protocol.ID(r.Uint32())
+	e.Session = SessionID(r.Uint())
+	e.Seq = Seq(r.Uint())
+	e.Acked = Seq(r.Uint())
+	switch e.Kind {
+	case Command:
+		e.Command = r.Bytes()
+	case OpenSession:
+		e.Open = &Open{MaxSessions: r.Uint(), Window: Seq(r.Uint())}
+	case ChangeMembers:
+		e.Members = &MemberChange{Change: readChange(r), Incarnation: Incarnation(r.Uint())}
+	default:
+		r.Failf("%d is no kind of entry", e.Kind)
+	}
+	return e
+}
+
+// MinEntryBytes is the least that an entry takes, for lists of them.
+const MinEntryBytes = 1
+
+// Equal tells whether two entries are the same.
+func (e Entry) Equal(o Entry) bool {
+	var a, b wirefmt.Writer
+	AppendEntry(&a, e)
+	AppendEntry(&b, o)
+	return string(a.Buf) == string(b.Buf)
+}
+
+func (e Entry) String() string {
+	switch e.Kind {
+	case NoOp:
+		return "no-op"
+	case Command:
+		return fmt.Sprintf("command %d.%d of %d bytes", e.Session, e.Seq, len(e.Command))
+	case OpenSession:
+		return fmt.Sprintf("open a session for %d", e.Client)
+	case ChangeMembers:
+		return "members: " + e.Members.String()
+	}
+	return fmt.Sprintf("entry kind %d", uint8(e.Kind))
+}
+
+func (c Change) String() string {
+	if c.Remove != 0 {
+		return fmt.Sprintf("remove %d", c.Remove)
+	}
+	return fmt.Sprintf("add %d at %s", c.Add.ID, c.Add.Address)
+}
+
+// Validate tells what is wrong with a change, or nil.
+func (c Change) Validate() error {
+	switch {
+	case c.Add == Member{} && c.Remove == 0:
+		return fmt.Errorf("smr: change of members: neither Add nor Remove is set")
+	case c.Add != Member{} && c.Remove != 0:
+		return fmt.Errorf("smr: change of members: both Add and Remove are set")
+	case c.Remove == 0 && c.Add.ID == protocol.App:
+		return fmt.Errorf("smr: change of members: Add.ID is 0")
+	}
+	return nil
+}
+
+func appendChange(w *wirefmt.Writer, c Change) {
+	appendMember(w, c.Add)
+	w.Uint(uint64(c.Remove))
+}
+
+func readChange(r *wirefmt.Reader) Change {
+	return Change{Add: readMember(r), Remove: protocol.ID(r.Uint32())}
+}
+
+func appendMember(w *wirefmt.Writer, m Member) {
+	w.Uint(uint64(m.ID))
+	w.String(m.Address)
+}
+
+func readMember(r *wirefmt.Reader) Member {
+	return Member{ID: protocol.ID(r.Uint32()), Address: r.String()}
+}

@@ -1,0 +1,297 @@
+package smr
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// A LeaderClient is the client node of protocols with a leader. It opens a session, finds the leader, sends it what the application asks for, as it
+// comes and many calls in one message, and repeats what is not answered. Each call gets one Done.
+type LeaderClient struct {
+	cfg     ClientConfig
+	members []Member // whom it may ask
+
+	session SessionID
+	window  Seq
+	nonce   Seq // of the OpenRequest that is not answered, 0 if there is none
+
+	calls    map[CallID]*pending
+	queue    []*pending // commands that were not sent, in order
+	unasked  []*pending // reads that were not sent
+	commands flights
+	reads    flights
+
+	target    protocol.ID // whom it takes for the leader, or asks next
+	sure      bool        // the target has answered as a leader does
+	swept     protocol.ID // to whom all flights were sent, 0 if only some were
+	silent    protocol.ID // who led and does not answer any more; what others say of it is old
+	redirects int         // since somebody answered as a leader does
+	unknowing int         // answers of the target in a row that it knows no leader
+	heard     time.Duration
+	probe     time.Duration // when to ask the next one, if not sure
+	patience  time.Duration
+	flushing  bool
+	ticking   bool
+}
+
+type (
+	flushTimer struct{}
+	tickTimer  struct{}
+)
+
+// Bounds of a LeaderClient. Times are multiples of ClientConfig.RoundTrip.
+const (
+	patience      = 2.5 // before an answer is missed: a command takes the round trip to the leader and the leader's own
+	maxPatience   = 20
+	giveUp        = 128 // on a call, altogether
+	giveUpNotYet  = 20  // on a change of the members that the leader says cannot be made
+	maxUnknowing  = 8   // times that somebody who knows no leader is asked again
+	maxProbe      = 64  // calls that are sent to somebody who may not lead
+	maxRequest    = 1024
+	maxRequestLen = 1 << 20 // bytes of commands in a message, unless a single one is longer
+)
+
+// NewLeaderClient returns the client node of a protocol with a leader.
+func NewLeaderClient(cfg ClientConfig) (*LeaderClient, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &LeaderClient{
+		cfg: cfg, members: cfg.Members, calls: map[CallID]*pending{}, commands: newFlights(), reads: newFlights(), target: cfg.Nearest,
+	}, nil
+}
+
+// Start begins to open a session.
+func (c *LeaderClient) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
+	if c.target == 0 {
+		c.target = c.members[env.Rand.IntN(len(c.members))].ID
+	}
+	c.patience = c.times(patience)
+	c.ask(env)
+}
+
+func (c *LeaderClient) times(n float64) time.Duration {
+	return time.Duration(n * float64(c.cfg.RoundTrip))
+}
+
+// Receive takes a call, or an answer.
+func (c *LeaderClient) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+	if from == protocol.App {
+		switch msg := msg.(type) {
+		case Call:
+			c.onCall(env, msg)
+		case Cancel:
+			c.finish(env, c.calls[msg.ID], Done{Outcome: Unknown, Reason: "cancelled"})
+		}
+		return
+	}
+	switch msg := msg.(type) {
+	case Replies:
+		c.onReplies(env, from, msg)
+	case ReadReplies:
+		c.onReadReplies(env, from, msg)
+	case OpenReply:
+		c.onOpenReply(env, from, msg)
+	case Redirect:
+		c.onRedirect(env, from, msg)
+	case Busy:
+		c.onBusy(env, from, msg)
+	case NotYet:
+		c.onNotYet(env, from, msg)
+	}
+}
+
+// Expire sends what has come up, or looks for what was not answered.
+func (c *LeaderClient) Expire(env *protocol.Env[Message], t protocol.Timer) {
+	switch t.(type) {
+	case flushTimer:
+		c.flushing = false
+		c.flush(env)
+	case tickTimer:
+		c.ticking = false
+		c.tick(env)
+	}
+}
+
+func (c *LeaderClient) onCall(env *protocol.Env[Message], call Call) {
+	reject := ""
+	switch {
+	case call.Kind < Propose || call.Kind > Reconfigure:
+		reject = fmt.Sprintf("there is no %v", call.Kind)
+	case c.calls[call.ID] != nil:
+		reject = fmt.Sprintf("call %d is not done", call.ID)
+	case len(c.calls) >= c.cfg.MaxPending:
+		reject = fmt.Sprintf("overload: %d calls are not done", len(c.calls))
+	case call.Kind == Reconfigure:
+		if err := call.Change.Validate(); err != nil {
+			reject = err.Error()
+		}
+	}
+	if reject != "" {
+		env.Send(protocol.App, Done{ID: call.ID, Outcome: Rejected, Reason: reject})
+		return
+	}
+	p := &pending{Call: call, began: env.Now}
+	c.calls[call.ID] = p
+	if call.Kind == Read {
+		c.unasked = append(c.unasked, p)
+	} else {
+		c.queue = append(c.queue, p)
+	}
+	c.soon(env)
+}
+
+// soon sends what is queued when the calls that have come up by now were taken, so that they travel together.
+func (c *LeaderClient) soon(env *protocol.Env[Message]) {
+	if !c.flushing {
+		c.flushing = true
+		env.After(0, flushTimer{})
+	}
+	if !c.ticking {
+		c.ticking = true
+		env.After(c.times(0.5), tickTimer{})
+	}
+}
+
+// finish ends a call, which may be nil: one that is done already.
+func (c *LeaderClient) finish(env *protocol.Env[Message], p *pending, d Done) {
+	if p == nil || c.calls[p.ID] != p {
+		return
+	}
+	d.ID = p.ID
+	delete(c.calls, p.ID)
+	switch {
+	case p.number == 0 && p.Kind == Read:
+		c.unasked = without(c.unasked, p)
+	case p.number == 0:
+		c.queue = without(c.queue, p)
+	case p.Kind == Read:
+		c.reads.remove(p.number)
+	default:
+		c.commands.remove(p.number)
+	}
+	env.Send(protocol.App, d)
+}
+
+func without(calls []*pending, p *pending) []*pending {
+	return slices.DeleteFunc(calls, func(q *pending) bool { return q == p })
+}
+
+func (c *LeaderClient) onReplies(env *protocol.Env[Message], from protocol.ID, m Replies) {
+	if m.Session != c.session {
+		return
+	}
+	c.hears(env, from)
+	for _, r := range m.Items {
+		p := c.commands.get(uint64(r.Seq))
+		d := Done{Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason}
+		if p != nil && p.Kind != Execute {
+			d.Result = nil
+		}
+		c.finish(env, p, d)
+		if r.Gone {
+			c.sessionGone(env, r.Reason)
+			return
+		}
+	}
+	if len(c.queue) > 0 {
+		c.soon(env) // the window has moved
+	}
+}
+
+// sessionGone gives up what the session would know, and opens another.
+func (c *LeaderClient) sessionGone(env *protocol.Env[Message], reason string) {
+	for p := range c.commands.since(0) {
+		c.finish(env, p, Done{Outcome: Unknown, Reason: reason})
+	}
+	c.session, c.commands = 0, newFlights()
+	c.soon(env)
+}
+
+func (c *LeaderClient) onReadReplies(env *protocol.Env[Message], from protocol.ID, m ReadReplies) {
+	c.hears(env, from)
+	for _, r := range m.Items {
+		c.finish(env, c.reads.get(r.ID), Done{Outcome: Committed, Result: r.Result})
+	}
+}
+
+func (c *LeaderClient) onOpenReply(env *protocol.Env[Message], from protocol.ID, m OpenReply) {
+	if c.session != 0 || m.Nonce != c.nonce || m.Session == 0 {
+		return
+	}
+	c.session, c.window, c.nonce = m.Session, max(m.Window, 1), 0
+	c.hears(env, from)
+	c.soon(env)
+}
+
+// hears notes that somebody answered as only a leader does.
+func (c *LeaderClient) hears(env *protocol.Env[Message], from protocol.ID) {
+	if c.sure && from != c.target {
+		return // a late answer of an earlier one
+	}
+	c.heard, c.redirects, c.patience = env.Now, 0, c.times(patience)
+	c.unknowing, c.silent = 0, 0
+	if !c.sure {
+		c.target, c.sure = from, true
+		c.soon(env)
+	}
+}
+
+func (c *LeaderClient) onRedirect(env *protocol.Env[Message], from protocol.ID, m Redirect) {
+	if from != c.target {
+		return
+	}
+	c.sure = false
+	if m.Leader.ID == protocol.App || m.Leader.ID == from || m.Leader.ID == c.silent {
+		c.unknowing++
+		c.probe = env.Now + c.times(0.5)
+		c.soon(env)
+		return
+	}
+	if !slices.ContainsFunc(c.members, func(o Member) bool { return o.ID == m.Leader.ID }) {
+		c.members = append(slices.Clone(c.members), m.Leader)
+		env.Send(protocol.App, MembersChanged{Members: c.members})
+	}
+	c.target, c.unknowing = m.Leader.ID, 0
+	if c.redirects++; c.redirects > 2*len(c.members) {
+		c.redirects = 0
+		c.probe = env.Now + c.times(0.5)
+		c.soon(env)
+		return
+	}
+	c.ask(env)
+}
+
+func (c *LeaderClient) onBusy(env *protocol.Env[Message], from protocol.ID, m Busy) {
+	c.hears(env, from)
+	later := func(p *pending) {
+		if p != nil && p.sentTo == from {
+			p.tries++
+			p.sentAt, p.reason = env.Now, "overload: the leader takes no more"
+		}
+	}
+	if m.Session == c.session {
+		for _, q := range m.Seqs {
+			later(c.commands.get(uint64(q)))
+		}
+	}
+	for _, id := range m.Queries {
+		later(c.reads.get(id))
+	}
+}
+
+func (c *LeaderClient) onNotYet(env *protocol.Env[Message], from protocol.ID, m NotYet) {
+	c.hears(env, from)
+	p := c.commands.get(uint64(m.Seq))
+	if m.Session != c.session || p == nil || p.Kind != Reconfigure {
+		return
+	}
+	p.sentAt, p.reason = env.Now, m.Reason
+	if env.Now-p.began >= c.times(giveUpNotYet) {
+		c.finish(env, p, Done{Outcome: Unknown, Reason: m.Reason})
+	}
+}

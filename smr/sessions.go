@@ -1,0 +1,166 @@
+package smr
+
+import (
+	"container/list"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
+
+// sessions is the replicated table by which a command that comes twice is executed once. It changes only by entries, in the order of the log, and is
+// part of the snapshot.
+type sessions struct {
+	last  SessionID // that was given
+	byID  map[SessionID]*session
+	opens map[opening]SessionID
+	order list.List // of *session; the one that was unused for the longest time is in front
+}
+
+// opening is what names a request for a session: the same one gets the same session.
+type opening struct {
+	client protocol.ID
+	nonce  Seq
+}
+
+type session struct {
+	id     SessionID
+	by     opening
+	window Seq
+	acked  Seq // the client waits for no answer below it
+	done   map[Seq]Reply
+	place  *list.Element
+}
+
+func newSessions() *sessions {
+	return &sessions{byID: map[SessionID]*session{}, opens: map[opening]SessionID{}}
+}
+
+func (t *sessions) open(slot Slot, e Entry) Reply {
+	by := opening{e.Client, e.Seq}
+	if id, ok := t.opens[by]; ok {
+		return Reply{Outcome: Committed, Slot: slot, Session: id, Window: t.byID[id].window}
+	}
+	t.last++
+	s := &session{id: t.last, by: by, window: max(e.Open.Window, 1), acked: 1}
+	t.add(s)
+	for uint64(len(t.byID)) > max(e.Open.MaxSessions, 1) {
+		t.remove(t.order.Front().Value.(*session))
+	}
+	return Reply{Outcome: Committed, Slot: slot, Session: s.id, Window: s.window}
+}
+
+func (t *sessions) add(s *session) {
+	s.done = map[Seq]Reply{}
+	s.place = t.order.PushBack(s)
+	t.byID[s.id], t.opens[s.by] = s, s.id
+}
+
+func (t *sessions) remove(s *session) {
+	t.order.Remove(s.place)
+	delete(t.byID, s.id)
+	delete(t.opens, s.by)
+}
+
+// seen answers a command that must not be executed: one that was executed, or whose session is not there. Otherwise ok is false, and the
+// command's answer is to be given to done.
+func (t *sessions) seen(e Entry) (reply Reply, ok bool) {
+	s := t.byID[e.Session]
+	switch {
+	case s == nil:
+		return Reply{Outcome: Unknown, Reason: fmt.Sprintf("session %d is not open any more", e.Session), Gone: true}, true
+	case s.by.client != e.Client:
+		return Reply{Outcome: Rejected, Reason: fmt.Sprintf("session %d is another client's", e.Session)}, true
+	case e.Seq < s.acked:
+		return Reply{Outcome: Unknown, Reason: "the client has acknowledged the command's answer"}, true
+	}
+	if r, ok := s.done[e.Seq]; ok {
+		return r, true
+	}
+	if e.Seq-s.acked >= s.window {
+		return Reply{Outcome: Rejected, Reason: fmt.Sprintf("command %d is beyond the session's window of %d from %d", e.Seq, s.window, s.acked)}, true
+	}
+	return Reply{}, false
+}
+
+// use notes that a session sent an entry, and what its client has acknowledged.
+func (t *sessions) use(e Entry) {
+	s := t.byID[e.Session]
+	if s == nil || s.by.client != e.Client {
+		return
+	}
+	t.order.MoveToBack(s.place)
+	if e.Acked <= s.acked {
+		return
+	}
+	if uint64(e.Acked-s.acked) > uint64(len(s.done)) {
+		for _, q := range slices.Sorted(maps.Keys(s.done)) {
+			if q < e.Acked {
+				delete(s.done, q)
+			}
+		}
+	} else {
+		for q := s.acked; q < e.Acked; q++ {
+			delete(s.done, q)
+		}
+	}
+	s.acked = e.Acked
+}
+
+// done keeps the answer of a command until it is acknowledged.
+func (t *sessions) done(e Entry, r Reply) { t.byID[e.Session].done[e.Seq] = r }
+
+func (t *sessions) append(w *wirefmt.Writer) {
+	w.Uint(uint64(t.last))
+	w.List(t.order.Len())
+	for el := t.order.Front(); el != nil; el = el.Next() {
+		s := el.Value.(*session)
+		w.Uint(uint64(s.id))
+		w.Uint(uint64(s.by.client))
+		w.Uint(uint64(s.by.nonce))
+		w.Uint(uint64(s.window))
+		w.Uint(uint64(s.acked))
+		w.List(len(s.done))
+		for _, q := range slices.Sorted(maps.Keys(s.done)) {
+			r := s.done[q]
+			w.Uint(uint64(q))
+			w.Buf = append(w.Buf, byte(r.Outcome))
+			w.Uint(uint64(r.Slot))
+			w.Bytes(r.Result)
+			w.String(r.Reason)
+		}
+	}
+}
+
+func readSessions(r *wirefmt.Reader) *sessions {
+	t := newSessions()
+	t.last = SessionID(r.Uint())
+	for range r.List(6) {
+		s := &session{id: SessionID(r.Uint())}
+		s.by = opening{protocol.ID(r.Uint32()), Seq(r.Uint())}
+		s.window, s.acked = Seq(r.Uint()), Seq(r.Uint())
+		if t.byID[s.id] != nil || s.id > t.last {
+			r.Failf("session %d is twice there or was never given", s.id)
+		}
+		t.add(s)
+		for range r.List(5) {
+			q := Seq(r.Uint())
+			s.done[q] = Reply{Outcome: Outcome(r.Byte()), Slot: Slot(r.Uint()), Result: r.Bytes(), Reason: r.String()}
+		}
+	}
+	return t
+}
+
+func (t *sessions) check() error {
+	if len(t.byID) != t.order.Len() || len(t.byID) != len(t.opens) {
+		return fmt.Errorf("smr: session table: %d sessions, %d in order, %d openings", len(t.byID), t.order.Len(), len(t.opens))
+	}
+	for el := t.order.Front(); el != nil; el = el.Next() {
+		if s := el.Value.(*session); s.id > t.last || uint64(len(s.done)) > uint64(s.window) {
+			return fmt.Errorf("smr: session %d: %d answers kept, window %d, last session %d", s.id, len(s.done), s.window, t.last)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package smr
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
+
+// A Reply is what applying an entry says to the client that asked for it.
+type Reply struct {
+	Outcome Outcome
+	Slot    Slot   // where the command was executed first, if Committed
+	Result  []byte // of the state machine; not to be changed
+	Reason  string // if not Committed
+	Gone    bool   // the session is not open any more: the client opens another
+	Session SessionID
+	Window  Seq // Session and Window are of OpenSession
+}
+
+// State is all that is the same on replicas that have applied the same entries: the state machine, the sessions, the members. A protocol applies what was
+// decided, in the order of the slots; State sees to it that each command is executed once.
+type State struct {
+	machine  StateMachine
+	applied  Slot
+	sessions *sessions
+	members  members
+}
+
+// NewState returns the state of a group before its first entry. The members need not be in order. A replica that joins gives nil: it cannot know with whom
+// the group began, so its state must come from a snapshot.
+func NewState(machine StateMachine, group []Member) *State {
+	s := &State{machine: machine, sessions: newSessions()}
+	for _, m := range group {
+		s.members.now = append(s.members.now, identified{Member: m})
+	}
+	slices.SortFunc(s.members.now, func(a, b identified) int { return byID(a, b.ID) })
+	return s
+}
+
+// Apply applies an entry of a slot above all slots before, and returns the answer for the client. Slots may be left out.
+func (s *State) Apply(slot Slot, e Entry) Reply {
+	if slot <= s.applied {
+		panic(fmt.Sprintf("smr: apply slot %d after slot %d", slot, s.applied))
+	}
+	s.applied = slot
+	switch e.Kind {
+	case Command, ChangeMembers:
+		s.sessions.use(e)
+		if r, ok := s.sessions.seen(e); ok {
+			return r
+		}
+		var r Reply
+		if e.Kind == Command {
+			r = Reply{Outcome: Committed, Slot: slot, Result: s.machine.Apply(e.Command)}
+		} else {
+			r = s.members.change(slot, *e.Members)
+		}
+		s.sessions.done(e, r)
+		return r
+	case OpenSession:
+		return s.sessions.open(slot, e)
+	}
+	return Reply{Outcome: Committed, Slot: slot}
+}
+
+// Skip says that nothing is to be applied up to a slot.
+func (s *State) Skip(to Slot) { s.applied = max(s.applied, to) }
+
+// Seen answers a command that must not be proposed again: one that was executed, or whose session is not there.
+func (s *State) Seen(e Entry) (Reply, bool) { return s.sessions.seen(e) }
+
+// Read answers a query from the state as it is.
+func (s *State) Read(query []byte) []byte { return s.machine.Read(query) }
+
+// Applied returns the newest slot that was applied.
+func (s *State) Applied() Slot { return s.applied }
+
+// Sessions returns the number of open sessions.
+func (s *State) Sessions() int { return len(s.sessions.byID) }
+
+// Members returns the members in order of their IDs.
+func (s *State) Members() []Member {
+	out := make([]Member, len(s.members.now))
+	for i, m := range s.members.now {
+		out[i] = m.Member
+	}
+	return out
+}
+
+// Member tells whether a replica is a member, and returns the disk that the log bound it to, 0 for a member from the beginning.
+func (s *State) Member(id protocol.ID) (Incarnation, bool) {
+	i, ok := slices.BinarySearchFunc(s.members.now, id, byID)
+	if !ok {
+		return 0, false
+	}
+	return s.members.now[i].incarnation, true
+}
+
+// Removed tells whether a replica was a member and is not any more.
+func (s *State) Removed(id protocol.ID) bool {
+	_, ok := slices.BinarySearch(s.members.removed, id)
+	return ok
+}
+
+// snapshotVersion is the version of what Snapshot returns.
+const snapshotVersion = 1
+
+// Snapshot returns the state as bytes, with a version and a checksum. An error is the state machine's.
+func (s *State) Snapshot() ([]byte, error) {
+	w := wirefmt.Writer{Buf: []byte{snapshotVersion}}
+	w.Uint(uint64(s.applied))
+	s.members.append(&w)
+	s.sessions.append(&w)
+	buf := bytes.NewBuffer(w.Buf)
+	if err := s.machine.Snapshot(buf); err != nil {
+		return nil, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", s.applied, err)
+	}
+	return binary.BigEndian.AppendUint32(buf.Bytes(), Checksum(buf.Bytes())), nil
+}
+
+// Checksum is the checksum of snapshots.
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// Restore replaces the state by one that Snapshot returned. After an error of the state machine the state is not used; other errors leave it as it
+// was.
+func (s *State) Restore(snapshot []byte) error {
+	if len(snapshot) < 5 {
+		return fmt.Errorf("smr: snapshot of %d bytes is cut off", len(snapshot))
+	}
+	if v := snapshot[0]; v != snapshotVersion {
+		return fmt.Errorf("smr: snapshot of version %d, this program knows version %d", v, snapshotVersion)
+	}
+	body, sum := snapshot[:len(snapshot)-4], binary.BigEndian.Uint32(snapshot[len(snapshot)-4:])
+	if got := Checksum(body); got != sum {
+		return fmt.Errorf("smr: snapshot of %d bytes has the checksum %08x, not %08x", len(snapshot), got, sum)
+	}
+	r := wirefmt.NewReader(body[1:])
+	applied := Slot(r.Uint())
+	group := readMembers(r)
+	table := readSessions(r)
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("smr: snapshot: %w", err)
+	}
+	if err := s.machine.Restore(bytes.NewReader(r.Rest())); err != nil {
+		return fmt.Errorf("smr: restore the state machine at slot %d: %w", applied, err)
+	}
+	s.applied, s.members, s.sessions = applied, group, table
+	return nil
+}
+
+// Check returns what is wrong with the state, or nil.
+func (s *State) Check() error {
+	if err := s.members.check(); err != nil && s.applied > 0 {
+		return err
+	}
+	return s.sessions.check()
+}
