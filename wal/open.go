@@ -1,0 +1,270 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// databaseName is the directory of the database in a store's directory.
+const databaseName = "db"
+
+// databaseFormat is Pebble's format. From FormatWALSyncChunks on, its log tells a torn tail from a damaged middle.
+const databaseFormat = pebble.FormatTableFormatV6
+
+// open finds out what the directory is, makes it if it is nothing, and opens the database.
+func (s *Store) open() (err error) {
+	if s.opts.FS == vfs.Default {
+		if s.dir, err = filepath.Abs(s.dir); err != nil {
+			return err
+		}
+	}
+	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	s.lock, err = pebble.LockDirectory(s.dir, s.fs)
+	if err != nil {
+		return fmt.Errorf("the directory is in use, or cannot be locked: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.lock.Close())
+		}
+	}()
+	made, err := s.readFormat()
+	if err != nil {
+		return err
+	}
+	if !made {
+		// A crash may have left the directory there, but not on the disk.
+		if err := s.syncAncestors(); err != nil {
+			return err
+		}
+	}
+	s.db, err = pebble.Open(s.fs.PathJoin(s.dir, databaseName), s.databaseOptions(made))
+	if err != nil {
+		return err
+	}
+	if !made {
+		if err := s.finishMaking(); err != nil {
+			return errors.Join(err, s.db.Close())
+		}
+	}
+	s.fs.hold()
+	return nil
+}
+
+func (s *Store) databaseOptions(made bool) *pebble.Options {
+	o := &pebble.Options{
+		FS:                 s.fs,
+		FormatMajorVersion: databaseFormat,
+		ErrorIfNotExists:   made,
+		CacheSize:          s.opts.CacheBytes,
+		MemTableSize:       s.opts.MemTableBytes,
+		Logger:             databaseLogger{s},
+		// What is appended and truncated again should not leave the table in memory; writers wait for a flush only when it is far behind.
+		MemTableStopWritesThreshold: 4,
+	}
+	o.EventListener = &pebble.EventListener{
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.stall(true) },
+		WriteStallEnd:   func() { s.stall(false) },
+		BackgroundError: func(err error) { s.fail(fmt.Errorf("the database: %w", err)) },
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			s.fail(fmt.Errorf("%s is damaged: %w", info.Path, info.Details))
+		},
+	}
+	return o
+}
+
+// readFormat reads the format file, and tells whether it is there.
+func (s *Store) readFormat() (made bool, err error) {
+	name := s.fs.PathJoin(s.dir, formatName)
+	f, err := s.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	s.id, err = decodeFormat(name, content)
+	return true, err
+}
+
+// finishMaking writes the format file, the last step of making a directory.
+func (s *Store) finishMaking() error {
+	name := s.fs.PathJoin(s.dir, formatName)
+	names, err := s.Names()
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%s is missing, but the database has data, of %q and others: restore it from a copy, or give the node a new directory as a new member", name, names[0])
+	}
+	s.id = newID()
+	temp := s.fs.PathJoin(s.dir, formatTemp)
+	f, err := s.fs.Create(temp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(encodeFormat(s.id))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(temp, name); err != nil {
+		return err
+	}
+	return s.syncDirectory(s.dir)
+}
+
+// syncAncestors makes the directory's own entry durable, and those of the directories above it, which MkdirAll may have made. One that may not be
+// opened was not made by this process.
+func (s *Store) syncAncestors() error {
+	for dir := s.dir; ; {
+		parent := s.fs.PathDir(dir)
+		if parent == dir {
+			return nil
+		}
+		if err := s.syncDirectory(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		dir = parent
+	}
+}
+
+func (s *Store) syncDirectory(dir string) error {
+	d, err := s.fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// close ends what open began. The store takes no commits any more.
+func (s *Store) close() error {
+	failure, stuck := s.waitWriter()
+	s.gate.Lock()
+	s.shut = true
+	s.gate.Unlock()
+	s.readers.Wait()
+	if stuck {
+		// The database's locks are held for ever, and its Close would wait for them. The lock of the directory ends with the process.
+		return failure
+	}
+	s.fs.letGo()
+	err := s.db.Close()
+	if failure != nil {
+		err = failure // what the database says after it is its consequence
+	}
+	return errors.Join(err, s.lock.Close())
+}
+
+// waitWriter waits until all commits are done. It returns what stopped the store, and whether the database cannot be closed
+// for it: it panicked in the writer, or the writer waits in it for a background job that has failed.
+func (s *Store) waitWriter() (failure error, stuck bool) {
+	<-s.finished
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.idle && !(s.err != nil && s.stalled) {
+		s.finish.Wait()
+	}
+	return s.err, s.panicked || !s.idle
+}
+
+// stall notes whether the writer waits for a background job of the database.
+func (s *Store) stall(begun bool) {
+	s.mu.Lock()
+	s.stalled = begun
+	s.mu.Unlock()
+	s.finish.Broadcast()
+}
+
+// enter lets a reader in, who calls s.readers.Done at the end.
+func (s *Store) enter() error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.shut {
+		return ErrClosed
+	}
+	s.readers.Add(1)
+	return nil
+}
+
+// usable tells why nothing more can be asked of the store.
+func (s *Store) usable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil && s.closed {
+		return ErrClosed
+	}
+	return s.err
+}
+
+// get returns a copy of an entry's value.
+func (s *Store) get(key []byte) ([]byte, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.readers.Done()
+	value, closer, err := s.db.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(value), closer.Close()
+}
+
+// An iterator is one of the database that Close waits for.
+type iterator struct {
+	*pebble.Iterator
+	store *Store
+}
+
+func (it iterator) Close() error {
+	defer it.store.readers.Done()
+	return it.Iterator.Close()
+}
+
+func (s *Store) newIter(lower, upper []byte) (iterator, error) {
+	if err := s.enter(); err != nil {
+		return iterator{}, err
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		s.readers.Done()
+		return iterator{}, err
+	}
+	return iterator{it, s}, nil
+}
+
+// databaseLogger is where Pebble reports.
+type databaseLogger struct{ store *Store }
+
+func (l databaseLogger) Infof(format string, args ...any) {
+	if log := l.store.opts.Logger; log.Enabled(context.Background(), slog.LevelDebug) {
+		log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+func (l databaseLogger) Errorf(format string, args ...any) {
+	l.store.opts.Logger.Error(fmt.Sprintf(format, args...))
+}
+
+// Fatalf stops the store. Pebble wants the process to end. It returns nevertheless, so that this is the caller's decision: the guarded file
+// system sees to it that nothing is written any more.
+func (l databaseLogger) Fatalf(format string, args ...any) {
+	l.store.fail(fmt.Errorf("the database: "+format, args...))
+}

@@ -1,0 +1,208 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrClosed is the error of what is asked of a closed store.
+var ErrClosed = errors.New("wal: the store is closed")
+
+// Options say how a store works. The zero value is durable, on the machine's file system.
+type Options struct {
+	// FS is where the directory is, nil for the machine's file systems.
+	FS vfs.FS
+	// NoSync leaves out the syncs: a commit is done when it is written. It survives the end of the process, mostly, but not of the machine. It is for
+	// measuring what the disk costs, and for tests.
+	NoSync bool
+	// Delay is how long the store waits before it writes a group, so that more gathers; 0 is not at all.
+	Delay time.Duration
+	// MaxPendingBytes is how much may wait for the disk before Commit blocks; 0 is 16 MiB. A single larger batch is let through.
+	MaxPendingBytes int
+	// CacheBytes is the size of the cache for reads; 0 is 16 MiB.
+	CacheBytes int64
+	// MemTableBytes is how much of what was written last is also kept in memory before it goes into sorted files; 0 is 16 MiB. Truncated records that
+	// never left it cost nothing more.
+	MemTableBytes uint64
+	// Logger gets what the database reports: errors, and at debug level flushes and compactions. Nil is silence.
+	Logger *slog.Logger
+}
+
+const (
+	defaultPendingBytes  = 16 << 20
+	defaultCacheBytes    = 16 << 20
+	defaultMemTableBytes = 16 << 20
+	minMemTableBytes     = 32 << 10
+)
+
+// validate fills in the defaults.
+func (o Options) validate() (Options, error) {
+	switch {
+	case o.Delay < 0:
+		return o, fmt.Errorf("wal: Options.Delay is negative: %v", o.Delay)
+	case o.MaxPendingBytes < 0:
+		return o, fmt.Errorf("wal: Options.MaxPendingBytes is negative: %d", o.MaxPendingBytes)
+	case o.CacheBytes < 0:
+		return o, fmt.Errorf("wal: Options.CacheBytes is negative: %d", o.CacheBytes)
+	case o.MemTableBytes != 0 && o.MemTableBytes < minMemTableBytes:
+		return o, fmt.Errorf("wal: Options.MemTableBytes is %d, less than %d", o.MemTableBytes, minMemTableBytes)
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.MaxPendingBytes == 0 {
+		o.MaxPendingBytes = defaultPendingBytes
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = defaultMemTableBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+// A Store is an open directory. Its methods may be called concurrently.
+type Store struct {
+	dir  string
+	opts Options
+	id   ID
+	fs   *guardFS
+	db   *pebble.DB
+	lock *pebble.Lock
+
+	opening sync.Mutex // taken before gate
+	nodes   map[string]*Node
+
+	gate    sync.RWMutex // guards shut; taken alone
+	shut    bool         // no more reads
+	readers sync.WaitGroup
+
+	ended    chan struct{} // closed when there is an end: the store was closed, or failed
+	finished chan struct{} // closed when the finisher has ended
+
+	mu          sync.Mutex
+	work        *sync.Cond // for the writer: the queue grew, or there is an end
+	finish      *sync.Cond // for the finisher and Close: a group was written, the writer's state changed, or there is an end
+	room        *sync.Cond // for Commit: the queue shrank, or there is an end
+	queue       []*commit
+	queuedBytes int
+	writing     []*commit // taken from the queue
+	written     []*commit // durable
+	closed      bool
+	err         error // what stopped the store
+	idle        bool  // the writer has ended
+	stalled     bool  // the writer waits for a background job of the database
+	panicked    bool  // the database panicked in the writer: it holds locks that nobody will release
+}
+
+// Open opens a directory, and makes it if it is not there. A directory has one user at a time: a second Open, by another process or this one, fails.
+func Open(dir string, opts Options) (*Store, error) {
+	opts, err := opts.validate()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, opts: opts, nodes: make(map[string]*Node), ended: make(chan struct{}), finished: make(chan struct{})}
+	s.work, s.finish, s.room = sync.NewCond(&s.mu), sync.NewCond(&s.mu), sync.NewCond(&s.mu)
+	s.fs = newGuardFS(opts.FS, s.fail)
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("wal: open %s: %w", dir, err)
+	}
+	go s.runWriter()
+	go s.runFinisher()
+	return s, nil
+}
+
+// OpenMemory returns a new store that forgets everything when it is closed. A zero Options.FS is memory; commits are done at once.
+func OpenMemory(opts Options) (*Store, error) {
+	if opts.FS == nil {
+		opts.FS = vfs.NewMem()
+	}
+	opts.NoSync = true
+	return Open("memory", opts)
+}
+
+// Identity returns the disk's identity: random, made when the directory was, and never changed. A node that finds another identity
+// than the one that it was set up with has lost its disk.
+func (s *Store) Identity() ID { return s.id }
+
+// Err returns the error that stopped the store, nil while it works.
+func (s *Store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Names returns the names of the nodes that wrote to the store, in no particular order.
+func (s *Store) Names() ([]string, error) {
+	it, err := s.newIter(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for it.First(); it.Valid(); {
+		name, err := entryName(it.Key())
+		if err != nil {
+			return nil, s.fail(errors.Join(err, it.Close()))
+		}
+		names = append(names, name)
+		it.SeekGE(prefixEnd(entryPrefix(name, kindRecord)))
+	}
+	if err := it.Close(); err != nil {
+		return nil, s.fail(err)
+	}
+	return names, nil
+}
+
+// Close waits until all commits are done, and closes the store. Later Commits get [ErrClosed]. It returns the error that stopped the
+// store, if one did; then it does not wait for the disk.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	if first && s.err == nil {
+		s.end()
+	}
+	s.closed = true
+	s.mu.Unlock()
+	if !first {
+		<-s.finished
+		return ErrClosed
+	}
+	return s.close()
+}
+
+// fail stops the store and returns the error that did it, which is the first one.
+func (s *Store) fail(err error) error {
+	s.mu.Lock()
+	if s.err == nil && !errors.Is(err, ErrClosed) {
+		if !s.closed {
+			s.end()
+		}
+		s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it again: %w", s.dir, err)
+	}
+	failure := s.err
+	s.mu.Unlock()
+	if failure == nil {
+		return err
+	}
+	s.fs.stop(failure)
+	s.finish.Broadcast()
+	return failure
+}
+
+// end wakes all that wait. The caller holds mu and has seen that the store was neither closed nor failed.
+func (s *Store) end() {
+	close(s.ended)
+	s.work.Broadcast()
+	s.finish.Broadcast()
+	s.room.Broadcast()
+}
