@@ -62,9 +62,11 @@ type Call struct {
 	refused     bool // the peer runs nothing for a speculative caller
 	confirmed   bool // Confirm was emitted
 	settled     bool
-	dead        bool   // Abandon was emitted
-	orphanedAt  int32  // the newest run when the last use went; 0 if no orphan
-	orphan      int32  // in the tree's list, if it is one
+	dead        bool  // Abandon was emitted
+	orphanedAt  int32 // the newest run when the last use went; 0 if no orphan
+	orphan      int32 // in the tree's list, if it is one
+	sentAt      int32 // by the tree's count of sendings and answers
+	answeredAt  int32
 	lane        string // that made it first; once it takes effect, that was right to make it
 	pending     *resolution
 	chains      *chain // those that it ends
@@ -124,6 +126,8 @@ type Use struct {
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed *Use
 	late    bool // an answer would come too late, see tooLate
+	// gaveUp and unneeded say that the run got no answer, see Drop.
+	gaveUp, unneeded bool
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual
@@ -144,16 +148,16 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	occ, overlap := l.occurrence(s.Op)
 	if overlap || l.waiting > 0 {
 		t.ambiguous = true
+		if l.waiting > 0 && (s.Ordered || l.ord != l.forkOrd) {
+			t.share(l)
+		}
 	}
 	k := key{lane: l.id, op: s.Op, occ: occ, eff: l.eff}
-	switch {
-	case s.Once && !t.breaks(forgetOnce):
+	if s.Once && !t.breaks(forgetOnce) {
 		k = key{lane: onceLane, op: s.Op}
-	case s.Ordered:
-		k.ord = l.ord
 	}
 	t.mutateKey(&k, r)
-	c := t.lookup(r, k, s)
+	c, k := t.lookup(l, k, s)
 	if c == nil {
 		t.calls++
 		c = &Call{ID: t.calls, spec: *s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
@@ -206,24 +210,32 @@ func (t *Tree) Touch(l *Lane, op string) {
 	}
 }
 
-// lookup finds the call in the record. One that the run that turns out right
-// makes is found whatever effects preceded it: they have happened.
-func (t *Tree) lookup(r *Run, k key, s *CallSpec) *Call {
+// lookup finds the call in the record, or returns the key under which to enter
+// it. One that the run that turns out right makes is found whatever effects
+// preceded it: they have happened.
+func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
+	r := l.run
 	if s.Local {
-		return nil
+		return nil, k
 	}
 	if t.breaks(forgetSent) && s.Effect != None && r.ID > 1 {
-		return nil
+		return nil, k
 	}
 	if s.Effect != None {
 		if c := t.sent.find(k); c != nil && !r.made(c) {
-			return c
+			return c, k
 		}
 	}
-	if c := t.record.find(k); c != nil || r.ID == 1 || t.dropped != nil {
-		return c // where a run gave up waiting, another may take another path and be right
+	var c *Call
+	if s.Ordered && !s.Once && !t.breaks(adoptAcrossOrder) {
+		c, k = t.findOrdered(l, k)
+	} else {
+		c = t.record.find(k)
 	}
-	return t.record.confirmedAt(k)
+	if c != nil || r.ID == 1 || t.dropped != nil {
+		return c, k // where a run gave up waiting, another may take another path and be right
+	}
+	return t.record.confirmedAt(k), k
 }
 
 // answerUse gives a fresh use its answer, if there is one that it may have.

@@ -11,6 +11,10 @@ type chain struct {
 	next  *chain // another one that ends with the same call, or joins the same chain
 	done  bool   // invariant: every call up to here is answered or dead
 	seen  int    // the last walk that came here
+	// kept is the chain without the calls of shared lanes, when so many were known
+	// to be shared.
+	kept   *chain
+	keptAt int
 }
 
 // push returns the interned successor of n, which may be nil, by a call.

@@ -146,7 +146,7 @@ func (t *Tree) checkProgress(c *Call) error {
 			break
 		}
 	}
-	free := t.blocker(u.eff, c, c.spec.Conflict) == nil && (!c.spec.Ordered || t.blocker(u.ord, c, c.spec.Conflict) == nil)
+	free := t.blocker(u.eff, c, c.spec.Conflict) == nil && (!c.spec.Ordered || t.blocker(t.sentAfter(u), c, c.spec.Conflict) == nil)
 	mayGo := right || c.spec.Effect != Immediate && !c.spec.NoSpeculation && !c.refused
 	switch {
 	case c.send == unsent && !c.answered && free && mayGo:

@@ -21,6 +21,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	}
 	u.lane.done(u)
 	u.answer = Actual
+	u.gaveUp, u.unneeded = !unneeded, unneeded
 	if c.irrevocable() {
 		u.consume(-1)
 	}

@@ -43,8 +43,6 @@ func (t *Tree) mutateKey(k *key, r *Run) {
 	switch t.cfg.mutation {
 	case adoptAcrossEffects:
 		k.eff = nil
-	case adoptAcrossOrder:
-		k.ord = nil
 	case swapOccurrences:
 		k.occ ^= r.ID & 1
 	}

@@ -31,6 +31,8 @@ func (t *Tree) Answered(c *Call, match int) {
 		return
 	}
 	c.answered, c.result = true, match
+	t.now++
+	c.answeredAt = t.now
 	t.unanswered.forget(c)
 	var right []*Run
 	var wrong []loss
@@ -268,7 +270,7 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 		return
 	}
 	if c.spec.Ordered && !t.breaks(ignoreOrder) {
-		if b := t.blocker(u.ord, c, c.spec.Conflict); b != nil {
+		if b := t.blocker(t.sentAfter(u), c, c.spec.Conflict); b != nil {
 			wakeOn(b, c)
 			t.held(c, "an earlier ordered call is not answered")
 			return
@@ -279,7 +281,7 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 		if c.spec.Effect != None && !t.release(c, u) {
 			return
 		}
-		c.send = sentPlain
+		t.sending(c, sentPlain)
 		t.record.confirm(c)
 		t.emitCall(Send, c).Use = u
 	case c.refused:
@@ -289,10 +291,15 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 	case c.spec.NoSpeculation:
 		t.held(c, "it cannot be sent for a speculative caller")
 	default:
-		c.send = sentSpeculative
+		t.sending(c, sentSpeculative)
 		a := t.emitCall(Send, c)
 		a.Use, a.Speculative = u, true
 	}
+}
+
+func (t *Tree) sending(c *Call, s sendState) {
+	t.now++
+	c.send, c.sentAt = s, t.now
 }
 
 func (t *Tree) held(c *Call, reason string) {

@@ -7,7 +7,7 @@ type key struct {
 	op   string
 	occ  int
 	eff  *chain
-	ord  *chain // if the call is ordered: which ordered ones preceded it
+	ord  *chain // if the call is ordered: which ordered ones preceded it, see orderOf
 }
 
 // record holds the calls of a task that a new run may use again.
@@ -75,6 +75,20 @@ func (r *record) add(c *Call) {
 	}
 }
 
+// rekey changes which ordered calls preceded the call.
+func (r *record) rekey(c *Call, ord *chain) {
+	if c.key.ord == ord {
+		return
+	}
+	if r.index != nil && r.index[c.key] == c {
+		delete(r.index, c.key)
+	}
+	c.key.ord = ord
+	if r.index != nil && r.index[c.key] == nil {
+		r.index[c.key] = c
+	}
+}
+
 func (r *record) remove(c *Call) {
 	if c.slot < 0 {
 		return
@@ -85,7 +99,7 @@ func (r *record) remove(c *Call) {
 	moved.slot = c.slot
 	r.all = r.all[:last]
 	c.slot = -1
-	if r.index != nil {
+	if r.index != nil && r.index[c.key] == c {
 		delete(r.index, c.key)
 	}
 	if r.confirmed != nil && r.confirmed[c.key.place()] == c {

@@ -92,7 +92,11 @@ type Tree struct {
 	orphans    []*Call // calls without a use, still adoptable
 	// waitCaller holds the calls that the caller's confirmation may move.
 	waitCaller []*Call
-	refuted    map[key]struct{} // local calls whose prediction was wrong once
+	refuted    map[key]struct{}    // local calls whose prediction was wrong once
+	now        int32               // how many sendings and answers there were
+	shared     map[string]struct{} // lanes that goroutines share, see share
+	shares     int                 // how many
+	rekey      bool                // the record does not know of the last of them
 }
 
 // New returns the tree of a task of which nothing has run.

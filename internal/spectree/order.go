@@ -1,0 +1,162 @@
+package spectree
+
+// Goroutines that share a lane make its calls in another order in each run. The
+// order that one run saw is then no part of what a call is: else the same call
+// would be several calls, of which each run makes another one.
+
+// share notes that goroutines share the lane: a call is made while another one
+// is waited for.
+func (t *Tree) share(l *Lane) {
+	if _, ok := t.shared[l.id]; ok {
+		return
+	}
+	if t.shared == nil {
+		t.shared = make(map[string]struct{})
+	}
+	t.shared[l.id] = struct{}{}
+	t.shares++
+	t.rekey = true
+}
+
+// orderOf returns the ordered calls that came before a call of the lane, as far
+// as they are the same in each run.
+func (t *Tree) orderOf(n *chain) *chain {
+	if n == nil || t.shared == nil {
+		return n
+	}
+	if n.keptAt == t.shares {
+		return n.kept
+	}
+	kept := t.orderOf(n.prev)
+	if n.join != nil {
+		if join := t.orderOf(n.join); join != nil && join != kept {
+			kept = kept.pushJoin(join)
+		}
+	} else if _, ok := t.shared[n.call.key.lane]; !ok {
+		kept = kept.push(n.call)
+	}
+	n.kept, n.keptAt = kept, t.shares
+	return kept
+}
+
+// sentAfter returns the chain of ordered calls whose answers the call waits for.
+// With shared lanes the runs that make it may disagree: its first maker's counts,
+// so that no two calls wait for each other.
+func (t *Tree) sentAfter(u *Use) *chain {
+	if t.shared != nil {
+		return u.Call.use.ord
+	}
+	return u.ord
+}
+
+// findOrdered finds an ordered call in the record. It returns the key with which
+// a new one is to be entered, if there is none.
+func (t *Tree) findOrdered(l *Lane, k key) (*Call, key) {
+	k.ord = t.orderOf(l.ord)
+	t.rekeyAll()
+	c := t.record.find(k)
+	if c == nil && l.run.ID > 1 && t.comesEarly(l, k) {
+		t.share(l)
+		k.ord = t.orderOf(l.ord)
+		t.rekeyAll()
+		c = t.record.find(k)
+	}
+	t.walks++
+	if c != nil && k.ord != l.ord && !t.follows(c, l.ord, t.walks) {
+		k.ord = l.ord
+		c = t.record.find(k)
+	}
+	return c, k
+}
+
+// rekeyAll brings the record up to date with which lanes are shared.
+func (t *Tree) rekeyAll() {
+	if !t.rekey {
+		return
+	}
+	t.rekey = false
+	for _, c := range t.record.all {
+		if c.spec.Ordered && !c.spec.Once {
+			t.record.rekey(c, t.orderOf(c.key.ord))
+		}
+	}
+}
+
+// follows reports whether the call may have come after these ordered calls, of
+// which its key does not tell those of shared lanes: each of these was answered
+// before the call was sent, or its first maker made it too, so that they only
+// swapped places.
+func (t *Tree) follows(c *Call, n *chain, walk int) bool {
+	for ; n != nil && n.seen != walk; n = n.prev {
+		n.seen = walk
+		if n.join != nil {
+			if !t.follows(c, n.join, walk) {
+				return false
+			}
+			continue
+		}
+		q := n.call
+		if q.answered && (c.send == unsent && !c.answered || q.answeredAt < c.sentAt) {
+			continue
+		}
+		if _, ok := t.shared[q.key.lane]; ok && !c.use.Run.used(q) {
+			return false
+		}
+	}
+	return true
+}
+
+// used reports whether the run made the call, whatever became of the run.
+func (r *Run) used(c *Call) bool {
+	for _, u := range r.uses {
+		if u.Call == c {
+			return true
+		}
+	}
+	return false
+}
+
+// comesEarly reports whether the lane is about to make a call that another run
+// made in another place of the lane, although nothing tells the two runs apart:
+// goroutines share the lane.
+func (t *Tree) comesEarly(l *Lane, k key) bool {
+	for _, c := range t.record.all {
+		o := &c.use
+		if c.spec.Ordered && c.key.place() == k.place() && c.key.eff == k.eff && o.Run != l.run &&
+			o.lane.otherwise(l, k) && l.run.knowsNoOther(o.Run) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherwise reports whether the lane made other calls, or in another order, than
+// next, which is about to make the call at k.
+func (l *Lane) otherwise(next *Lane, k key) bool {
+	for i, u := range next.uses {
+		if i < len(l.uses) && u.Call.key.place() != l.uses[i].Call.key.place() {
+			return true
+		}
+	}
+	n := len(next.uses)
+	return n < len(l.uses) && l.uses[n].Call.key.place() != k.place()
+}
+
+// knowsNoOther reports whether the run was told nothing else than o was, as far
+// as o was told of it.
+func (r *Run) knowsNoOther(o *Run) bool {
+	told := make(map[key]*Use, len(o.uses))
+	for _, u := range o.uses {
+		told[u.Call.key.place()] = u
+	}
+	for _, u := range r.uses {
+		w := told[u.Call.key.place()]
+		if w == nil || u.answer == Waiting || w.answer == Waiting || u.unneeded || w.unneeded {
+			continue
+		}
+		if w.answer != u.answer || w.gaveUp || u.gaveUp || w.Call != u.Call && !u.Call.spec.Local {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,77 @@
+package spectree
+
+import "testing"
+
+func (s *scenario) ordered(l *Lane, op string, predictions int) *Use {
+	return s.Call(l, &CallSpec{Op: op, Ordered: true, Predictions: predictions})
+}
+
+// TestOrderOfSharedLanes checks that ordered calls of goroutines that share a
+// lane are the same calls in whatever order a run makes them, and that what
+// follows all of them is the same too. That they share it shows when a run comes
+// to a call early although it was told what another one was told.
+func TestOrderOfSharedLanes(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	a, b := s.ordered(l, "a", 1), s.ordered(l, "b", 1)
+	w := s.Call(s.Fork(l), &CallSpec{Op: "w", Effect: Immediate, Ordered: true, Predictions: 1})
+	s.want("start run 1", "send call 1", "hold call 2: an earlier ordered call is not answered",
+		"hold call 3: an earlier ordered call is not answered")
+	s.Answered(a.Call, 0)
+	s.Answered(b.Call, 0)
+	s.want("settle call 1", "send call 2", "settle call 2", "send call 3")
+	s.Answered(w.Call, Actual)
+	s.want("discard run 1 call 3", "start run 2")
+	l = s.lane(2)
+	s.dropped = make(map[key][]drop) // what is right is looked up by all that preceded it
+	s.answers(s.ordered(l, "b", 1), 0)
+	s.answers(s.ordered(l, "a", 1), 0)
+	s.answers(s.Call(s.Fork(l), &CallSpec{Op: "w", Effect: Immediate, Ordered: true, Predictions: 1}), Actual)
+	s.want("adopt run 2 call 2", "adopt run 2 call 1", "adopt run 2 call 3", "settle call 3")
+}
+
+// TestOrderWithinSharedLanes checks that nothing comes before what preceded it:
+// if a goroutine makes another call than it did on a wrong guess, those after it
+// are made again.
+func TestOrderWithinSharedLanes(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	other := s.ordered(l, "other", 0)
+	guess := s.read(l, "guess", 1)
+	wrong := s.ordered(l, "wrong", 0)
+	last := s.ordered(l, "last", 0)
+	s.Answered(other.Call, Actual)
+	s.Answered(wrong.Call, Actual)
+	s.Answered(last.Call, Actual)
+	s.skip()
+	s.Answered(guess.Call, Actual)
+	l = s.lane(2)
+	s.answers(s.ordered(l, "other", 0), Actual)
+	s.answers(s.read(l, "guess", 0), Actual)
+	right := s.ordered(l, "right", 0)
+	s.Answered(right.Call, Actual)
+	s.answers(s.ordered(l, "last", 0), Waiting)
+	s.want("discard run 1 call 2", "start run 2", "adopt run 2 call 1", "adopt run 2 call 2", "settle call 2", "send call 5",
+		"resume run 2 call 5 answer -1", "settle call 5", "send call 6")
+}
+
+// TestOrderOfOneGoroutine checks that a run that was told something else may
+// make its calls in another order, and that they keep it.
+func TestOrderOfOneGoroutine(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	guess := s.read(l, "guess", 1)
+	a := s.ordered(l, "a", 1)
+	b := s.ordered(l, "b", 1)
+	s.Answered(a.Call, 0)
+	s.Answered(b.Call, 0)
+	s.Answered(guess.Call, Actual)
+	s.skip()
+	l = s.lane(2)
+	s.answers(s.read(l, "guess", 0), Actual)
+	first := s.ordered(l, "b", 0)
+	s.answers(first, Waiting)
+	s.Answered(first.Call, Actual)
+	s.answers(s.ordered(l, "a", 0), Waiting)
+	s.want("adopt run 2 call 1", "settle call 1", "send call 4", "resume run 2 call 4 answer -1", "settle call 4", "send call 5")
+}
