@@ -71,7 +71,19 @@ func (s *Sim[M]) SetClock(id protocol.ID, c Clock) error {
 	if err := c.validate(); err != nil {
 		return fmt.Errorf("sim: set clock of node %d: %w", id, err)
 	}
+	s.setClock(n, c)
+	return nil
+}
+
+func (s *Sim[M]) setClock(n *node[M], c Clock) {
 	s.trace.note(s, n, fmt.Sprintf("its clock is now off by %v, and drifts by %d millionths", c.Offset, c.DriftPPM))
 	n.clock.set(s.now, s.config.Epoch+s.now+c.Offset, c.DriftPPM)
-	return nil
+}
+
+// Jump moves a node's clock at once, ahead or back. Timers that are set keep their time.
+func (s *Sim[M]) Jump(id protocol.ID, by time.Duration) {
+	if n := s.lookup(id); n != nil {
+		s.trace.note(s, n, fmt.Sprintf("its clock jumps by %v", by))
+		n.clock.jump(by)
+	}
 }

@@ -38,7 +38,7 @@ func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 	}
 	n.backlog = nil
 	for _, peer := range s.nodes {
-		if peer == n || s.config.Datagrams != nil {
+		if peer == n || s.datagrams != nil {
 			continue
 		}
 		in, out := s.link(peer, n), s.link(n, peer)
@@ -90,7 +90,7 @@ func (s *Sim[M]) LoseDisk(id protocol.ID) {
 	}
 	s.Crash(id, KeepNone)
 	s.trace.note(s, n, "loses its disk")
-	n.keys, n.log = store{}, log[M]{next: 1}
+	n.keys, n.log, n.diskLost = store{}, log[M]{next: 1}, true
 }
 
 // Up tells whether a node runs. One that stands still does.

@@ -52,7 +52,7 @@ func (s *Sim[M]) eachPair(groups [][]protocol.ID, f func(from, to protocol.ID)) 
 // Reset breaks the connection from one node to another: what is under way that way is lost. A network of datagrams has none.
 func (s *Sim[M]) Reset(from, to protocol.ID) {
 	a, b := s.lookup(from), s.lookup(to)
-	if a == nil || b == nil || a == b || s.config.Datagrams != nil {
+	if a == nil || b == nil || a == b || s.datagrams != nil {
 		return
 	}
 	s.trace.note(s, a, fmt.Sprintf("its connection to %d is reset", to))

@@ -100,7 +100,7 @@ func (s *Sim[M]) send(n *node[M], to protocol.ID, msg M) {
 		s.trace.lost(s, n, to, "the link is cut")
 		return
 	}
-	if s.config.Datagrams != nil {
+	if s.datagrams != nil {
 		s.sendDatagram(n, peer, msg, sizeBytes)
 		return
 	}
@@ -134,7 +134,7 @@ func (s *Sim[M]) tellGap(n, peer *node[M]) {
 		return
 	}
 	l.gap = false
-	if peer.linked == nil || s.config.Datagrams != nil {
+	if peer.linked == nil || s.datagrams != nil {
 		return
 	}
 	l.last = max(l.last, s.now+r.link.Delay)
@@ -145,7 +145,7 @@ func (s *Sim[M]) tellGap(n, peer *node[M]) {
 func (s *Sim[M]) sendDatagram(n, peer *node[M], msg M, sizeBytes int) {
 	r, l := s.route(n, peer), s.link(n, peer)
 	l.sent++
-	d, salt := s.config.Datagrams, s.net.salt(n.index, peer.index, l.sent)
+	d, salt := s.datagrams, s.net.salt(n.index, peer.index, l.sent)
 	sent := r.link
 	sent.Loss = 0 // which is what a stream does about it
 	left := r.leave(s.now, sizeBytes)
@@ -164,7 +164,7 @@ func (s *Sim[M]) sendDatagram(n, peer *node[M], msg M, sizeBytes int) {
 		if unit(mix(salt^(4+i))) < d.Reorder {
 			at += time.Duration(unit(mix(salt^(8+i))) * float64(d.ReorderBy))
 		}
-		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, msg: msg})
+		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: msg})
 	}
 }
 

@@ -14,6 +14,9 @@ type node[M any] struct {
 	site  int
 	make  func() protocol.Node[M]
 	clock localClock
+	// As the node was added.
+	ownDisk  Disk
+	ownClock Clock
 
 	// Of the disk, which outlives a crash as far as it is durable.
 	disk     Disk
@@ -24,6 +27,7 @@ type node[M any] struct {
 	durable  uint64  // Invariant: durable <= written, and pending are those between
 	syncing  bool
 	syncs    uint64
+	diskLost bool
 	crashing *Keep // the next call that writes is the last one
 
 	// Of the incarnation.

@@ -8,7 +8,7 @@ import (
 )
 
 // Pause makes a node stand still for a time, as a garbage collection or a stopped machine does: messages, timers and the news from its disk wait. Its
-// clock goes on, unless it is frozen as that of a stopped machine. Of two pauses at once, the later end counts.
+// clock goes on, unless it is frozen as that of a stopped machine. Of two pauses at once, the later end counts; Resume ends them all.
 func (s *Sim[M]) Pause(id protocol.ID, d time.Duration, frozen bool) {
 	n := s.lookup(id)
 	if n == nil || n.node == nil || d <= 0 {
@@ -24,6 +24,17 @@ func (s *Sim[M]) Pause(id protocol.ID, d time.Duration, frozen bool) {
 	n.paused, n.until = true, s.now+d
 	n.pauses++
 	s.add(d, event[M]{kind: evResume, node: n.index, n: n.pauses})
+}
+
+// Resume ends a node's pauses.
+func (s *Sim[M]) Resume(id protocol.ID) {
+	n := s.lookup(id)
+	if n == nil || !n.paused || n.until <= s.now {
+		return
+	}
+	n.until = s.now
+	n.pauses++
+	s.add(0, event[M]{kind: evResume, node: n.index, n: n.pauses})
 }
 
 // resume takes up what waited, one after the other, before all that comes later.

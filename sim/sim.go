@@ -25,7 +25,8 @@ type Sim[M any] struct {
 	failure    *Failure
 	calling    *node[M] // whose method runs, or the codec for it
 	injectors  []*injector[M]
-	buf        []byte // for encoding
+	datagrams  *Datagrams // nil: streams
+	buf        []byte     // for encoding
 	codecDraws uint64
 }
 
@@ -51,7 +52,7 @@ func New[M any](c Config[M]) (*Sim[M], error) {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	c.setDefaults()
-	s := &Sim[M]{config: c, queue: newQueue[M](), byID: map[protocol.ID]int32{}, hash: newHash(c.Seed)}
+	s := &Sim[M]{config: c, queue: newQueue[M](), byID: map[protocol.ID]int32{}, hash: newHash(c.Seed), datagrams: c.Datagrams}
 	s.net = newNetwork(c.Seed, c.WAN)
 	s.trace = newTrace[M](c.Trace, c.TraceKeep)
 	return s, nil
@@ -72,11 +73,14 @@ func (s *Sim[M]) Add(spec Node[M]) error {
 	if err := spec.Clock.validate(); err != nil {
 		return fmt.Errorf("sim: node %d: %w", spec.ID, err)
 	}
-	n := &node[M]{id: spec.ID, index: int32(len(s.nodes)), site: site, make: spec.New, disk: s.config.Disk}
-	if spec.Disk != nil {
-		n.disk = *spec.Disk
+	if d := spec.Disk; d != nil && (d.Latency < 0 || d.Jitter < 0) {
+		return fmt.Errorf("sim: node %d: Disk of %+v has a negative time", spec.ID, *d)
 	}
-	n.log.next = 1
+	n := &node[M]{log: log[M]{next: 1}, id: spec.ID, index: int32(len(s.nodes)), site: site, make: spec.New, ownDisk: s.config.Disk, ownClock: spec.Clock}
+	if spec.Disk != nil {
+		n.ownDisk = *spec.Disk
+	}
+	n.disk = n.ownDisk
 	n.clock.set(s.now, s.config.Epoch+s.now+spec.Clock.Offset, spec.Clock.DriftPPM)
 	s.byID[n.id] = n.index
 	s.nodes = append(s.nodes, n)
