@@ -1,0 +1,35 @@
+package raft
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// formatVersion is the version of messages and records. It changes with any of them.
+const formatVersion = 1
+
+// Protocol returns Raft as a protocol of the family.
+func Protocol() smr.Protocol {
+	return smr.Protocol{
+		Name: "raft",
+		Doc:  "Raft, by etcd's implementation: one leader, a majority per command.",
+		NewReplica: func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+			r, err := newReplica(cfg)
+			if err != nil {
+				return nil, err
+			}
+			return r, nil
+		},
+		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
+			c, err := smr.NewLeaderClient(cfg)
+			if err != nil {
+				return nil, fmt.Errorf("raft: %w", err)
+			}
+			return c, nil
+		},
+		Codec: wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
+	}
+}

@@ -1,0 +1,90 @@
+package raft
+
+import (
+	"go.etcd.io/raft/v3"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// reads are the queries that a leader has taken. One round of heartbeats confirms that it still led when they came; those that come meanwhile
+// wait for the next one [Raft thesis §6.4].
+type reads struct {
+	next   []query // for the next round
+	asked  []query // in the current round
+	index  uint64  // what must be applied before the current round's are answered; 0 while it is not known
+	asking bool
+}
+
+type query struct {
+	client protocol.ID
+	smr.Query
+}
+
+func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, msg smr.ReadRequest) {
+	if !r.core.leads() {
+		env.Send(from, smr.Redirect{Leader: r.leader()})
+		return
+	}
+	var busy []uint64
+	for _, q := range msg.Queries {
+		if len(r.reads.next)+len(r.reads.asked) >= r.cfg.MaxPending {
+			busy = append(busy, q.ID)
+			continue
+		}
+		r.reads.next = append(r.reads.next, query{from, q})
+	}
+	if busy != nil {
+		env.Send(from, smr.Busy{Queries: busy})
+	}
+}
+
+// maybeRead begins a round, and answers the one that is confirmed and caught up with.
+func (r *replica) maybeRead(env *protocol.Env[smr.Message]) {
+	rd := &r.reads
+	for r.led {
+		if rd.asking && rd.index > 0 && r.core.applied >= rd.index {
+			rd.answer(env, r.state)
+		}
+		if rd.asking || len(rd.next) == 0 {
+			return
+		}
+		rd.asking, rd.asked, rd.next = true, rd.next, nil
+		r.core.node.ReadIndex(nil)
+		r.core.flush(env)
+	}
+}
+
+// confirmed takes the library's word that this replica led when a round began.
+func (r *replica) confirmed(_ *protocol.Env[smr.Message], states []raft.ReadState) {
+	if r.reads.asking {
+		r.reads.index = max(states[len(states)-1].Index, 1)
+	}
+}
+
+func (rd *reads) answer(env *protocol.Env[smr.Message], state *smr.State) {
+	for i := 0; i < len(rd.asked); {
+		client := rd.asked[i].client
+		var m smr.ReadReplies
+		for ; i < len(rd.asked) && rd.asked[i].client == client; i++ {
+			q := rd.asked[i]
+			m.Items = append(m.Items, smr.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
+		}
+		env.SendAhead(client, m)
+	}
+	rd.asking, rd.asked, rd.index = false, nil, 0
+}
+
+// giveUp sends the clients to another leader.
+func (rd *reads) giveUp(env *protocol.Env[smr.Message], leader smr.Member) {
+	told := map[protocol.ID]bool{}
+	for _, qs := range [][]query{rd.asked, rd.next} {
+		for _, q := range qs {
+			if !told[q.client] {
+				told[q.client] = true
+				env.Send(q.client, smr.Redirect{Leader: leader})
+			}
+		}
+	}
+	*rd = reads{}
+}

@@ -1,0 +1,265 @@
+package raft
+
+import (
+	"fmt"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// replica is a member of a Raft group.
+type replica struct {
+	cfg   smr.ReplicaConfig
+	core  core
+	state *smr.State
+	desk  *smr.Desk
+	adm   *smr.Admission
+	reads reads
+
+	halted    string // why the replica does nothing any more; "" if it does
+	led       bool   // as of the last call
+	ledSince  uint64 // the index of the last entry when it began to lead
+	changing  bool   // a change of the members that we proposed is not applied
+	heard     map[protocol.ID]time.Duration
+	leaderAt  time.Duration // when the leader was last heard
+	hasLeader bool          // whether leaderAt is of a leader
+
+	lastSnapshot smr.Slot
+	incoming     smr.Incoming
+	arrived      *smr.Snapshot // whole, and not yet installed
+	outgoing     map[protocol.ID]*outgoing
+}
+
+// outgoing is a snapshot that is on its way to a replica.
+type outgoing struct {
+	*smr.Outgoing
+	since time.Duration
+}
+
+type (
+	electionTimer struct{}
+	beatTimer     struct{}
+)
+
+// newReplica returns a replica of a group.
+func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("raft: %w", err)
+	}
+	members := cfg.Members
+	if cfg.Join {
+		members = nil
+	}
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: map[protocol.ID]*outgoing{}}
+	r.state = smr.NewState(cfg.Machine, members)
+	r.desk = smr.NewDesk(cfg, r.state)
+	r.adm = smr.NewAdmission(cfg, r.state)
+	r.core = core{id: cfg.ID, log: new(storage), disk: r.adm.Own, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
+	return r, nil
+}
+
+// beat is the time between a leader's heartbeats.
+func (r *replica) beat() time.Duration { return max(r.cfg.RoundTrip/2, time.Millisecond) }
+
+// patience is how long a follower does without a leader at least, and a leader without a quorum.
+func (r *replica) patience() time.Duration { return 3 * r.cfg.RoundTrip }
+
+// Start is part of protocol.Node.
+func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	applied, err := r.recover(env, log)
+	if err == nil {
+		err = r.core.start(applied, 1<<20)
+	}
+	if err != nil {
+		r.halt(env, err.Error())
+		return
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	r.core.flush(env)
+	if r.cfg.Leader == r.cfg.ID && len(log) == 0 {
+		env.After(0, electionTimer{}) // once admitted
+	} else {
+		r.awaitLeader(env)
+	}
+	r.finish(env)
+}
+
+// Receive is part of protocol.Node.
+func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
+		env.Send(protocol.App, r.status(q.ID))
+		return
+	}
+	if r.halted != "" || r.adm.Refused() {
+		return
+	}
+	switch msg := msg.(type) {
+	case rpc:
+		r.onRPC(env, from, msg)
+	case smr.Request, smr.OpenRequest:
+		r.onRequest(env, from, msg)
+	case smr.ChangeRequest:
+		r.onChange(env, from, msg)
+	case smr.ReadRequest:
+		r.onRead(env, from, msg)
+	case smr.SnapshotChunk:
+		r.onChunk(env, from, msg)
+	case smr.SnapshotWanted:
+		r.onWanted(env, from, msg)
+	case smr.Hello:
+		r.adm.Hello(env, from, msg)
+	case smr.Welcome:
+		r.onWelcome(env, from, msg)
+	}
+	r.finish(env)
+}
+
+// Expire is part of protocol.Node.
+func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.halted != "" || r.adm.Refused() {
+		return
+	}
+	switch t.(type) {
+	case electionTimer:
+		r.onElectionTimer(env)
+	case beatTimer:
+		r.onBeat(env)
+	case smr.AdmissionTimer:
+		r.adm.Expire(env)
+	}
+	r.finish(env)
+}
+
+// finish looks at what a call has changed, and sends the answers that it made.
+func (r *replica) finish(env *protocol.Env[smr.Message]) {
+	if r.halted != "" {
+		return
+	}
+	if leads := r.core.leads(); leads != r.led {
+		r.becomes(env, leads)
+	}
+	r.maybeSnapshot(env)
+	r.maybeRead(env)
+	r.desk.Flush(env)
+}
+
+func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
+	r.led = leader
+	r.desk.Reset()
+	r.changing = false
+	clear(r.outgoing)
+	if leader {
+		r.ledSince = r.core.last
+		for _, m := range r.state.Members() {
+			r.heard[m.ID] = env.Now
+		}
+		env.Stop(electionTimer{})
+		env.After(r.beat(), beatTimer{})
+		return
+	}
+	env.Stop(beatTimer{})
+	r.reads.giveUp(env, r.leader())
+	r.awaitLeader(env)
+}
+
+func (r *replica) onWelcome(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Welcome) {
+	before := r.adm.Admitted()
+	r.adm.Welcome(env, from, msg)
+	if r.adm.Admitted() && !before {
+		if r.cfg.Leader == r.cfg.ID {
+			r.core.campaign(env)
+		}
+		r.awaitLeader(env)
+	}
+}
+
+// onRPC hands a peer's message to the library, unless it is of a disk that has no say.
+func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rpc) {
+	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, msg.disk) {
+		return
+	}
+	if from != r.cfg.ID {
+		r.heard[from] = env.Now
+	}
+	switch msg.GetType() {
+	case raftpb.MsgPreVote, raftpb.MsgVote:
+		if r.led || r.hasLeader && env.Now-r.leaderAt < r.patience() && env.Now >= r.leaderAt {
+			if msg.GetTerm() > r.core.term() {
+				return // there is a leader: a replica that does not hear it is not to disturb [Raft thesis §9.6]
+			}
+		}
+	}
+	r.core.step(env, msg.Message)
+	switch msg.GetType() {
+	case raftpb.MsgApp, raftpb.MsgHeartbeat:
+		if r.core.leader() == from {
+			r.leaderAt, r.hasLeader = env.Now, true
+			r.awaitLeader(env)
+		}
+	case raftpb.MsgVote:
+		if r.core.hard.vote == uint64(from) {
+			r.awaitLeader(env)
+		}
+	}
+}
+
+// mayAnswer tells whether the replica may have a say about a message. One that is not admitted may follow a leader only, and only to join: the
+// leader knows its disk.
+func (r *replica) mayAnswer(m *raftpb.Message) bool {
+	if r.adm.Admitted() {
+		return true
+	}
+	switch m.GetType() {
+	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
+		return r.cfg.Join
+	}
+	return false
+}
+
+func (r *replica) status(id smr.CallID) smr.Status {
+	s := smr.Status{
+		ID: id, Replica: r.cfg.ID, Applied: r.state.Applied(), Snapshot: r.lastSnapshot, Sessions: r.state.Sessions(), Members: r.state.Members(),
+	}
+	switch {
+	case r.halted != "" || r.adm.Refused():
+		s.Role = "refused"
+	case r.state.Removed(r.cfg.ID):
+		s.Role = "removed"
+	case !r.adm.Admitted():
+		s.Role = "blank"
+	default:
+		s.Role = r.core.role()
+	}
+	if r.core.node != nil {
+		s.Leader, s.Ballot, s.Committed = r.core.leader(), r.core.term(), smr.Slot(r.core.committed())
+		s.LogSize = len(r.core.log.entries)
+	}
+	return s
+}
+
+// halt ends the replica: what its disk holds cannot be relied on.
+func (r *replica) halt(env *protocol.Env[smr.Message], why string) {
+	r.halted = why
+	env.Send(protocol.App, smr.Refused{Reason: why})
+}
+
+// Check is part of protocol.Checked.
+func (r *replica) Check() error {
+	if r.halted != "" || r.core.node == nil {
+		return nil
+	}
+	if err := r.state.Check(); err != nil {
+		return err
+	}
+	return r.core.check(uint64(r.state.Applied()))
+}
+
+func (r *replica) String() string {
+	s := r.status(0)
+	return fmt.Sprintf("%s of term %d, leader %d, committed %d, applied %d, log of %d, members %v", s.Role, s.Ballot, s.Leader, s.Committed,
+		s.Applied, s.LogSize, s.Members)
+}

@@ -1,0 +1,137 @@
+package raft
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// onRequest proposes what a client asks for.
+func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if !r.core.leads() {
+		env.Send(from, smr.Redirect{Leader: r.leader()})
+		return
+	}
+	entries := r.desk.Take(env, from, msg, nil)
+	for len(entries) > 0 {
+		n := min(len(entries), r.cfg.MaxBatch)
+		r.propose(env, entries[:n])
+		entries = entries[n:]
+	}
+}
+
+func (r *replica) propose(env *protocol.Env[smr.Message], entries []smr.Entry) {
+	batch := make([]*raftpb.Entry, len(entries))
+	for i, e := range entries {
+		batch[i] = &raftpb.Entry{Data: encodeEntry(e)}
+	}
+	if !r.core.propose(batch) {
+		r.desk.GiveBack(env, entries)
+		return
+	}
+	r.core.flush(env)
+}
+
+// onChange proposes a change of the members, one at a time [Raft thesis §4.1].
+func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg smr.ChangeRequest) {
+	switch {
+	case !r.core.leads():
+		env.Send(from, smr.Redirect{Leader: r.leader()})
+		return
+	case r.core.applied <= r.ledSince:
+		env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "the leader is new, and does not know yet what was decided before"})
+		return
+	}
+	if entries := r.desk.TakeChange(env, from, msg, r.adm, nil); len(entries) > 0 {
+		e := entries[0]
+		switch {
+		case r.changing:
+			r.desk.Forget(e)
+			env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "another change of the members is on its way"})
+			return
+		case !r.core.propose([]*raftpb.Entry{changeEntry(e)}):
+			r.desk.GiveBack(env, entries)
+			return
+		}
+		r.changing = true
+		r.core.flush(env)
+	}
+}
+
+// changeEntry puts a change of the members into the form that the library knows.
+func changeEntry(e smr.Entry) *raftpb.Entry {
+	cc := &raftpb.ConfChange{Type: raftpb.ConfChangeAddNode.Enum(), NodeId: new(uint64(e.Members.Add.ID)), Context: encodeEntry(e)}
+	if e.Members.Remove != 0 {
+		cc.Type, cc.NodeId = raftpb.ConfChangeRemoveNode.Enum(), new(uint64(e.Members.Remove))
+	}
+	b, err := proto.Marshal(cc)
+	if err != nil {
+		panic("raft: a change of members cannot be encoded: " + err.Error())
+	}
+	return &raftpb.Entry{Type: raftpb.EntryConfChange.Enum(), Data: b}
+}
+
+func encodeEntry(e smr.Entry) []byte {
+	var w wirefmt.Writer
+	smr.AppendEntry(&w, e)
+	return w.Buf
+}
+
+// apply executes what was committed.
+func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry) {
+	for _, e := range entries {
+		if e.GetType() == raftpb.EntryConfChange {
+			r.applyChange(env, e)
+			continue
+		}
+		entry := smr.Entry{Kind: smr.NoOp} // a new leader's
+		if len(e.GetData()) > 0 {
+			entry = r.decode(env, e.GetData())
+		}
+		r.applyOne(env, e.GetIndex(), entry)
+	}
+}
+
+func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e smr.Entry) {
+	reply := r.state.Apply(smr.Slot(index), e)
+	if r.led {
+		r.desk.Applied(env, e, reply)
+	}
+}
+
+// decode returns an entry that some leader has encoded. What cannot be read stops the replica: it would come to differ from the others.
+func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) smr.Entry {
+	rd := wirefmt.NewReader(b)
+	e := smr.ReadEntry(rd)
+	if err := rd.Close(); err != nil {
+		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
+		return smr.Entry{Kind: smr.NoOp}
+	}
+	return e
+}
+
+func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
+	var cc raftpb.ConfChange
+	if err := proto.Unmarshal(e.GetData(), &cc); err != nil {
+		r.halt(env, "raft: a committed change of the members cannot be read: "+err.Error())
+		return
+	}
+	entry := r.decode(env, cc.GetContext())
+	r.applyOne(env, e.GetIndex(), entry)
+	// The state decides what came of it; the library is told the same.
+	id := protocol.ID(cc.GetNodeId())
+	_, member := r.state.Member(id)
+	if member != (cc.GetType() == raftpb.ConfChangeAddNode) {
+		cc.NodeId = new(uint64(0))
+	}
+	r.core.node.ApplyConfChange(&cc)
+	r.changing = false
+	if member {
+		r.heard[id] = env.Now
+	}
+	r.adm.Changed(env)
+	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+}

@@ -1,0 +1,219 @@
+package raft
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Snapshots are those of package smr with the library's part in front: the term of the slot's entry and the voters.
+
+func wrapSnapshot(meta *raftpb.SnapshotMetadata, state []byte) []byte {
+	var w wirefmt.Writer
+	w.Uint(meta.GetTerm())
+	w.List(len(meta.GetConfState().GetVoters()))
+	for _, v := range meta.GetConfState().GetVoters() {
+		w.Uint(v)
+	}
+	w.Bytes(state)
+	return w.Buf
+}
+
+func unwrapSnapshot(s smr.Snapshot) (*raftpb.SnapshotMetadata, []byte, error) {
+	r := wirefmt.NewReader(s.Data)
+	meta := &raftpb.SnapshotMetadata{Index: new(uint64(s.Slot)), Term: new(r.Uint()), ConfState: &raftpb.ConfState{}}
+	for range r.List(1) {
+		meta.ConfState.Voters = append(meta.ConfState.Voters, r.Uint())
+	}
+	state := r.Bytes()
+	if err := r.Close(); err != nil {
+		return nil, nil, fmt.Errorf("raft: snapshot at slot %d: %w", s.Slot, err)
+	}
+	return meta, state, nil
+}
+
+// recover restores what the disk holds, and returns the index up to which the state has everything.
+func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (applied uint64, err error) {
+	snap, ok, err := smr.LoadSnapshot(env)
+	if err != nil {
+		return 0, err
+	}
+	st := r.core.log
+	switch {
+	case ok:
+		meta, state, err := unwrapSnapshot(snap)
+		if err != nil {
+			return 0, err
+		}
+		if err := r.state.Restore(state); err != nil {
+			return 0, err
+		}
+		st.install(&raftpb.Snapshot{Metadata: meta})
+		r.lastSnapshot = snap.Slot
+	case !r.cfg.Join:
+		// The members of a new group begin after an entry that they all have: the group itself.
+		st.prior = position{1, 1}
+		st.hard = hardState{term: 1}
+		for _, m := range r.cfg.Members {
+			st.voters = append(st.voters, uint64(m.ID))
+		}
+		r.state.Skip(1)
+	}
+	for _, rec := range log {
+		m, ok := rec.Msg.(record)
+		if !ok {
+			return 0, fmt.Errorf("raft: record %d of the log is a %T", rec.Index, rec.Msg)
+		}
+		if err := st.replay(rec.Index, m); err != nil {
+			return 0, err
+		}
+	}
+	st.hard.commit = min(max(st.hard.commit, st.prior.index), st.last())
+	r.core.hard, r.core.last = st.hard, st.last()
+	r.adm.Start(env, len(log) == 0 && !ok)
+	return st.prior.index, nil
+}
+
+// maybeSnapshot makes a snapshot when enough was executed, or the library needs one for a replica that has nothing.
+func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+	at := r.state.Applied()
+	due := at >= r.lastSnapshot+smr.Slot(r.cfg.SnapshotEvery)
+	wanted := r.core.log.wanted
+	r.core.log.wanted = false
+	if !due && !wanted || at <= r.lastSnapshot || uint64(at) <= r.core.log.prior.index && !wanted {
+		return
+	}
+	state, err := r.state.Snapshot()
+	if err != nil {
+		r.halt(env, err.Error())
+		return
+	}
+	term, err := r.core.log.Term(uint64(at))
+	if err != nil {
+		return // not yet in the storage; the next call tries again
+	}
+	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
+	smr.SaveSnapshot(env, smr.Snapshot{Slot: at, Data: wrapSnapshot(meta, state)})
+	r.core.log.snapshot = &raftpb.Snapshot{Metadata: meta}
+	r.lastSnapshot = at
+	r.truncate(env)
+}
+
+// truncate forgets what the snapshot covers, but for a part that a replica that lags a little still gets from the log.
+func (r *replica) truncate(env *protocol.Env[smr.Message]) {
+	upTo := uint64(r.lastSnapshot)
+	if slack := uint64(r.cfg.SnapshotEvery) / 4; upTo > slack {
+		upTo -= slack
+	}
+	first := env.Append(record{hard: r.core.hard}) // the newest state stays on record
+	if rec, ok := r.core.log.compact(max(upTo, r.core.log.prior.index)); ok {
+		first = min(first, rec)
+	}
+	env.Truncate(first)
+}
+
+func (r *replica) voters() []uint64 {
+	var ids []uint64
+	for _, m := range r.state.Members() {
+		ids = append(ids, uint64(m.ID))
+	}
+	return ids
+}
+
+// sendSnapshot begins to send a snapshot in chunks in place of the library's one message.
+func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message) bool {
+	if m.GetType() != raftpb.MsgSnap {
+		return false
+	}
+	to := protocol.ID(m.GetTo())
+	snap, ok, err := smr.LoadSnapshot(env)
+	if err != nil || !ok || uint64(snap.Slot) < m.GetSnapshot().GetMetadata().GetIndex() {
+		r.halt(env, fmt.Sprintf("raft: the snapshot at slot %d is not on disk any more: %v", m.GetSnapshot().GetMetadata().GetIndex(), err))
+		return true
+	}
+	o := &outgoing{smr.NewOutgoing(snap), env.Now}
+	r.outgoing[to] = o
+	o.Continue(env, to, r.adm.Own(), 2*r.cfg.RoundTrip)
+	return true
+}
+
+// continueTransfers sends what got lost again. A transfer that does not come to an end begins anew.
+func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
+	for _, m := range r.state.Members() {
+		o := r.outgoing[m.ID]
+		if o == nil {
+			continue
+		}
+		if env.Now-o.since > 20*r.cfg.RoundTrip {
+			delete(r.outgoing, m.ID)
+			r.core.node.ReportSnapshot(uint64(m.ID), raft.SnapshotFailure)
+			continue
+		}
+		o.Continue(env, m.ID, r.adm.Own(), 2*r.cfg.RoundTrip)
+	}
+	r.core.flush(env)
+}
+
+func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg smr.SnapshotWanted) {
+	o := r.outgoing[from]
+	if o == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) {
+		return
+	}
+	r.heard[from] = env.Now
+	o.since = env.Now
+	if o.Wanted(env, msg) {
+		delete(r.outgoing, from)
+		r.core.node.ReportSnapshot(uint64(from), raft.SnapshotFinish)
+		r.core.flush(env)
+		return
+	}
+	o.Continue(env, from, r.adm.Own(), 2*r.cfg.RoundTrip)
+}
+
+// onChunk collects a snapshot, and gives it to the library when it is whole.
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c smr.SnapshotChunk) {
+	if !r.adm.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.adm.Genuine(env, from, c.From) {
+		return
+	}
+	r.leaderAt, r.hasLeader = env.Now, true
+	r.awaitLeader(env)
+	answer, whole := r.incoming.Take(c, r.state.Applied())
+	answer.From = r.adm.Own()
+	if whole != nil {
+		meta, _, err := unwrapSnapshot(*whole)
+		if err != nil || meta.GetTerm() > r.core.term() {
+			return // no correct leader sends it
+		}
+		r.arrived = whole
+		r.core.step(env, &raftpb.Message{
+			Type: raftpb.MsgSnap.Enum(), From: new(uint64(from)), To: new(uint64(r.cfg.ID)), Term: new(r.core.term()),
+			Snapshot: &raftpb.Snapshot{Metadata: meta},
+		})
+		r.arrived = nil
+	}
+	env.Send(from, answer) // after what was installed is durable
+}
+
+// install replaces the state by the snapshot that has arrived.
+func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) {
+	if r.arrived == nil || uint64(r.arrived.Slot) != s.GetMetadata().GetIndex() {
+		panic("raft: the library installs a snapshot that it was not given")
+	}
+	_, state, err := unwrapSnapshot(*r.arrived)
+	if err == nil {
+		err = r.state.Restore(state)
+	}
+	if err != nil {
+		r.halt(env, err.Error())
+		return
+	}
+	smr.SaveSnapshot(env, *r.arrived)
+	r.lastSnapshot = r.arrived.Slot
+	r.adm.Changed(env)
+	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+}

@@ -1,0 +1,155 @@
+package smrtest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+)
+
+// client is an application that makes one call after the other.
+type client struct {
+	w          *World
+	id         protocol.ID
+	last       smr.CallID
+	calls      map[smr.CallID]*call
+	lastCommit time.Duration // when a call was committed that began then or before; see settle
+}
+
+type call struct {
+	began    time.Duration
+	record   history.Invocation[history.KVInput, history.KVOutput]
+	recorded bool
+	read     bool
+	brief    bool      // a Propose: its result is not known
+	proposal *proposal // nil for reads
+	then     func(smr.Done)
+}
+
+// proposal is a command that a client proposed.
+type proposal struct{ history.Proposal[commandID] }
+
+const patience = 2 * time.Second // of clients with a call, before they cancel it
+
+func (w *World) addClient(id protocol.ID) (*client, error) {
+	cfg := smr.ClientConfig{ID: id, Members: w.group, RoundTrip: roundTrip}
+	if _, err := w.sc.Protocol.NewClient(cfg); err != nil {
+		return nil, err
+	}
+	c := &client{w: w, id: id, calls: map[smr.CallID]*call{}}
+	return c, w.Sim.Add(sim.Node[smr.Message]{ID: id, Site: w.sites[int(id)%len(w.sites)], New: func() protocol.Node[smr.Message] {
+		n, err := w.sc.Protocol.NewClient(cfg)
+		if err != nil {
+			panic(err) // the same configuration was right before
+		}
+		return n
+	}})
+}
+
+// next makes a call of a random kind.
+func (c *client) next() {
+	w := c.w
+	if w.stopped {
+		return
+	}
+	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(700*time.Millisecond), w.rand.IntN(3))}
+	id := commandID(len(w.proposals) + 1)
+	switch n := w.rand.IntN(10); {
+	case n < 3:
+		in.Kind = history.KVGet
+	case n < 7:
+		in.Kind, in.Value = history.KVPut, fmt.Sprint("v", id)
+	case n < 8:
+		in.Kind, in.Value = history.KVAppend, fmt.Sprint("+", id)
+	case n < 9:
+		in.Kind, in.Value = history.KVCAS, fmt.Sprint("v", id)
+	default:
+		in.Kind = history.KVDelete
+	}
+	c.operate(in, id, w.rand.IntN(4) == 0)
+}
+
+// operate makes a call for an operation on the store.
+func (c *client) operate(in history.KVInput, id commandID, propose bool) {
+	w := c.w
+	name := history.Client(c.id)
+	k := &call{began: w.Sim.Now(), record: w.ops.Invoke(name, w.Sim.Now(), in), recorded: true}
+	k.then = func(smr.Done) { w.Sim.After(time.Duration(w.rand.IntN(30))*time.Millisecond, c.next) }
+	msg := smr.Call{Kind: smr.Execute, Command: command{id, in}.encode()}
+	switch {
+	case in.Kind == history.KVGet:
+		k.read = true
+		msg = smr.Call{Kind: smr.Read, Command: []byte(in.Key)}
+	case propose && in.Kind != history.KVCAS:
+		msg.Kind, k.brief = smr.Propose, true
+	}
+	if !k.read {
+		k.proposal = &proposal{history.Proposal[commandID]{ID: id, Client: name, Call: w.Sim.Now()}}
+		w.proposals = append(w.proposals, k.proposal)
+	}
+	c.start(msg, k)
+}
+
+func (c *client) start(msg smr.Call, k *call) {
+	c.last++
+	id := c.last
+	msg.ID = id
+	c.calls[id] = k
+	c.w.Sim.Deliver(c.id, msg)
+	c.w.Sim.After(patience, func() {
+		if c.calls[id] != nil {
+			c.w.Sim.Deliver(c.id, smr.Cancel{ID: id})
+		}
+	})
+}
+
+// done takes what became of a call.
+func (c *client) done(d smr.Done) {
+	w, now := c.w, c.w.Sim.Now()
+	k := c.calls[d.ID]
+	if k == nil {
+		w.fail("client %d: call %d is done twice, or was never made", c.id, d.ID)
+		return
+	}
+	delete(c.calls, d.ID)
+	if d.Outcome < smr.Committed || d.Outcome > smr.Unknown {
+		w.fail("client %d: call %d has the outcome %v", c.id, d.ID, d.Outcome)
+		return
+	}
+	if k.recorded {
+		w.counts[d.Outcome]++
+		c.record(k, d, now)
+	}
+	if d.Outcome == smr.Committed {
+		w.gap = max(w.gap, now-w.lastDone)
+		w.lastDone = now
+		c.lastCommit = k.began
+	}
+	k.then(d)
+}
+
+func (c *client) record(k *call, d smr.Done, now time.Duration) {
+	switch d.Outcome {
+	case smr.Committed:
+		var out history.KVOutput
+		if !k.brief {
+			var err error
+			if out, err = decodeOutput(d.Result); err != nil {
+				c.w.fail("client %d: the result of call %d: %v", c.id, d.ID, err)
+				return
+			}
+		}
+		k.record.Return(now, out)
+		if k.proposal != nil {
+			k.proposal.Return, k.proposal.Outcome = now, history.Returned
+		}
+	case smr.Rejected:
+		k.record.Fail(now)
+		if k.proposal != nil {
+			k.proposal.Return, k.proposal.Outcome = now, history.Failed
+		}
+	}
+}

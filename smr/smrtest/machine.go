@@ -1,0 +1,121 @@
+package smrtest
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/internal/wirefmt"
+)
+
+// commandID names a command among all of a scenario: each is proposed by one call, however often the client node repeats it.
+type commandID uint64
+
+// machine is a key-value store that tells in which order it was given commands.
+type machine struct {
+	values map[string]string
+	count  int // commands that were applied to this state, those in a snapshot included
+	note   func(first int, id commandID)
+}
+
+func newMachine(note func(first int, id commandID)) *machine {
+	return &machine{values: map[string]string{}, note: note}
+}
+
+// command is what a client asks of the machine.
+type command struct {
+	id commandID
+	history.KVInput
+}
+
+func (c command) encode() []byte {
+	var w wirefmt.Writer
+	w.Uint(uint64(c.id))
+	w.Uint(uint64(c.Kind))
+	w.String(c.Key)
+	w.String(c.Value)
+	w.String(c.Expect.Value)
+	w.Bool(c.Expect.Found)
+	return w.Buf
+}
+
+func decodeCommand(b []byte) (command, error) {
+	r := wirefmt.NewReader(b)
+	c := command{id: commandID(r.Uint())}
+	c.Kind, c.Key, c.Value = history.KVKind(r.Uint()), r.String(), r.String()
+	c.Expect = history.KVState{Value: r.String(), Found: r.Bool()}
+	return c, r.Close()
+}
+
+func encodeOutput(o history.KVOutput) []byte {
+	var w wirefmt.Writer
+	w.String(o.State.Value)
+	w.Bool(o.State.Found)
+	w.Bool(o.Swapped)
+	return w.Buf
+}
+
+func decodeOutput(b []byte) (history.KVOutput, error) {
+	r := wirefmt.NewReader(b)
+	o := history.KVOutput{State: history.KVState{Value: r.String(), Found: r.Bool()}, Swapped: r.Bool()}
+	return o, r.Close()
+}
+
+// Apply is part of smr.StateMachine, as are the other exported methods.
+func (m *machine) Apply(b []byte) []byte {
+	c, err := decodeCommand(b)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	m.note(m.count, c.id)
+	m.count++
+	now := m.get(c.Key)
+	out := history.KVOutput{Swapped: c.Kind == history.KVCAS && now == c.Expect}
+	next, _ := history.KVModel().Step(now, c.KVInput, nil)
+	if next.Found {
+		m.values[c.Key] = next.Value
+	} else {
+		delete(m.values, c.Key)
+	}
+	return encodeOutput(out)
+}
+
+func (m *machine) get(key string) history.KVState {
+	v, ok := m.values[key]
+	return history.KVState{Value: v, Found: ok}
+}
+
+func (m *machine) Read(query []byte) []byte {
+	return encodeOutput(history.KVOutput{State: m.get(string(query))})
+}
+
+func (m *machine) Snapshot(out io.Writer) error {
+	var w wirefmt.Writer
+	w.Uint(uint64(m.count))
+	w.List(len(m.values))
+	for _, k := range slices.Sorted(maps.Keys(m.values)) {
+		w.String(k)
+		w.String(m.values[k])
+	}
+	_, err := out.Write(w.Buf)
+	return err
+}
+
+func (m *machine) Restore(in io.Reader) error {
+	b, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	r := wirefmt.NewReader(b)
+	m.count, m.values = int(r.Uint()), map[string]string{}
+	for range r.List(2) {
+		k := r.String()
+		m.values[k] = r.String()
+	}
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("the test's state machine: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package smrtest
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/wan"
+)
+
+// A Scenario is one simulated life of a group. Its zero fields have defaults; Protocol is required.
+type Scenario struct {
+	Protocol smr.Protocol
+	Seed     uint64
+	Faults   sim.Faults
+	Replicas int // 0 is 3
+	Clients  int // 0 is 4
+	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within Settle; 0 is 15 s.
+	For, Settle time.Duration
+	// Configure changes the configuration of a replica before it is made. nil: nothing.
+	Configure func(*smr.ReplicaConfig)
+	// Script does what it likes in the middle of the run, beside the faults. nil: nothing.
+	Script func(*World)
+	Trace  io.Writer // gets a line for each thing that happens; nil: nobody
+	Replay string    // the command that repeats the run, for failures to name
+}
+
+// A Report is what a scenario came to.
+type Report struct {
+	Seed    uint64
+	Faults  sim.Faults
+	Hash    uint64
+	Steps   uint64
+	Crashes int
+	// Calls of clients by their outcomes, and the state's size in commands at the end.
+	Committed, Rejected, Unknown, Commands int
+	// Gap is the longest time in which no call was committed while faults struck.
+	Gap time.Duration
+}
+
+func (r Report) String() string {
+	return fmt.Sprintf("seed %d, faults %v: %d steps, %d crashes, %d calls committed, %d rejected, %d unknown, %d commands, longest gap %v, hash %016x",
+		r.Seed, r.Faults, r.Steps, r.Crashes, r.Committed, r.Rejected, r.Unknown, r.Commands, r.Gap, r.Hash)
+}
+
+// Bounds of scenarios.
+const (
+	maxReplicas = 9
+	roundTrip   = 20 * time.Millisecond // between any two sites
+	firstClient = protocol.ID(1001)
+	admin       = protocol.ID(1000)
+)
+
+func (sc *Scenario) setDefaults() error {
+	if sc.Protocol.NewReplica == nil || sc.Protocol.NewClient == nil {
+		return fmt.Errorf("smrtest: Scenario.Protocol is missing")
+	}
+	if sc.Replicas < 0 || sc.Replicas > maxReplicas {
+		return fmt.Errorf("smrtest: Scenario.Replicas is %d, not 1 to %d", sc.Replicas, maxReplicas)
+	}
+	if sc.Replicas == 0 {
+		sc.Replicas = 3
+	}
+	if sc.Clients == 0 {
+		sc.Clients = 4
+	}
+	if sc.For == 0 {
+		sc.For = 6 * time.Second
+	}
+	if sc.Settle == 0 {
+		sc.Settle = 15 * time.Second
+	}
+	return nil
+}
+
+// Play runs a scenario. An error is a *sim.Failure or says which promise was broken; the report is of the run up to there.
+func Play(sc Scenario) (Report, error) {
+	if err := sc.setDefaults(); err != nil {
+		return Report{}, err
+	}
+	w, err := newWorld(sc)
+	if err != nil {
+		return Report{}, err
+	}
+	err = w.run()
+	report := w.report()
+	if err != nil {
+		if _, ok := err.(*sim.Failure); !ok {
+			err = fmt.Errorf("%s: seed %d, faults %v: %w\nrepeat it with: %s", sc.Protocol.Name, sc.Seed, sc.Faults, err, sc.Replay)
+		}
+	}
+	return report, err
+}
+
+// sites returns the sites of a scenario: as many as members can be.
+func sites() []wan.Site {
+	var out []wan.Site
+	for i := range maxReplicas {
+		out = append(out, wan.Site(fmt.Sprintf("s%d", i+1)))
+	}
+	return out
+}

@@ -1,0 +1,288 @@
+package smrtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/wan"
+)
+
+// A World is a running scenario, for scripts.
+type World struct {
+	Sim *sim.Sim[smr.Message]
+
+	sc       Scenario
+	rand     *rand.Rand
+	sites    []wan.Site
+	group    []smr.Member // the first members
+	replicas []protocol.ID
+	gone     map[protocol.ID]bool // replicas that are not to come back
+	clients  []*client
+	admin    *client
+
+	ops       history.KVRecorder
+	proposals []*proposal
+	logs      []*appliedLog
+	status    map[protocol.ID]smr.Status
+	refused   map[protocol.ID]string
+	counts    [4]int // calls by outcome
+	lastDone  time.Duration
+	gap       time.Duration
+	stopped   bool  // clients begin nothing any more
+	err       error // of what must not happen
+}
+
+// appliedLog is what one incarnation of a replica applied since it began or last restored a snapshot.
+type appliedLog struct {
+	history.AppliedLog[commandID]
+}
+
+func newWorld(sc Scenario) (*World, error) {
+	w := &World{
+		sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0x5eed)), sites: sites(), gone: map[protocol.ID]bool{},
+		status: map[protocol.ID]smr.Status{}, refused: map[protocol.ID]string{},
+	}
+	s, err := sim.New(sim.Config[smr.Message]{
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: 0.3,
+		Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}, CheckEvery: 3,
+		App: w.app, Trace: sc.Trace, TraceKeep: 300, Replay: sc.Replay,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.Sim = s
+	for i := range sc.Replicas {
+		w.group = append(w.group, smr.Member{ID: protocol.ID(i + 1), Address: fmt.Sprintf("host%d", i+1)})
+	}
+	for _, m := range w.group {
+		if err := w.addReplica(m.ID, false); err != nil {
+			return nil, err
+		}
+	}
+	for i := range sc.Clients {
+		c, err := w.addClient(firstClient + protocol.ID(i))
+		if err != nil {
+			return nil, err
+		}
+		w.clients = append(w.clients, c)
+	}
+	w.admin, err = w.addClient(admin)
+	return w, err
+}
+
+// addReplica puts a replica in: one of the first, or one that joins.
+func (w *World) addReplica(id protocol.ID, join bool) error {
+	build := func() (protocol.Node[smr.Message], error) {
+		log := &appliedLog{}
+		log.Replica = fmt.Sprint(id)
+		cfg := smr.ReplicaConfig{
+			ID: id, Members: w.group, Join: join, RoundTrip: roundTrip, SnapshotEvery: 150,
+			Machine: newMachine(func(first int, c commandID) { w.applied(&log, first, c) }),
+		}
+		if w.sc.Configure != nil {
+			w.sc.Configure(&cfg)
+		}
+		return w.sc.Protocol.NewReplica(cfg)
+	}
+	if _, err := build(); err != nil {
+		return err
+	}
+	w.replicas = append(w.replicas, id)
+	return w.Sim.Add(sim.Node[smr.Message]{ID: id, Site: w.sites[int(id-1)%len(w.sites)], New: func() protocol.Node[smr.Message] {
+		n, err := build()
+		if err != nil {
+			panic(err) // the same configuration was right before
+		}
+		return n
+	}})
+}
+
+// applied notes that a replica applied a command as the first+1st of its state.
+func (w *World) applied(log **appliedLog, first int, c commandID) {
+	l := *log
+	if len(l.IDs) == 0 || l.First+len(l.IDs) != first {
+		l = &appliedLog{}
+		l.Replica, l.First = (*log).Replica, first
+		w.logs = append(w.logs, l)
+		*log = l
+	}
+	l.IDs = append(l.IDs, c)
+}
+
+// app gets what nodes send to their applications.
+func (w *World) app(from protocol.ID, msg smr.Message) {
+	switch msg := msg.(type) {
+	case smr.Done:
+		for _, c := range w.clients {
+			if c.id == from {
+				c.done(msg)
+				return
+			}
+		}
+		if from == w.admin.id {
+			w.admin.done(msg)
+		}
+	case smr.Status:
+		w.status[from] = msg
+	case smr.Refused:
+		w.refused[from] = msg.Reason
+		if !w.gone[from] {
+			w.fail("replica %d says that it is refused: %s", from, msg.Reason)
+		}
+	}
+}
+
+func (w *World) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("at %v: "+format, append([]any{w.Sim.Now()}, args...)...)
+	}
+}
+
+func (w *World) run() error {
+	for i, c := range w.clients {
+		w.Sim.After(time.Duration(i+1)*3*time.Millisecond, c.next)
+	}
+	if w.sc.Faults != sim.NoFaults {
+		err := w.Sim.Inject(sim.Profile{
+			Faults: w.sc.Faults, Nodes: slices.Clone(w.replicas), Every: 600 * time.Millisecond, Lasting: 500 * time.Millisecond, LostDisk: w.replace,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if w.sc.Script != nil {
+		w.Sim.After(0, func() { w.sc.Script(w) })
+	}
+	if err := w.pass(w.sc.For); err != nil {
+		return err
+	}
+	w.Sim.Heal()
+	if err := w.settle(); err != nil {
+		return err
+	}
+	return w.judge()
+}
+
+// pass lets time pass.
+func (w *World) pass(d time.Duration) error {
+	if err := w.Sim.Run(d); err != nil {
+		return err
+	}
+	return w.err
+}
+
+// settle waits until each client was answered after the faults, all clients are done, and all replicas have the same state.
+func (w *World) settle() error {
+	for _, id := range w.replicas {
+		if !w.gone[id] {
+			w.Sim.Restart(id)
+		}
+	}
+	healed, limit := w.Sim.Now(), w.sc.Settle
+	answered := func() bool {
+		for _, c := range w.clients {
+			if c.lastCommit < healed {
+				return false
+			}
+		}
+		return true
+	}
+	if err := w.await(limit, answered); err != nil {
+		return fmt.Errorf("liveness: %v after the faults ended, a client was not answered yet: %w", limit, err)
+	}
+	w.stopped = true
+	idle := func() bool {
+		for _, c := range append([]*client{w.admin}, w.clients...) {
+			if len(c.calls) > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	if err := w.await(limit, idle); err != nil {
+		return fmt.Errorf("liveness: calls never end: %w", err)
+	}
+	var last []string
+	equal := func() bool { last = w.differences(); return len(last) == 0 }
+	deadline := w.Sim.Now() + limit
+	for !equal() {
+		if w.Sim.Now() > deadline {
+			return fmt.Errorf("liveness: %v after the last call, replicas are not equal: %v", limit, last)
+		}
+		w.askStatus()
+		if err := w.pass(100 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return w.err
+}
+
+func (w *World) await(limit time.Duration, cond func() bool) error {
+	if err := w.Sim.RunUntil(limit, func() bool { return cond() || w.err != nil }); err != nil {
+		return err
+	}
+	return w.err
+}
+
+func (w *World) askStatus() {
+	clear(w.status)
+	for _, id := range w.replicas {
+		if !w.gone[id] {
+			w.Sim.Deliver(id, smr.StatusQuery{ID: 1})
+		}
+	}
+}
+
+// members returns who belongs to the group, as most recently heard.
+func (w *World) members() []protocol.ID {
+	var ids []protocol.ID
+	var newest smr.Status
+	for _, id := range w.replicas {
+		if s, ok := w.status[id]; ok && s.Applied >= newest.Applied {
+			newest = s
+		}
+	}
+	for _, m := range newest.Members {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// differences returns what keeps the members from being equal, by their last words.
+func (w *World) differences() []string {
+	members := w.members()
+	if len(members) == 0 {
+		return []string{"nobody has told its state"}
+	}
+	var out []string
+	first, known := w.status[members[0]]
+	for _, id := range members {
+		s, ok := w.status[id]
+		switch {
+		case w.gone[id]:
+		case !ok || !known:
+			out = append(out, fmt.Sprintf("%d: unknown", id))
+		case s.Applied != first.Applied || s.Applied != s.Committed:
+			out = append(out, fmt.Sprintf("%d: applied %d of %d, %d has %d", id, s.Applied, s.Committed, first.Replica, first.Applied))
+		}
+	}
+	return out
+}
+
+func (w *World) report() Report {
+	stats := w.Sim.Stats()
+	r := Report{
+		Seed: w.sc.Seed, Faults: w.sc.Faults, Hash: w.Sim.Hash(), Steps: w.Sim.Steps(), Crashes: stats.Crashes, Gap: w.gap,
+		Committed: w.counts[smr.Committed], Rejected: w.counts[smr.Rejected], Unknown: w.counts[smr.Unknown],
+	}
+	for _, l := range w.logs {
+		r.Commands = max(r.Commands, l.First+len(l.IDs))
+	}
+	return r
+}
