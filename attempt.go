@@ -50,6 +50,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
+		t.sent(a)
 		return
 	}
 	c.attempts++
@@ -62,6 +63,9 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	if speculative {
 		if wait := t.settlesWithin(use); wait > 0 {
 			a.patient = time.AfterFunc(wait, func() { t.launchPatient(a) })
+			if t.rec != nil {
+				t.rec.held(c.tree, aboutToSettle)
+			}
 			return
 		}
 	}
@@ -71,6 +75,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 // launch starts an attempt. Under mu.
 func (t *task) launch(a *Attempt) {
 	c := a.call
+	t.sent(a)
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
@@ -89,6 +94,13 @@ func (t *task) launch(a *Attempt) {
 		return
 	}
 	t.todo = append(t.todo, duty{kind: dutyStart, attempt: a})
+}
+
+// sent notes that an attempt is made. Under mu.
+func (t *task) sent(a *Attempt) {
+	if t.rec != nil {
+		t.rec.sent(a.call.tree, a.speculative)
+	}
 }
 
 // start begins an attempt in a goroutine that may wait for its end.
@@ -139,11 +151,11 @@ func (t *task) abandon(c *call) {
 	if a == nil {
 		return
 	}
-	c.op.Site.stats.abandoned.Add(1)
-	if a.impatient() {
+	if a.impatient() { // it was never sent
 		a.finished = true
 		return
 	}
+	c.op.Site.stats.abandoned.Add(1)
 	if a.held != nil {
 		close(a.held)
 		a.held = nil
@@ -159,8 +171,10 @@ func (t *task) abandon(c *call) {
 	t.todo = append(t.todo, duty{kind: dutyCancel, attempt: a})
 }
 
-// settle has the predictors learn a confirmed result. Under mu.
+// settle counts a confirmed call's predictions, and has the predictors learn its
+// result. Under mu.
 func (t *task) settle(c *call) {
+	c.score()
 	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 {
 		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
 	}
@@ -393,7 +407,6 @@ func (a *Attempt) Finish(v any, err error) {
 			if t.rec != nil {
 				t.rec.answered(c, match)
 			}
-			c.score(match)
 			t.tree.Answered(c.tree, match)
 		}
 		release := a.resolver == nil
@@ -405,10 +418,12 @@ func (a *Attempt) Finish(v any, err error) {
 	}
 }
 
-// score counts whether the call's predictions were any good. Under mu.
-func (c *call) score(match int) {
+// score counts whether the predictions of a confirmed call were any good. What
+// was asked on a wrong guess says nothing about who guesses. Under mu.
+func (c *call) score() {
+	match, _ := c.tree.Answered()
 	switch {
-	case len(c.predictions) == 0 || c.abandoned || c.tree.Uses() == 0:
+	case len(c.predictions) == 0:
 	case match >= 0:
 		c.op.Site.stats.right.Add(1)
 	default:

@@ -6,6 +6,9 @@ import (
 	"github.com/foresay/foresay/internal/spectree"
 )
 
+// aboutToSettle is why a call that may be sent on a guess is held.
+const aboutToSettle = "what it depends on is about to be known"
+
 // settlesWithin returns how long a speculative attempt should wait, because
 // what its caller stands on is usually known before that; 0 for not at all.
 // Sending on a guess costs more than it would save then. Under mu.

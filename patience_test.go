@@ -43,8 +43,16 @@ func TestMinSaving(t *testing.T) {
 					w.delay = tt.slowDown
 				}
 				start := time.Now()
-				if _, err := Do(t.Context(), chain, WithLimits(tt.limits)); err != nil {
+				var told *Report
+				before := s.get.Stats().Abandoned
+				if _, err := Do(t.Context(), chain, WithLimits(tt.limits), WithReport(func(r *Report) { told = r })); err != nil {
 					t.Fatal(err)
+				}
+				if n := told.sentSpeculatively(); n != tt.want {
+					t.Errorf("the report tells of %d calls for a speculative caller, want %d: %+v", n, tt.want, told.Calls)
+				}
+				if n := s.get.Stats().Abandoned - before; n != 0 {
+					t.Errorf("%d calls were made in vain", n)
 				}
 				if took := time.Since(start); len(w.spec) != tt.want || took != tt.took {
 					t.Errorf("%d calls for a speculative caller, want %d; took %v, want %v", len(w.spec), tt.want, took, tt.took)
@@ -52,4 +60,47 @@ func TestMinSaving(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sentSpeculatively counts the attempts for speculative callers.
+func (r *Report) sentSpeculatively() int {
+	n := 0
+	for _, c := range r.Calls {
+		for _, s := range c.Sent {
+			if s.Speculative {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestPatienceOnAWrongGuess: what was not sent, since its guess turned out wrong
+// first, was not made in vain, and the report says why it was held.
+func TestPatienceOnAWrongGuess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(100*time.Microsecond), testSites(t)
+		once := func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, s.get, "get k")) }
+		if _, err := Do(t.Context(), once); err != nil {
+			t.Fatal(err)
+		}
+		var told *Report
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			v, err := perform(Predicting(ctx, 7), w.op(t, s.get, "get a"))
+			if err != nil {
+				return 0, err
+			}
+			return perform(Predicting(ctx, 0), w.op(t, s.get, "get k%d", v))
+		}, WithReport(func(r *Report) { told = r }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := s.get.Stats(); st.Abandoned != 0 {
+			t.Errorf("%d calls were made in vain", st.Abandoned)
+		}
+		c := told.Calls[1]
+		if len(c.Sent) != 0 || len(c.Held) != 1 || c.Held[0].Reason != aboutToSettle || c.Abandoned < 0 {
+			t.Errorf("the call on the wrong guess: %+v", c)
+		}
+	})
 }

@@ -146,12 +146,8 @@ func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
 	}
 	cr := r.call(a.Call)
 	switch a.Kind {
-	case spectree.Send:
-		cr.Sent = append(cr.Sent, SendReport{At: now, Speculative: a.Speculative})
-		r.log("sent", "call", cr.ID, "site", cr.Site, "speculative", a.Speculative)
 	case spectree.Hold:
-		cr.Held = append(cr.Held, HoldReport{At: now, Reason: a.Reason})
-		r.log("held", "call", cr.ID, "site", cr.Site, "reason", a.Reason)
+		r.held(a.Call, a.Reason)
 	case spectree.Settle:
 		if cr.Confirmed == never {
 			cr.Confirmed = now
@@ -163,6 +159,20 @@ func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
 		cr.Abandoned = now
 		r.log("abandoned", "call", cr.ID, "site", cr.Site)
 	}
+}
+
+// sent notes that an attempt of the call is made, perhaps a while after the tree
+// said so.
+func (r *recorder) sent(c *spectree.Call, speculative bool) {
+	cr := r.call(c)
+	cr.Sent = append(cr.Sent, SendReport{At: r.now(), Speculative: speculative})
+	r.log("sent", "call", cr.ID, "site", cr.Site, "speculative", speculative)
+}
+
+func (r *recorder) held(c *spectree.Call, reason string) {
+	cr := r.call(c)
+	cr.Held = append(cr.Held, HoldReport{At: r.now(), Reason: reason})
+	r.log("held", "call", cr.ID, "site", cr.Site, "reason", reason)
 }
 
 // returned notes that a run's function returned.

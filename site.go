@@ -93,8 +93,8 @@ type SiteConfig struct {
 type SiteStats struct {
 	Calls     int64 // calls made by runs, without those answered from a record
 	Predicted int64 // predictions that runs went on with
-	Right     int64 // answered calls whose result was one of their predictions
-	Wrong     int64 // answered calls with predictions, none of which was the result
+	Right     int64 // confirmed calls whose result was one of their predictions
+	Wrong     int64 // confirmed calls with predictions, none of which was the result
 	Held      int64 // calls that waited before they were sent
 	Adopted   int64 // calls that a later run used again
 	Abandoned int64 // calls made for a wrong guess, in vain
