@@ -30,6 +30,7 @@ type LeaderClient struct {
 	silent    protocol.ID // who led and does not answer any more; what others say of it is old
 	redirects int         // since somebody answered as a leader does
 	unknowing int         // answers of the target in a row that it knows no leader
+	answered  bool        // the target gave such an answer since it was last asked
 	heard     time.Duration
 	probe     time.Duration // when to ask the next one, if not sure
 	patience  time.Duration
@@ -248,6 +249,7 @@ func (c *LeaderClient) onRedirect(env *protocol.Env[Message], from protocol.ID, 
 	c.sure = false
 	if m.Leader.ID == protocol.App || m.Leader.ID == from || m.Leader.ID == c.silent {
 		c.unknowing++
+		c.answered = true
 		c.probe = env.Now + c.times(0.5)
 		c.soon(env)
 		return

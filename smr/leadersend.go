@@ -36,7 +36,7 @@ func (c *LeaderClient) flush(env *protocol.Env[Message]) {
 
 // ask sends the target a little of what is to be done, to see whether it leads.
 func (c *LeaderClient) ask(env *protocol.Env[Message]) {
-	c.probe = env.Now + c.patience
+	c.probe, c.answered = env.Now+c.patience, false
 	if c.session == 0 {
 		c.open(env)
 	}
@@ -136,7 +136,7 @@ func (c *LeaderClient) tick(env *protocol.Env[Message]) {
 
 // askAgain asks the target once more if it is there and may learn who leads, and the next member otherwise.
 func (c *LeaderClient) askAgain(env *protocol.Env[Message]) {
-	if c.unknowing > 0 && c.unknowing <= maxUnknowing {
+	if c.answered && c.unknowing <= maxUnknowing {
 		c.patience = c.times(patience)
 	} else {
 		c.unknowing = 0
