@@ -1,0 +1,41 @@
+package host
+
+import (
+	"iter"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// A Disk keeps what one node writes. Package host/waldisk has the one that survives the machine, [NewMemory] makes one that does not survive the process.
+//
+// A host calls Commit and reads the keys from one goroutine.
+type Disk interface {
+	// Identity names the disk: it is the same after a restart, unless the disk was lost.
+	Identity() string
+	// Records goes through the log from its lowest index on.
+	Records() iter.Seq2[Record, error]
+	// NextIndex is the index that the next record gets, 1 in a new log.
+	NextIndex() uint64
+	// Keys is the key space, with all that was committed, durable or not.
+	Keys() protocol.Keys
+	// Commit makes the operations durable, together or not at all, and after those of earlier calls. It calls done once: with nil when they are
+	// durable, before it returns or later, in the order of the calls; with an error if they may not be, and then all later calls fail too. The slice is
+	// the caller's again when Commit returns; the bytes of records when done was called, those of keys and values never. Commit may wait while too much is
+	// on its way.
+	Commit(ops []Op, done func(error))
+}
+
+// A Record is an entry of a node's log as bytes.
+type Record struct {
+	Index uint64
+	Bytes []byte
+}
+
+// An Op is one of the kinds of effects that are durable: KindAppend with Index and Value, KindTruncate with Index, KindPut with Key and
+// Value, KindDelete with Key.
+type Op struct {
+	Kind  protocol.Kind
+	Index uint64
+	Key   []byte
+	Value []byte
+}

@@ -1,0 +1,211 @@
+package host
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// commitEvery is after how many calls at the latest what they wrote goes to the disk, and what they sent leaves.
+const commitEvery = 256
+
+// diskState is what the disk tells the node.
+type diskState struct {
+	durable atomic.Uint64 // the number of the last commit that is durable
+	failure atomic.Pointer[error]
+}
+
+// A writeBatch is what calls have written since the last commit.
+type writeBatch struct {
+	number uint64 // of the last commit
+	ops    []Op
+	arena  []byte // of encoded records
+	ends   []int  // in the arena, for each record
+	keys   bool   // some op is about a key: the next call shall read it
+}
+
+// held is a message that waits for a commit.
+type held[M any] struct {
+	after uint64
+	to    protocol.ID
+	msg   M
+}
+
+// heldQueue holds messages in their order. Invariant: their commits are in order as well.
+type heldQueue[M any] struct {
+	items []held[M]
+	head  int
+}
+
+func (q *heldQueue[M]) len() int { return len(q.items) - q.head }
+
+func (q *heldQueue[M]) push(h held[M]) {
+	if q.head > 0 && q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+	q.items = append(q.items, h)
+}
+
+// pop takes the first message, if it waits for no later commit than durable.
+func (q *heldQueue[M]) pop(durable uint64) (h held[M], ok bool) {
+	if q.head == len(q.items) || q.items[q.head].after > durable {
+		return h, false
+	}
+	h = q.items[q.head]
+	q.items[q.head] = held[M]{}
+	q.head++
+	if q.head > 1024 && q.head > len(q.items)/2 {
+		rest := copy(q.items, q.items[q.head:])
+		clear(q.items[rest:])
+		q.items, q.head = q.items[:rest], 0
+	}
+	return h, true
+}
+
+// carryOut does what the last call wants done.
+func (n *Node[M]) carryOut() error {
+	if n.checked != nil {
+		if err := n.checked.Check(); err != nil {
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
+	}
+	out := n.env.Out
+	for i := range out {
+		if out[i].Kind.Durable() {
+			if err := n.write(&out[i]); err != nil {
+				return err
+			}
+		}
+	}
+	after := n.batch.number
+	if len(n.batch.ops) > 0 {
+		after++
+	}
+	for i := range out {
+		e := &out[i]
+		switch e.Kind {
+		case protocol.KindSend:
+			if n.held.len() == 0 && n.disk.durable.Load() >= after {
+				if err := n.send(e.To, e.Msg); err != nil {
+					return err
+				}
+			} else {
+				n.held.push(held[M]{after, e.To, e.Msg})
+			}
+		case protocol.KindSendAhead:
+			if err := n.send(e.To, e.Msg); err != nil {
+				return err
+			}
+		case protocol.KindAfter:
+			n.timers.set(e.Timer, n.env.Now+e.Delay)
+		case protocol.KindStop:
+			n.timers.stop(e.Timer)
+		}
+	}
+	if n.batch.keys {
+		n.commit()
+	}
+	return nil
+}
+
+// write adds an effect to the batch.
+func (n *Node[M]) write(e *protocol.Effect[M]) error {
+	b := &n.batch
+	op := Op{Kind: e.Kind, Index: e.Index, Key: e.Key, Value: e.Value}
+	switch e.Kind {
+	case protocol.KindAppend:
+		var err error
+		if b.arena, err = n.spec.Codec.Append(b.arena, e.Msg); err != nil {
+			return fmt.Errorf("record %d: %w", e.Index, err)
+		}
+		b.ends = append(b.ends, len(b.arena)) // the arena may still move
+	case protocol.KindPut, protocol.KindDelete:
+		b.keys = true
+	}
+	b.ops = append(b.ops, op)
+	return nil
+}
+
+// commit hands the batch to the disk.
+func (n *Node[M]) commit() {
+	b := &n.batch
+	if len(b.ops) == 0 {
+		return
+	}
+	start, record := 0, 0
+	for i := range b.ops {
+		if b.ops[i].Kind == protocol.KindAppend {
+			end := b.ends[record]
+			b.ops[i].Value = b.arena[start:end:end]
+			start = end
+			record++
+		}
+	}
+	b.number++
+	number, since := b.number, time.Now()
+	n.stats.commits.Add(1)
+	n.stats.ops.Add(uint64(len(b.ops)))
+	n.stats.records.Add(uint64(record))
+	n.spec.Disk.Commit(b.ops, func(err error) {
+		if err != nil {
+			n.disk.failure.CompareAndSwap(nil, &err)
+		} else {
+			n.stats.latency.add(time.Since(since))
+			n.disk.durable.Store(number)
+		}
+		n.inbox.signal()
+	})
+	clear(b.ops)
+	b.ops, b.ends, b.keys = b.ops[:0], b.ends[:0], false
+	if n.disk.durable.Load() == number {
+		b.arena = b.arena[:0]
+	} else {
+		// The disk still has the old one. The next batch is about as large.
+		b.arena = make([]byte, 0, min(cap(b.arena), 2*len(b.arena)))
+	}
+}
+
+// release sends what waited for what is durable now.
+func (n *Node[M]) release() (worked bool, err error) {
+	if failure := n.disk.failure.Load(); failure != nil {
+		return false, fmt.Errorf("disk: %w", *failure)
+	}
+	durable := n.disk.durable.Load()
+	for {
+		h, ok := n.held.pop(durable)
+		if !ok {
+			return worked, nil
+		}
+		worked = true
+		if err := n.send(h.to, h.msg); err != nil {
+			return true, err
+		}
+	}
+}
+
+// send hands a message to whom it is for.
+func (n *Node[M]) send(to protocol.ID, msg M) error {
+	switch to {
+	case protocol.App:
+		if n.spec.App != nil {
+			n.spec.App(msg)
+		}
+	case n.addr.ID:
+		n.self = append(n.self, msg)
+	default:
+		var err error
+		if n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg); err != nil {
+			return fmt.Errorf("message to %d: %w", to, err)
+		}
+		n.port.Send(to, n.scratch)
+		if cap(n.scratch) > maxScratch {
+			n.scratch = nil
+		}
+	}
+	return nil
+}
+
+// maxScratch is how much memory for encoding a node keeps.
+const maxScratch = 1 << 20

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync/atomic"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// The names in certificates.
+
+// MemberName returns the DNS name that the certificate of a member has: replica-3.
+func MemberName(id protocol.ID) string { return fmt.Sprintf("replica-%d", id) }
+
+// AnyClientName is the DNS name that the certificate of a host has which may use any client ID.
+const AnyClientName = "client"
+
+// ClientName returns the DNS name that the certificate of a host has which may use one client ID: client-70000.
+func ClientName(id protocol.ID) string { return fmt.Sprintf("client-%d", id) }
+
+// dialCredentials are for connections to one member: no other host will do.
+func (c *Config) dialCredentials(to protocol.ID) credentials.TransportCredentials {
+	if c.TLS == nil {
+		return insecure.NewCredentials()
+	}
+	cfg := c.TLS.Clone()
+	cfg.MinVersion = tls.VersionTLS13
+	cfg.ServerName = MemberName(to)
+	cfg.InsecureSkipVerify = false
+	return credentials.NewTLS(cfg)
+}
+
+func (c *Config) serverCredentials(refused *atomic.Uint64) credentials.TransportCredentials {
+	if c.TLS == nil {
+		return insecure.NewCredentials()
+	}
+	cfg := c.TLS.Clone()
+	cfg.MinVersion = tls.VersionTLS13
+	cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	return loudCredentials{credentials.NewTLS(cfg), c.Logger, refused}
+}
+
+// loudCredentials say why a host could not connect. gRPC itself tells nobody.
+type loudCredentials struct {
+	credentials.TransportCredentials
+	log     *slog.Logger
+	refused *atomic.Uint64
+}
+
+func (l loudCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	c, info, err := l.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		l.refused.Add(1)
+		l.log.Warn("transport: a TLS handshake failed", "from", raw.RemoteAddr(), "err", err)
+	}
+	return c, info, err
+}
+
+func (l loudCredentials) Clone() credentials.TransportCredentials {
+	return loudCredentials{l.TransportCredentials.Clone(), l.log, l.refused}
+}
+
+// peerCertificate returns the certificate of the host that opened a stream, nil if the connection has none.
+func peerCertificate(ctx context.Context) *x509.Certificate {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.VerifiedChains) == 0 {
+		return nil
+	}
+	return info.State.PeerCertificates[0]
+}
+
+// maySpeakFor says with an error that a host must not send messages from a node.
+func (c *Config) maySpeakFor(cert *x509.Certificate, id protocol.ID) error {
+	if id == protocol.App {
+		return fmt.Errorf("messages from node %d, which is nobody on a network", id)
+	}
+	if c.TLS == nil {
+		return nil
+	}
+	if cert == nil {
+		return fmt.Errorf("messages from node %d without a certificate", id)
+	}
+	names := []string{MemberName(id)}
+	if id >= c.FirstClient {
+		names = []string{AnyClientName, ClientName(id)}
+	}
+	for _, name := range names {
+		if slices.Contains(cert.DNSNames, name) {
+			return nil
+		}
+	}
+	return fmt.Errorf("messages from node %d: the certificate is for %q, it would have to be for one of %q", id, cert.DNSNames, names)
+}

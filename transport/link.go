@@ -1,0 +1,253 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	peerv1 "github.com/foresay/foresay/api/foresay/peer/v1"
+	"github.com/foresay/foresay/protocol"
+)
+
+// A link is this host's way to one member: one stream after the other.
+type link struct {
+	t      *Transport
+	to     protocol.ID
+	out    *outbox
+	source *source // what the member sends back to clients of this host
+
+	mu       sync.Mutex
+	address  string
+	state    LinkState
+	err      error
+	connects uint64
+	hangUp   context.CancelFunc // ends the present attempt, or the wait for the next one
+	stop     context.CancelFunc // ends the link
+}
+
+// LinkState says how a host stands with a member.
+type LinkState string
+
+// The states of a link.
+const (
+	Connecting LinkState = "connecting"
+	Up         LinkState = "up"      // the member has welcomed this host
+	Waiting    LinkState = "waiting" // for the time of the next attempt
+)
+
+// run makes streams until ctx ends.
+func (l *link) run(ctx context.Context) {
+	backoff := l.t.cfg.MinBackoff
+	for {
+		attempt, hangUp := context.WithCancel(ctx)
+		address := l.begin(hangUp)
+		welcomed, err := l.stream(attempt, address)
+		if err == nil || ctx.Err() != nil {
+			hangUp()
+			return
+		}
+		moved := attempt.Err() != nil
+		if welcomed || moved {
+			backoff = l.t.cfg.MinBackoff
+		}
+		l.fail(address, err, welcomed)
+		if !welcomed {
+			l.out.expire(l.t.cfg.MaxAge)
+		}
+		if !moved {
+			sleep(attempt, l.t.draining, time.Duration((0.75+rand.Float64()/2)*float64(backoff)))
+			backoff = min(backoff*3/2, l.t.cfg.MaxBackoff)
+		}
+		hangUp()
+		select {
+		case <-l.t.draining:
+			return
+		default:
+		}
+	}
+}
+
+// sleep waits for d, or until ctx ends or the transport drains.
+func sleep(ctx context.Context, draining <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-draining:
+	}
+}
+
+func (l *link) begin(hangUp context.CancelFunc) (address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hangUp = hangUp
+	l.state = Connecting
+	return l.address
+}
+
+func (l *link) up(address string) {
+	l.mu.Lock()
+	l.state, l.err = Up, nil
+	l.connects++
+	l.mu.Unlock()
+	l.t.cfg.Logger.Info("transport: connected", "peer", l.to, "address", address)
+}
+
+func (l *link) fail(address string, err error, welcomed bool) {
+	l.mu.Lock()
+	news := welcomed || l.err == nil || l.err.Error() != err.Error()
+	l.state, l.err = Waiting, err
+	l.mu.Unlock()
+	if news {
+		l.t.cfg.Logger.Warn("transport: not connected", "peer", l.to, "address", address, "err", err)
+	}
+}
+
+// move makes the link go to another address.
+func (l *link) move(address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.address == address {
+		return
+	}
+	l.address = address
+	if l.hangUp != nil {
+		l.hangUp()
+	}
+}
+
+// stream connects and sends until that fails, which is an error, or until the transport has drained.
+func (l *link) stream(ctx context.Context, address string) (welcomed bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cc, err := l.dial(address)
+	if err != nil {
+		return false, fmt.Errorf("transport: member %d at %s: %w", l.to, address, err)
+	}
+	defer cc.Close()
+	timeout := l.t.cfg.HandshakeTimeout
+	timer := time.AfterFunc(timeout, func() {
+		cancel(fmt.Errorf("no welcome within %v", timeout))
+	})
+	defer timer.Stop()
+	stream, err := l.greet(ctx, cc)
+	if err == nil && !timer.Stop() {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	if err == nil {
+		welcomed = true
+		l.up(address)
+		err = l.carry(cancel, stream)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	if err != nil {
+		err = fmt.Errorf("transport: member %d at %s: %w", l.to, address, err)
+	}
+	return welcomed, err
+}
+
+func (l *link) dial(address string) (*grpc.ClientConn, error) {
+	cfg := &l.t.cfg
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(cfg.dialCredentials(l.to)),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return cfg.Dial(ctx, address) }),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: cfg.HandshakeTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: cfg.Keepalive, Timeout: cfg.Keepalive}),
+		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
+		grpc.WithReadBufferSize(ioBufferBytes), grpc.WithWriteBufferSize(ioBufferBytes),
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
+		grpc.WithMaxHeaderListSize(maxHeaderListBytes),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),
+	)
+}
+
+// greet opens a stream and has it welcomed.
+func (l *link) greet(ctx context.Context, cc *grpc.ClientConn) (peerv1.Peer_LinkClient, error) {
+	stream, err := peerv1.NewPeerClient(cc).Link(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hello := &peerv1.Hello{
+		MinVersion: minVersion, MaxVersion: maxVersion, Cluster: l.t.cfg.Cluster, To: uint32(l.to),
+		Instance: l.t.instance, Epoch: l.t.epochs.Add(1), Next: l.out.upcoming(),
+	}
+	// If Send fails with io.EOF, Recv says why.
+	if err := stream.Send(&peerv1.Frame{Hello: hello}); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	frame, err := stream.Recv()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("the stream ended without a welcome")
+	case err != nil:
+		return nil, err
+	case frame.GetWelcome() == nil:
+		return nil, errors.New("the first frame is no welcome")
+	}
+	if v := frame.GetWelcome().GetVersion(); v < minVersion || v > maxVersion {
+		return nil, fmt.Errorf("welcomed with version %d, this host speaks %d to %d", v, minVersion, maxVersion)
+	}
+	return stream, nil
+}
+
+// carry sends what is in the outbox and takes what comes back. It returns nil if the transport has drained.
+func (l *link) carry(hangUp context.CancelCauseFunc, stream peerv1.Peer_LinkClient) error {
+	first := l.source == nil
+	if first {
+		l.source = newSource()
+	}
+	cert := peerCertificate(stream.Context())
+	l.source.begin(func(id protocol.ID) error { return l.t.cfg.maySpeakFor(cert, id) })
+	if !first {
+		l.source.next = 0
+		l.source.lose(l.t)
+	}
+	received := make(chan error, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		received <- l.receive(stream)
+	}()
+	err := l.out.run(ended, l.t.draining, stream.Send)
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		hangUp(err)
+	}
+	err = <-received // says why Send failed
+	select {
+	case <-l.t.draining:
+		return nil
+	default:
+	}
+	if errors.Is(err, io.EOF) {
+		return errors.New("the member ended the stream")
+	}
+	return err
+}
+
+func (l *link) receive(stream peerv1.Peer_LinkClient) error {
+	for {
+		frame, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := l.source.take(l.t, frame.GetFirst(), frame.GetMessages()); err != nil {
+			return err
+		}
+	}
+}

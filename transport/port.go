@@ -1,0 +1,63 @@
+package transport
+
+import "github.com/foresay/foresay/protocol"
+
+// An Inbound is a message that arrived.
+type Inbound struct {
+	From    protocol.ID
+	Payload []byte // the sink's during the call only
+}
+
+// A Sink takes what arrives for one node. Its methods are called concurrently, but those that concern one sender are not, and they must not wait:
+// what a sink has no room for it loses.
+type Sink interface {
+	// Receive gets messages in their order. It keeps neither the slice nor the payloads.
+	Receive(msgs []Inbound)
+	// Broken says that messages from a node may have been lost since the last one that arrived.
+	Broken(from protocol.ID)
+}
+
+// A Port is where a node sends. It is not for concurrent use.
+type Port struct {
+	t    *Transport
+	addr Addr
+	sink Sink
+
+	dirty []*outbox // with messages of this port, and perhaps asleep
+	local [1]Inbound
+}
+
+// Send queues a message for a node, which may be lost. The payload is the caller's again when Send returns. Nothing leaves before Flush, or the queue's next turn.
+func (p *Port) Send(to protocol.ID, payload []byte) {
+	if q := p.t.port(Addr{p.addr.Group, to}); q != nil {
+		p.local[0] = Inbound{p.addr.ID, payload}
+		q.sink.Receive(p.local[:])
+		p.local[0] = Inbound{}
+		return
+	}
+	o := p.t.route(to)
+	switch {
+	case o == nil:
+		p.t.unrouted(to)
+	case len(payload) > p.t.cfg.MaxMessageBytes:
+		o.lose()
+		p.t.tooLarge(p.addr, to, len(payload))
+	case o.push(p, to, payload):
+		p.dirty = append(p.dirty, o)
+	}
+}
+
+// Flush lets what was sent go.
+func (p *Port) Flush() {
+	for i, o := range p.dirty {
+		o.rouse()
+		p.dirty[i] = nil
+	}
+	p.dirty = p.dirty[:0]
+}
+
+// Close ends the port: what arrives for its node is lost.
+func (p *Port) Close() {
+	p.Flush()
+	p.t.closePort(p)
+}
