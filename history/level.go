@@ -122,7 +122,7 @@ const (
 	G1a
 	// G1b: intermediate read. A transaction read what another one overwrote before it committed.
 	G1b
-	// LostUpdate: two transactions read the same version of a key and both replaced it.
+	// LostUpdate: a transaction read a version of a key and wrote the key, after another one had replaced that version.
 	LostUpdate
 	// G0: write cycle, of write dependencies only.
 	G0

@@ -48,7 +48,14 @@ type txnIndex struct {
 	seen []bool
 	// queue holds transactions that are newly known to have committed, whose reads show others.
 	queue  []int32
+	own    []ownAppends // by key
 	report *Report
+}
+
+// ownAppends counts what a transaction appended to a key so far.
+type ownAppends struct {
+	txn   int32
+	count int
 }
 
 type version struct {
@@ -188,20 +195,34 @@ func (x *txnIndex) readRecordedOrders() {
 	}
 }
 
-// observe follows the reads of committed transactions to what they saw, and finds the longest read of each list.
+// observe follows the reads of committed transactions to what they saw, and finds the longest read of each list. What a
+// transaction appended itself before it read counts for nothing: others may come before.
 func (x *txnIndex) observe() {
+	x.own = make([]ownAppends, len(x.keys))
 	for len(x.queue) > 0 {
 		t := x.queue[0]
 		x.queue = x.queue[1:]
 		for i := range x.h.Txns[t].Accesses {
-			a, k := &x.h.Txns[t].Accesses[i], x.accessKey[t][i]
-			switch {
-			case a.Kind == Read && a.Value != Initial:
-				x.sawWrite(x.find(k, a.Value))
-			case a.Kind == ReadList:
-				x.observeList(t, k, a.List)
-			}
+			x.observeAccess(t, x.accessKey[t][i], &x.h.Txns[t].Accesses[i])
 		}
+	}
+}
+
+func (x *txnIndex) observeAccess(t, k int32, a *Access) {
+	own := &x.own[k]
+	switch {
+	case a.Kind == Read && a.Value != Initial:
+		x.sawWrite(x.find(k, a.Value))
+	case a.Kind == Append && own.count > 0 && own.txn == t:
+		own.count++
+	case a.Kind == Append:
+		*own = ownAppends{txn: t, count: 1}
+	case a.Kind == ReadList:
+		others := len(a.List)
+		if own.txn == t {
+			others = max(0, others-own.count)
+		}
+		x.observeList(t, k, a.List[:others])
 	}
 }
 

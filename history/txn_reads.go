@@ -10,7 +10,8 @@ type readChecker struct {
 	b      *graphBuilder
 	chains []chain
 	keys   []keyReads // by key
-	// updater gives the first transaction that read a version and wrote the key, by write; keyReads has the initial one's.
+	// updater gives the last transaction that read a version and wrote the key, by write, where the order does not tell;
+	// keyReads has the initial one's.
 	updater []int32
 }
 
@@ -21,7 +22,7 @@ type keyReads struct {
 	read    int32 // the version that it read last, of those before its first write
 	hasRead bool
 	cursor  int32 // of the key's writes, how many belong to this and earlier transactions
-	updater int32 // the first transaction that read the initial version and wrote
+	updater int32 // as in readChecker.updater, of the initial version
 }
 
 func (b *graphBuilder) addReads(chains []chain) {
@@ -157,21 +158,44 @@ func (c *readChecker) garbage(t, k int32, value string) {
 	})
 }
 
-// updates notes that a transaction replaces the version that it read, and reports a lost update if another one did.
+// updates reports a lost update if the transaction replaces a version that another one replaced before it. Adya calls
+// that G-cursor: a cycle on one key. Where the order is not known, two that replace the same version are enough.
 func (c *readChecker) updates(t, k int32, state *keyReads) {
-	first := &state.updater
-	value := Initial
-	if state.read >= 0 {
-		first, value = &c.updater[state.read], c.x.writes[state.read].value
-	}
-	if *first < 0 {
-		*first = t
-		return
-	}
 	if c.x.report.Level.cycles() < GNonadjacent {
 		return
 	}
-	c.x.report.add(Anomaly{Phenomenon: LostUpdate, Txns: []TxnID{c.x.id(*first), c.x.id(t)}}, func() string {
-		return fmt.Sprintf("%v and %v both read version %q of %q and replaced it", c.x.id(*first), c.x.id(t), value, c.x.keys[k].name)
+	other := int32(-1)
+	chain, i := &c.chains[k], 0
+	if state.read >= 0 {
+		i = len(chain.writes)
+		if place := c.x.writes[state.read].place; place != noPlace {
+			i = int(chain.after[place])
+		}
+	}
+	for state.read >= 0 && i < len(chain.writes) && c.x.writes[chain.writes[i]].txn == c.x.writes[state.read].txn {
+		i++ // of an intermediate read
+	}
+	if i < len(chain.writes) {
+		other = c.x.writes[chain.writes[i]].txn
+	} else {
+		first := &state.updater
+		if state.read >= 0 {
+			first = &c.updater[state.read]
+		}
+		if *first >= 0 {
+			other = *first
+		}
+		*first = t
+	}
+	if other < 0 || other == t {
+		return
+	}
+	c.x.report.add(Anomaly{Phenomenon: LostUpdate, Txns: []TxnID{c.x.id(other), c.x.id(t)}}, func() string {
+		version := "nothing"
+		if state.read >= 0 {
+			version = fmt.Sprintf("version %q", c.x.writes[state.read].value)
+		}
+		return fmt.Sprintf("%v read %s of %q and wrote the key, but %v had replaced that meanwhile",
+			c.x.id(t), version, c.x.keys[k].name, c.x.id(other))
 	})
 }
