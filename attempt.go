@@ -27,6 +27,7 @@ type call struct {
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
+	slot        bool // it counts as having a prediction, see SiteLimits.Pending
 }
 
 // answer returns the result that a use of the call goes on with. Under mu.
@@ -61,7 +62,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	a.call, a.op, a.number, a.speculative = c, c.op, c.attempts, speculative
 	c.attempt = a
 	if speculative {
-		if wait := t.settlesWithin(use); wait > 0 {
+		if wait := t.settlesWithin(c, use); wait > 0 {
 			a.patient = time.AfterFunc(wait, func() { t.launchPatient(a) })
 			if t.rec != nil {
 				t.rec.held(c.tree, aboutToSettle)
@@ -147,6 +148,7 @@ func (t *task) resolve(c *call, yes bool) {
 // abandon lets go of a call that nobody wants. Under mu.
 func (t *task) abandon(c *call) {
 	c.abandoned = true
+	c.freeSlot()
 	a := c.attempt
 	if a == nil {
 		return
@@ -281,7 +283,7 @@ func (a *Attempt) Predict(v any) {
 		}
 		t.mu.Unlock()
 	}
-	if !a.finished && c.attempt == a && !c.abandoned {
+	if !a.finished && c.attempt == a && !c.abandoned && c.mayOffer() {
 		c.predictions = append(c.predictions, v)
 		if t.rec != nil {
 			t.rec.predicted(c)
@@ -401,6 +403,7 @@ func (a *Attempt) Finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			a.finished = true
 			c.value, c.err = v, err
+			c.freeSlot()
 			if err == nil {
 				c.op.Site.took(time.Since(a.launched))
 			}

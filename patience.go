@@ -9,11 +9,14 @@ import (
 // aboutToSettle is why a call that may be sent on a guess is held.
 const aboutToSettle = "what it depends on is about to be known"
 
-// settlesWithin returns how long a speculative attempt should wait, because
-// what its caller stands on is usually known before that; 0 for not at all.
+// settlesWithin returns how long a speculative attempt of a call should wait,
+// because what its caller stands on is usually known before that; 0 for not at all.
 // Sending on a guess costs more than it would save then. Under mu.
-func (t *task) settlesWithin(use *spectree.Use) time.Duration {
-	least := t.cfg.limits.MinSaving
+func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
+	least := sent.op.Site.cfg.Limits.MinSaving
+	if least == 0 {
+		least = t.cfg.limits.MinSaving
+	}
 	if least == 0 {
 		least = 500 * time.Microsecond
 	}

@@ -30,11 +30,15 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		panic("foresay: Perform needs a context of a task")
 	}
 	t := l.run.task
-	predictions := t.predictions(ctx, op)
+	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
+	var predictions []any
+	if !deep {
+		predictions = t.predictions(ctx, op)
+	}
 	spec := &spectree.CallSpec{
 		Op: op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity, Effect: op.class(), Conflict: op.conflict(),
-		Ordered: op.Site.cfg.Ordered, Predictions: len(predictions), NoPrediction: op.Observed || op.Site.cfg.Mode == ModeOff,
-		NoSpeculation: op.Observed || !op.CanSpeculate,
+		Ordered: op.Site.cfg.Ordered, Predictions: len(predictions), NoPrediction: deep || op.Observed || op.Site.cfg.Mode == ModeOff,
+		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
 	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
 		// The code ended its own context. A time limit that ran out while it ran
@@ -45,6 +49,13 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		spec.NoPrediction = true
 	}
 	return t.make(ctx, l, op, spec, predictions)
+}
+
+// depth returns on how many open assumptions the lane's run stands.
+func (t *task) depth(l *lane) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return l.tree.Depth()
 }
 
 // class maps the site's effect class to the tree's.
@@ -86,15 +97,26 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		}
 		t.mu.Lock()
 	}
+	slot := len(predictions) > 0 && op.Site.takeSlot()
+	if !slot {
+		predictions, spec.Predictions = nil, 0
+	}
 	u := t.tree.Call(l.tree, spec)
 	if u.Call == nil { // the call diverged, and the task with it
+		if slot {
+			op.Site.freeSlot()
+		}
 		t.unlock()
 		return nil, ErrDiverged
 	}
 	c, _ := u.Call.Data.(*call)
+	if slot && c != nil { // its predictions are counted already
+		op.Site.freeSlot()
+	}
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, op, predictions)
+		c.slot = slot
 	} else if c.attempts == 0 {
 		w = &waiter{op: op, ctx: ctx, limit: limit}
 		u.Data = w
@@ -222,6 +244,9 @@ func (t *task) predictions(ctx context.Context, op *Operation) []any {
 	var out []any
 	add := func(values []any) {
 		for _, v := range values {
+			if op.Site.cfg.Limits.tooWide(len(out)) {
+				return
+			}
 			v, ok := op.Transport.Accept(v)
 			if !ok {
 				op.Site.stats.invalid.Add(1)

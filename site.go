@@ -87,6 +87,8 @@ type SiteConfig struct {
 	// ServerPredictions asks the server to predict also for callers that stand
 	// on no assumption.
 	ServerPredictions bool
+	// Limits bound what is predicted at the site and sent on predictions.
+	Limits SiteLimits
 }
 
 // SiteStats counts what happened at a site since it was made.
@@ -109,6 +111,7 @@ type Site struct {
 	cfg     SiteConfig
 	stats   siteCounters
 	latency atomic.Int64 // see took
+	pending atomic.Int64 // calls with predictions and no result, if they are limited
 }
 
 type siteCounters struct {
@@ -124,6 +127,9 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		return nil, fmt.Errorf("foresay: site %s: unknown mode %v", cfg.Name, cfg.Mode)
 	case cfg.Effect > EffectImmediate:
 		return nil, fmt.Errorf("foresay: site %s: unknown effect class %v", cfg.Name, cfg.Effect)
+	}
+	if err := cfg.Limits.check(); err != nil {
+		return nil, fmt.Errorf("foresay: site %s: %w", cfg.Name, err)
 	}
 	for i, p := range cfg.Predictors {
 		if p == nil {

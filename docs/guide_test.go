@@ -390,7 +390,8 @@ const siteFile = `
 {"sites": [
   {"method": "/foresay.demo.v1.AnalysisService/GetPI", "predictors": ["last"], "server_predictions": true},
   {"method": "/foresay.demo.v1.AnalysisService/GetAI", "equal_ignoring": ["users"]},
-  {"method": "/foresay.demo.v1.Shop/Buy", "effect": "staged", "conflict_fields": ["user"]},
+  {"method": "/foresay.demo.v1.Shop/Buy", "effect": "staged", "conflict_fields": ["user"],
+   "limits": {"pending": 50, "depth": 2, "width": 1, "min_saving": "2ms"}},
   {"method": "/foresay.demo.v1.DataService/GetPH", "mode": "off"}
 ]}
 `
@@ -402,7 +403,7 @@ func TestSiteFile(t *testing.T) {
 		t.Fatal(sites, err)
 	}
 	a, b := &demov1.GetAIResponse{Users: 1}, &demov1.GetAIResponse{Users: 2}
-	if !sites[1].Equal(a, b) || sites[2].Effect != foresay.EffectStaged || sites[3].Mode != foresay.ModeOff {
+	if !sites[1].Equal(a, b) || sites[2].Effect != foresay.EffectStaged || sites[2].Limits.MinSaving != 2*time.Millisecond || sites[3].Mode != foresay.ModeOff {
 		t.Error(sites)
 	}
 }

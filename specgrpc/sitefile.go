@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foresay/foresay"
 )
@@ -23,11 +24,12 @@ import (
 //	  "key_fields": ["id"],                // request fields that make the call's identity
 //	  "metadata": ["x-tenant"],            // outgoing metadata that belong to it
 //	  "ordered": true,
-//	  "server_predictions": true
+//	  "server_predictions": true,
+//	  "limits": {"pending": 100, "depth": 2, "width": 1, "min_saving": "2ms"}
 //	}]}
 //
 // All but the method may be left out; see foresay.SiteConfig for what they
-// mean. A field path names fields of messages, as in the .proto; the method's
+// mean, and foresay.SiteLimits for the limits, of which any may be left out. A field path names fields of messages, as in the .proto; the method's
 // generated package must be linked in if there is one. Errors name the method
 // and the field.
 func ParseSites(data []byte, predictors map[string]foresay.Predictor) ([]foresay.SiteConfig, error) {
@@ -126,6 +128,8 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.Ordered = on })
 	case "server_predictions":
 		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.ServerPredictions = on })
+	case "limits":
+		return parseLimits(value)
 	case "metadata":
 		return parseValue(value, func(c *foresay.SiteConfig, names []string) { c.Metadata = names })
 	case "predictors":
@@ -157,6 +161,46 @@ func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*fores
 		}
 	}
 	return nil, fmt.Errorf("%q is not one of %s", name, strings.Join(names, ", "))
+}
+
+// parseLimits leaves alone what the file leaves out.
+func parseLimits(value json.RawMessage) (func(*foresay.SiteConfig), error) {
+	var file struct {
+		Pending   *int    `json:"pending"`
+		Depth     *int    `json:"depth"`
+		Width     *int    `json:"width"`
+		MinSaving *string `json:"min_saving"`
+	}
+	if err := strictly(value, &file); err != nil {
+		return nil, err
+	}
+	for name, n := range map[string]*int{"pending": file.Pending, "depth": file.Depth, "width": file.Width} {
+		if n != nil && *n < 0 {
+			return nil, fmt.Errorf("%q is %d; want 0 for no limit, or more", name, *n)
+		}
+	}
+	var least *time.Duration
+	if file.MinSaving != nil {
+		d, err := time.ParseDuration(*file.MinSaving)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %q is no duration such as 2ms", "min_saving", *file.MinSaving)
+		}
+		least = &d
+	}
+	return func(c *foresay.SiteConfig) {
+		l := &c.Limits
+		put(&l.Pending, file.Pending)
+		put(&l.Depth, file.Depth)
+		put(&l.Width, file.Width)
+		put(&l.MinSaving, least)
+	}, nil
+}
+
+// put sets a value that was given.
+func put[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
 }
 
 func parsePredictors(value json.RawMessage, known map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -95,6 +96,10 @@ func TestParseSitesErrors(t *testing.T) {
 		site(`"equal_ignoring": ["versoin"]`):                         {getMethod, `"equal_ignoring"`, "GetResponse", "versoin"},
 		site(`"key_fields": ["key.x"]`):                               {getMethod, `"key_fields"`, "key.x"},
 		site(`"key_fields": []`):                                      {getMethod, `"key_fields"`, "no field"},
+		site(`"limits": {"dept": 1}`):                                 {getMethod, `"limits"`, "dept"},
+		site(`"limits": {"depth": -1}`):                               {getMethod, `"limits"`, `"depth" is -1`},
+		site(`"limits": {"pending": "many"}`):                         {getMethod, `"limits"`, "pending"},
+		site(`"limits": {"min_saving": "2"}`):                         {getMethod, `"limits"`, `"min_saving"`, "2ms"},
 		site(`"colour": "red"`):                                       {getMethod, `"colour"`, "unknown"},
 		`{"sites": [{"method": "/un.Known/M", "key_fields": ["a"]}]}`: {"/un.Known/M", `"key_fields"`, "link"},
 	}
@@ -105,6 +110,65 @@ func TestParseSitesErrors(t *testing.T) {
 				t.Errorf("%s:\ngot %v, want it to say %s", text, err, want)
 			}
 		}
+	}
+}
+
+// What a file says of limits leaves the others alone.
+func TestLimitsOfASite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sites.json")
+	if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+`", "limits": {"pending": 3, "depth": 2, "min_saving": "2ms"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Limits: foresay.SiteLimits{Depth: 7, Width: 1}}), specgrpc.WithSiteFile(file, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	want := foresay.SiteLimits{Pending: 3, Depth: 2, Width: 1, MinSaving: 2 * time.Millisecond}
+	if got := cc.Site(getMethod).Config().Limits; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Over real connections: a site's calls that stand too deep are not sent, those
+// beyond the number of pending ones wait for their results.
+func TestLimitedSites(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limits    foresay.SiteLimits
+		took      time.Duration
+		predicted int64
+	}{
+		"none":    {took: rtt, predicted: 4},
+		"depth":   {foresay.SiteLimits{Depth: 1}, 3 * rtt, 3},
+		"pending": {foresay.SiteLimits{Pending: 3}, rtt, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				r, _, addr := w.kv("a", &kvServer{})
+				cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Limits: tt.limits}))
+				c := kvpb.NewTestKVClient(cc)
+				if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
+					w.Fatal(err)
+				}
+				start := time.Now()
+				_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+					for _, key := range []string{"a", "b", "c", "d"} {
+						if _, err := guessed(ctx, c, key, value(key)); err != nil {
+							return 0, err
+						}
+					}
+					return 0, nil
+				})
+				if err != nil {
+					w.Error(err)
+				}
+				if took, s := time.Since(start), cc.Site(getMethod).Stats(); took.Round(time.Millisecond) != tt.took || s.Predicted != tt.predicted {
+					w.Errorf("took %v, want %v; %+v, want %d predicted", took, tt.took, s, tt.predicted)
+				}
+				w.quiet(cc, r)
+			})
+		})
 	}
 }
 
