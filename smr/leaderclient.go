@@ -27,10 +27,11 @@ type LeaderClient struct {
 	target    protocol.ID // whom it takes for the leader, or asks next
 	sure      bool        // the target has answered as a leader does
 	swept     protocol.ID // to whom all flights were sent, 0 if only some were
-	silent    protocol.ID // who led and does not answer any more; what others say of it is old
-	redirects int         // since somebody answered as a leader does
-	unknowing int         // answers of the target in a row that it knows no leader
-	answered  bool        // the target gave such an answer since it was last asked
+	silent    protocol.ID // who led and does not answer any more; what others say of it is old for a while
+	silentAt  time.Duration
+	redirects int  // since somebody answered as a leader does
+	unknowing int  // answers of the target in a row that it knows no leader
+	answered  bool // the target gave such an answer since it was last asked
 	heard     time.Duration
 	probe     time.Duration // when to ask the next one, if not sure
 	patience  time.Duration
@@ -49,6 +50,7 @@ const (
 	maxPatience   = 20
 	giveUp        = 128 // on a call, altogether
 	giveUpNotYet  = 20  // on a change of the members that the leader says cannot be made
+	forgive       = 8   // before a leader that did not answer is believed in again, if others say that it leads
 	maxUnknowing  = 8   // times that somebody who knows no leader is asked again
 	maxProbe      = 64  // calls that are sent to somebody who may not lead
 	maxRequest    = 1024
@@ -247,7 +249,7 @@ func (c *LeaderClient) onRedirect(env *protocol.Env[Message], from protocol.ID, 
 		return
 	}
 	c.sure = false
-	if m.Leader.ID == protocol.App || m.Leader.ID == from || m.Leader.ID == c.silent {
+	if m.Leader.ID == protocol.App || m.Leader.ID == from || m.Leader.ID == c.silent && env.Now-c.silentAt < c.times(forgive) {
 		c.unknowing++
 		c.answered = true
 		c.probe = env.Now + c.times(0.5)

@@ -124,7 +124,7 @@ func (c *LeaderClient) tick(env *protocol.Env[Message]) {
 		}
 		c.send(env, c.commands.since(0), c.reads.since(0), late)
 	case c.sure && (c.session == 0 || c.any(late)):
-		c.sure, c.silent = false, c.target
+		c.sure, c.silent, c.silentAt = false, c.target, env.Now
 		c.next()
 		c.ask(env)
 	}

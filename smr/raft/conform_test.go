@@ -9,11 +9,11 @@ import (
 )
 
 func TestSmoke(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(2000) {
 		r, err := smrtest.Play(smrtest.Scenario{Protocol: raft.Protocol(), Seed: seed + 1, Faults: sim.Swarm(seed, sim.AllFaults)})
 		t.Log(r)
 		if err != nil {
-			t.Error(err); return
+			t.Error(err)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 		cc.NodeId = new(uint64(0))
 	}
 	r.core.node.ApplyConfChange(&cc)
-	r.changing = false
+	r.changing, r.core.log.changed = false, true
 	if member {
 		r.heard[id] = env.Now
 	}

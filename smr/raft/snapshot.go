@@ -99,7 +99,7 @@ func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
 	smr.SaveSnapshot(env, smr.Snapshot{Slot: at, Data: wrapSnapshot(meta, state)})
-	r.core.log.snapshot = &raftpb.Snapshot{Metadata: meta}
+	r.core.log.keep(&raftpb.Snapshot{Metadata: meta})
 	r.lastSnapshot = at
 	r.truncate(env)
 }

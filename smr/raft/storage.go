@@ -19,6 +19,8 @@ type storage struct {
 	// snapshot is the newest one, without its data; nil if there is none but the beginning.
 	snapshot *raftpb.Snapshot
 	wanted   bool // the library asked for a snapshot that is not there
+	// changed says that the members are others than when the snapshot was made: a new one does not take a snapshot that does not know it.
+	changed bool
 }
 
 // position names an entry.
@@ -70,7 +72,7 @@ func (s *storage) FirstIndex() (uint64, error) { return s.prior.index + 1, nil }
 
 // Snapshot returns the newest snapshot, without its data.
 func (s *storage) Snapshot() (*raftpb.Snapshot, error) {
-	if s.snapshot == nil || s.snapshot.GetMetadata().GetIndex() < s.prior.index {
+	if s.snapshot == nil || s.changed || s.snapshot.GetMetadata().GetIndex() < s.prior.index {
 		s.wanted = true
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
@@ -129,8 +131,11 @@ func (s *storage) install(snap *raftpb.Snapshot) {
 	s.prior = position{meta.GetIndex(), meta.GetTerm()}
 	s.entries, s.records = nil, nil
 	s.voters = meta.GetConfState().GetVoters()
-	s.snapshot = snap
+	s.keep(snap)
 }
+
+// keep makes a snapshot the newest.
+func (s *storage) keep(snap *raftpb.Snapshot) { s.snapshot, s.changed = snap, false }
 
 // replay takes a record from the disk.
 func (s *storage) replay(index uint64, rec record) error {
