@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"google.golang.org/grpc"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -28,10 +27,6 @@ type server struct {
 func (s *server) Work(ctx context.Context, req *benchv1.WorkRequest) (*benchv1.WorkResponse, error) {
 	s.begun.Add(1)
 	s.open.Add(1)
-	if perfHook != nil {
-		t0 := time.Now()
-		defer func() { perfHook(req, t0, time.Now()) }()
-	}
 	defer s.open.Add(-1)
 	if req.GetPredict() && s.predict != nil {
 		if err := s.predict(ctx, predicted(req)); err != nil {
@@ -92,15 +87,4 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-var perfHook func(req *benchv1.WorkRequest, begin, end time.Time) //tidy:ok perf
-
-var perfInvoke func(req *benchv1.WorkRequest, begin, end time.Time) //tidy:ok perf
-
-func perfInterceptor(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	t0 := time.Now()
-	err := invoker(ctx, method, req, reply, cc, opts...)
-	perfInvoke(req.(*benchv1.WorkRequest), t0, time.Now())
-	return err
 }

@@ -199,9 +199,6 @@ func (sys *system) connect(from wan.Site, to int) (benchv1.BenchClient, error) {
 	opts := append(sys.top.dialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return sys.net.Dial(ctx, from, address) }))
-	if perfHook != nil {
-		opts = append(opts, grpc.WithUnaryInterceptor(perfInterceptor))
-	}
 	c, err := sys.stack.dial("passthrough:///"+address, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: connect %s to server %d: %w", sys.stack.name, from, to, err)

@@ -57,17 +57,11 @@ func foresayOff(v variant) stack {
 func foresayDo(v variant) stack {
 	return foresayStack("foresay-do", v, func(ctx context.Context, c caller, a ask, r request) ([]byte, error) {
 		return foresay.Do(ctx, func(ctx context.Context) ([]byte, error) {
-			if perfRun != nil {
-				perfRun(r.seed, 0)
-			}
 			payload := firstPayload(r.seed)
 			for i, g := range r.guesses {
 				var err error
 				if payload, err = predictedCall(ctx, c[i%len(c)], a, payload, g); err != nil {
 					return nil, err
-				}
-				if perfRun != nil {
-					perfRun(r.seed, i+1)
 				}
 			}
 			return payload, nil
@@ -102,5 +96,3 @@ func predictedCall(ctx context.Context, client benchv1.BenchClient, a ask, paylo
 	response, err := client.Work(ctx, a.request(payload))
 	return response.GetPayload(), err
 }
-
-var perfRun func(seed uint64, n int) //tidy:ok perf
