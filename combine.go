@@ -49,16 +49,19 @@ func Any[T any](futures ...*Future[T]) *Future[T] {
 }
 
 // Quorum returns the first value that n of the futures agree on by equal (nil:
-// plain equality). The first of them to answer is a prediction for it: what
+// plain equality; a panic counts as "no"). The first of them to answer is a prediction for it: what
 // depends on a quorum goes on with the nearest replica's answer. If too many
 // fail or disagree the error wraps ErrNoQuorum. [SpecRPC §4.1]
 func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
 	same := equalValues
 	if equal != nil {
-		same = func(a, b any) bool {
+		same = func(a, b any) (agree bool) {
 			at, ok := a.(T)
 			bt, ok2 := b.(T)
-			return ok && ok2 && equal(at, bt)
+			if ok && ok2 {
+				contain("Quorum", nil, "equivalence", func() { agree = equal(at, bt) })
+			}
+			return agree
 		}
 	}
 	return combined(futures, same, func(c *combination) ([]int, error) {

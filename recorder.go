@@ -206,5 +206,5 @@ func (t *task) reported() {
 		out.Runs[i].Steps = append([]StepReport(nil), out.Runs[i].Steps...)
 	}
 	t.mu.Unlock()
-	r.cfg.report(out)
+	t.contain("report", func() { r.cfg.report(out) })
 }

@@ -33,7 +33,7 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 	m := c.method(fullMethod)
 	identity, err := c.identity(ctx, m, req, observes(opts))
 	if err != nil {
-		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: marshal the request: %v", fullMethod, c.name(), err)
+		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: identify the call: %v", fullMethod, c.name(), err)
 	}
 	k := &call{conn: c, method: m, request: proto.Clone(req), reply: reply.ProtoReflect().Type()}
 	k.opts = slices.DeleteFunc(slices.Clone(opts), isObserver)
@@ -54,7 +54,6 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 // identity tells calls apart: by connection, request or the site's key of it,
 // metadata that the site names, and whether the caller looks at the transport.
 func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (string, error) {
-	var key []byte
 	b := append(make([]byte, 0, 128), c.id...)
 	if observed {
 		b = append(b, "\x00observed"...)
@@ -68,11 +67,22 @@ func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message,
 	}
 	b = append(b, 0)
 	if cfg.Key != nil {
-		key = cfg.Key(req)
-		return string(append(b, key...)), nil
+		key, err := keyOf(cfg, req)
+		return string(append(b, key...)), err
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
 	return string(b), err
+}
+
+// keyOf calls the site's Key. Without a key a call cannot be told from others,
+// so that a panic fails the call.
+func keyOf(cfg *foresay.SiteConfig, req proto.Message) (key []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic of SiteConfig.Key: %v\n\n%s", p, debug.Stack())
+		}
+	}()
+	return cfg.Key(req), nil
 }
 
 // plainCodec reports whether messages travel as protocol buffers, which the

@@ -3,6 +3,7 @@ package specgrpc_test
 import (
 	"context"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,4 +109,49 @@ func TestPanicOfAConfirmedCall(t *testing.T) {
 			wantNotes(w, impl, "put k=", "committed k")
 		}
 	})
+}
+
+// panicking is a predictor that panics whatever it is asked.
+type panicking struct{}
+
+func (panicking) Predict(context.Context, any) []any { panic("predict") }
+func (panicking) Learn(context.Context, any, any)    { panic("learn") }
+
+// A panic of what is set for a site does not reach the code: a key's fails the
+// call, what only guesses or compares counts for nothing.
+func TestPanicsOfASite(t *testing.T) {
+	for name, tt := range map[string]struct {
+		site foresay.SiteConfig
+		want []string // in the error, if there is one
+	}{
+		"Key":         {foresay.SiteConfig{Key: func(any) []byte { panic("no key") }}, []string{getMethod, "SiteConfig.Key", "no key"}},
+		"Equal":       {foresay.SiteConfig{Equal: func(any, any) bool { panic("no equality") }}, nil},
+		"ConflictKey": {foresay.SiteConfig{ConflictKey: func(any) string { panic("no conflict") }}, nil},
+		"Predictor":   {foresay.SiteConfig{Predictors: []foresay.Predictor{panicking{}}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				r, _, addr := w.kv("a", &kvServer{})
+				tt.site.Name = getMethod
+				cc := w.dial(addr, specgrpc.WithSites(tt.site))
+				var log logs
+				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+					got, err := guessed(ctx, kvpb.NewTestKVClient(cc), "k", value("k"))
+					return got.GetValue(), err
+				}, foresay.WithLogger(log.logger()))
+				if tt.want == nil && (err != nil || got != "value of k") {
+					w.Errorf("got %q, %v", got, err)
+				}
+				if tt.want != nil {
+					wantCode(w, err, codes.Internal)
+				}
+				for _, part := range tt.want {
+					if !strings.Contains(status.Convert(err).Message(), part) {
+						w.Errorf("got %v, want it to say %q", err, part)
+					}
+				}
+				w.quiet(cc, r)
+			})
+		})
+	}
 }
