@@ -63,7 +63,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	c.attempt = a
 	if speculative {
 		if wait := t.settlesWithin(c, use); wait > 0 {
-			a.patient = time.AfterFunc(wait, func() { t.launchPatient(a) })
+			t.postpone(a, use, wait)
 			if t.rec != nil {
 				t.rec.held(c.tree, aboutToSettle)
 			}
@@ -405,7 +405,7 @@ func (a *Attempt) Finish(v any, err error) {
 			c.value, c.err = v, err
 			c.freeSlot()
 			if err == nil {
-				c.op.Site.took(time.Since(a.launched))
+				c.op.Site.floor.took(a.launched)
 			}
 			if t.rec != nil {
 				t.rec.answered(c, match)

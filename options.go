@@ -24,9 +24,10 @@ type Limits struct {
 	// have not noticed included. Default 16.
 	Runs int
 	// MinSaving is the least time worth saving. If what a speculative caller
-	// waits for takes less than that, by how long calls of its site take at best,
-	// then calls are sent for that caller only when it has waited for so long: on
-	// a fast network, wrong guesses cost hardly more than no guesses. Default
+	// waits for takes less than that, by how long calls of its site took at best
+	// in the last seconds, then calls are sent for that caller only when it has
+	// waited for so long, and the processors have time: on a fast network, wrong
+	// guesses cost hardly more than no guesses, on a busy machine too. Default
 	// 500 µs; negative: send at once.
 	MinSaving time.Duration
 	// AdoptGrace is how long the calls of a discarded run stay adoptable when no
@@ -53,6 +54,8 @@ type taskConfig struct {
 	limits Limits
 	logger *slog.Logger
 	report func(*Report)
+
+	busy func() bool // nil: processorBusy
 
 	predictions []any
 	equal       func(prediction, actual any) bool

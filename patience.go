@@ -1,6 +1,7 @@
 package foresay
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -20,18 +21,11 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 	if least == 0 {
 		least = 500 * time.Microsecond
 	}
-	if use == nil || least < 0 {
+	c := blocker(use)
+	if c == nil || least < 0 {
 		return 0
 	}
-	b := use.Blocker()
-	if b == nil {
-		return 0
-	}
-	c, ok := b.Data.(*call)
-	if !ok {
-		return 0
-	}
-	usual := c.op.Site.usually()
+	usual := c.op.Site.floor.least()
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
 		usual = ft.f.usually()
 	}
@@ -41,14 +35,61 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 	return least
 }
 
-// launchPatient launches an attempt that has waited long enough.
-func (t *task) launchPatient(a *Attempt) {
-	t.mu.Lock()
-	if a.patient != nil && !t.tree.Over() {
-		a.patient = nil
-		t.launch(a)
+// blocker returns the call whose answer the use depends on, or nil.
+func blocker(use *spectree.Use) *call {
+	if use == nil {
+		return nil
 	}
-	t.unlock()
+	b := use.Blocker()
+	if b == nil {
+		return nil
+	}
+	c, _ := b.Data.(*call)
+	return c
+}
+
+// postpone has the attempt launched after d, unless there are reasons to wait
+// longer. Under mu.
+func (t *task) postpone(a *Attempt, use *spectree.Use, d time.Duration) {
+	a.patient = time.AfterFunc(d, func() {
+		busy := processorBusy
+		if t.cfg.busy != nil {
+			busy = t.cfg.busy
+		}
+		more := 2 * d // it is the processor that the answer waits for: more work would delay it
+		if !busy() {
+			more = 0
+		}
+		t.mu.Lock()
+		if a.patient != nil && !t.tree.Over() {
+			t.launchPatient(a, use, more)
+		}
+		t.unlock()
+	})
+}
+
+// launchPatient launches an attempt that has waited, unless it is to wait for
+// more. What it stands on now may be a call that was made while it waited, and
+// has its own time. Under mu.
+func (t *task) launchPatient(a *Attempt, use *spectree.Use, more time.Duration) {
+	if c := blocker(use); c != nil && c.attempt != nil && c.attempt.patient == nil && !c.attempt.speculative {
+		more = max(more, t.settlesWithin(a.call, use)-time.Since(c.attempt.launched))
+	}
+	if more > 0 {
+		t.postpone(a, use, more)
+		return
+	}
+	a.patient = nil
+	t.launch(a)
+}
+
+// processorBusy reports whether goroutines wait for a processor: one that gives
+// way does not run again at once.
+func processorBusy() bool {
+	const brief = 20 * time.Microsecond
+	begun := time.Now()
+	runtime.Gosched()
+	return time.Since(begun) > brief
 }
 
 // impatient reports whether the attempt was still waiting to be launched, and
@@ -62,20 +103,6 @@ func (a *Attempt) impatient() bool {
 	return true
 }
 
-// took notes how long a call of the site took. What is kept is a minimum that
-// slowly forgets: waiting in queues on a busy machine is no reason to send more.
-func (s *Site) took(d time.Duration) {
-	const forget = 32
-	old := time.Duration(s.latency.Load())
-	if old != 0 && d > old {
-		d = old + (d-old)/forget
-	}
-	s.latency.Store(int64(max(d, 1))) // a lost update does not matter
-}
-
-// usually returns how long the site's calls take at best, 0 if it has made none.
-func (s *Site) usually() time.Duration { return time.Duration(s.latency.Load()) }
-
 // usually returns how long the future's result takes from its task's newest
 // call on, as far as is known.
 func (f *future) usually() time.Duration {
@@ -83,7 +110,7 @@ func (f *future) usually() time.Duration {
 		return 0
 	}
 	if s := f.task.newest.Load(); s != nil {
-		return s.usually()
+		return s.floor.least()
 	}
 	return 0
 }

@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,8 @@ func TestMinSaving(t *testing.T) {
 	for _, tt := range []struct {
 		delay    time.Duration
 		limits   Limits
+		queued   time.Duration // what calls took for a while, after some that were fast
+		busy     int           // how often the processors are found busy
 		slowDown time.Duration
 		want     int // calls that ran for a speculative caller
 		took     time.Duration
@@ -22,8 +25,10 @@ func TestMinSaving(t *testing.T) {
 		{delay: 100 * time.Microsecond, limits: Limits{MinSaving: -1}, want: 2, took: 100 * time.Microsecond},
 		{delay: 10 * ms, want: 2, took: 10 * ms},
 		{delay: 100 * time.Microsecond, slowDown: 10 * ms, want: 2, took: 10*ms + 500*time.Microsecond},
+		{delay: 100 * time.Microsecond, queued: 3 * ms, slowDown: 300 * time.Microsecond, want: 0, took: 900 * time.Microsecond},
+		{delay: 100 * time.Microsecond, busy: 2 * 2, slowDown: 10 * ms, want: 2, took: 10*ms + (500+1000+2000)*time.Microsecond},
 	} {
-		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.slowDown), func(t *testing.T) {
+		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.queued, tt.busy, tt.slowDown), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, s := newWorld(tt.delay), testSites(t)
 				chain := func(ctx context.Context) (int, error) {
@@ -34,18 +39,29 @@ func TestMinSaving(t *testing.T) {
 					}
 					return 0, nil
 				}
-				for range 20 { // the site learns how long its calls take
-					if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, s.get, "get k")) }); err != nil {
-						t.Fatal(err)
+				learn := func(calls int) { // the site learns how long its calls take
+					for range calls {
+						if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { return perform(ctx, w.op(t, s.get, "get k")) }); err != nil {
+							t.Fatal(err)
+						}
 					}
+				}
+				learn(20)
+				if tt.queued > 0 {
+					w.delay = tt.queued
+					learn(200)
 				}
 				if tt.slowDown > 0 {
 					w.delay = tt.slowDown
 				}
+				var looked atomic.Int32
+				busy := option(func(c *taskConfig) {
+					c.busy = func() bool { return int(looked.Add(1)) <= tt.busy }
+				})
 				start := time.Now()
 				var told *Report
 				before := s.get.Stats().Abandoned
-				if _, err := Do(t.Context(), chain, WithLimits(tt.limits), WithReport(func(r *Report) { told = r })); err != nil {
+				if _, err := Do(t.Context(), chain, WithLimits(tt.limits), WithReport(func(r *Report) { told = r }), busy); err != nil {
 					t.Fatal(err)
 				}
 				if n := told.sentSpeculatively(); n != tt.want {

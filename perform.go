@@ -146,7 +146,7 @@ func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Ca
 	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx, limit: limit}
 	tc.Data = c
 	op.Site.stats.calls.Add(1)
-	if op.Site.latency.Load() != 0 {
+	if op.Site.floor.least() != 0 {
 		t.newest.Store(op.Site)
 	}
 	return c

@@ -110,7 +110,7 @@ type SiteStats struct {
 type Site struct {
 	cfg     SiteConfig
 	stats   siteCounters
-	latency atomic.Int64 // see took
+	floor   floor
 	pending atomic.Int64 // calls with predictions and no result, if they are limited
 }
 
