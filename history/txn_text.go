@@ -239,9 +239,9 @@ func (h Transactions) WriteJSON(w io.Writer) error {
 }
 
 func (doc txnsJSON) history() (Transactions, error) {
-	h := Transactions{Versions: doc.Versions}
-	if h.Versions == nil {
-		h.Versions = make(map[string][]string)
+	h := Transactions{Versions: make(map[string][]string)}
+	for key, values := range doc.Versions {
+		h.Versions[key] = append([]string{}, values...)
 	}
 	if doc.History != txnKind {
 		return h, fmt.Errorf("history: %q where %q should be", doc.History, txnKind)
@@ -263,6 +263,9 @@ func (doc txnsJSON) history() (Transactions, error) {
 		}
 		for k, access := range j.Accesses {
 			a := Access{Kind: accessKind(access.Kind), Key: access.Key, Value: access.Value, List: access.List}
+			if len(a.List) == 0 {
+				a.List = nil
+			}
 			if err := a.validate(); err != nil {
 				return h, fmt.Errorf("txns[%d].accesses[%d]: %w", i, k, err)
 			}
