@@ -38,13 +38,11 @@ func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 	}
 	n.backlog = nil
 	for _, peer := range s.nodes {
-		if peer == n || s.datagrams != nil {
-			continue
+		if peer != n && s.datagrams == nil {
+			s.link(peer, n).renew(true)
+			s.link(n, peer).gap = true
+			s.tellGap(n, peer)
 		}
-		in, out := s.link(peer, n), s.link(n, peer)
-		in.epoch, in.last, in.gap = in.epoch+1, 0, false
-		out.gap = true
-		s.tellGap(n, peer)
 	}
 }
 

@@ -95,15 +95,18 @@ func (in *injector[M]) always() {
 	s, f := in.sim, in.profile.Faults
 	if f.Has(Jitter) || f.Has(Loss) {
 		jitter, loss := in.lasting(20*time.Millisecond), in.rand.Float64()*0.1
+		if !f.Has(Jitter) {
+			jitter = 0
+		}
+		if !f.Has(Loss) {
+			loss = 0
+		}
+		s.trace.note(s, nil, fmt.Sprintf("all links have a jitter of %v more, and a loss of %.3f", jitter, loss))
 		for i := range s.net.sites {
 			for j := range s.net.sites[i] {
 				l := &s.net.sites[i][j].link
-				if f.Has(Jitter) {
-					l.Jitter += jitter
-				}
-				if f.Has(Loss) {
-					l.Loss += (1 - l.Loss) * loss
-				}
+				l.Jitter += jitter
+				l.Loss += (1 - l.Loss) * loss
 			}
 		}
 	}
@@ -119,6 +122,7 @@ func (in *injector[M]) always() {
 			d.Reorder = max(d.Reorder, in.rand.Float64()*0.3)
 		}
 		s.datagrams = &d
+		s.trace.note(s, nil, fmt.Sprintf("links carry datagrams, of which %.3f arrive twice and %.3f up to %v late", d.Duplicate, d.Reorder, d.ReorderBy))
 	}
 }
 

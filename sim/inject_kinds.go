@@ -67,6 +67,7 @@ func (in *injector[M]) slowDisk(id protocol.ID) {
 	n := in.sim.lookup(id)
 	by := in.lasting(50 * time.Millisecond)
 	n.disk = Disk{Latency: n.ownDisk.Latency + by, Jitter: n.ownDisk.Jitter + by}
+	in.sim.trace.note(in.sim, n, fmt.Sprintf("its disk takes %v longer", by))
 	in.later(0, func() { n.disk = n.ownDisk })
 }
 

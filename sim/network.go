@@ -33,6 +33,15 @@ type link struct {
 	sent  uint64
 }
 
+// renew makes the link a new connection, for a receiver that knows of no earlier one. Datagrams need none: they arrive whoever is there by then.
+func (l *link) renew(stream bool) {
+	if stream {
+		l.epoch++
+		l.last = 0
+	}
+	l.gap = false
+}
+
 func newNetwork(seed uint64, m wan.Matrix) network {
 	n := network{seed: mix(seed ^ 0x6e6574), names: m.Sites()}
 	if len(n.names) == 0 {

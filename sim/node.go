@@ -71,6 +71,9 @@ func (s *Sim[M]) boot(n *node[M]) {
 	seed := mix(s.config.Seed ^ mix(uint64(n.id)<<32|uint64(n.incarnation)))
 	n.env = protocol.NewEnv[M](&n.keys, n.log.next, rand.New(rand.NewPCG(seed, mix(seed))))
 	n.timers = map[protocol.Timer]timer{}
+	for _, peer := range s.nodes {
+		s.link(peer, n).renew(s.datagrams == nil) // what was sent while it was down does not reach it
+	}
 	s.add(0, event[M]{kind: evStart, node: n.index, incarnation: n.incarnation})
 }
 

@@ -128,9 +128,9 @@ func TestResumeAndCrashEndPauses(t *testing.T) {
 	b.send(100*ms, "lost")
 	b.At(200*ms, func() { b.Crash(2, sim.KeepAll) })
 	b.At(210*ms, func() { b.Restart(2) })
-	b.send(200*ms, 3)
+	b.send(215*ms, 3)
 	b.run(t)
-	b.want(t, 2, "60ms 1: 1", "70ms 1: 2", "250ms 1: 3")
+	b.want(t, 2, "60ms 1: 1", "70ms 1: 2", "265ms 1: 3")
 }
 
 func TestClocks(t *testing.T) {
