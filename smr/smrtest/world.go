@@ -148,6 +148,12 @@ func (w *World) run() error {
 	for i, c := range w.clients {
 		w.Sim.After(time.Duration(i+1)*3*time.Millisecond, c.next)
 	}
+	if w.sc.Faults.Has(sim.LostDisk) {
+		// A new group needs all its members to begin: before that, a lost disk is the end of it, and it has nothing to lose.
+		if err := w.await(w.sc.Settle, func() bool { return w.counts[smr.Committed] > 0 }); err != nil {
+			return fmt.Errorf("liveness: the group does not begin: %w", err)
+		}
+	}
 	if w.sc.Faults != sim.NoFaults {
 		err := w.Sim.Inject(sim.Profile{
 			Faults: w.sc.Faults, Nodes: slices.Clone(w.replicas), Every: 600 * time.Millisecond, Lasting: 500 * time.Millisecond, LostDisk: w.replace,

@@ -1,0 +1,188 @@
+package smrtest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+)
+
+// A script is a scenario that is written down, to be played with a few seeds.
+type script struct {
+	name  string
+	seeds uint64
+	make  func(*Scenario)
+	// judge looks at the end of a run that has kept all promises. nil: nothing more.
+	judge func(*World, Report) error
+}
+
+func (s script) play(t *testing.T, p smr.Protocol, first uint64) {
+	for seed := first; seed < first+s.seeds; seed++ {
+		sc := Scenario{Protocol: p, Seed: seed, Replay: fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())}
+		s.make(&sc)
+		var world *World
+		inner := sc.Script
+		sc.Script = func(w *World) {
+			world = w
+			if inner != nil {
+				inner(w)
+			}
+		}
+		r, err := Play(sc)
+		if err == nil && s.judge != nil {
+			err = s.judge(world, r)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%v\nrepeat it with: %s", r, err, sc.Replay)
+		}
+	}
+}
+
+// maxGap bounds the time without a commit when a leader is lost: a few round trips to miss it, and a few to agree on another and to find it.
+const maxGap = 20 * roundTrip
+
+func scripts() []script {
+	return []script{
+		{name: "calm", seeds: 3, make: func(*Scenario) {}, judge: calls(200)},
+		{name: "one replica", seeds: 2, make: func(sc *Scenario) { sc.Replicas = 1 }, judge: calls(200)},
+		{name: "failover", seeds: 10, make: func(sc *Scenario) { sc.Script = failover }, judge: shortGap},
+		{name: "all crash", seeds: 10, make: func(sc *Scenario) { sc.Script = allCrash }},
+		{name: "catch up", seeds: 5, make: func(sc *Scenario) { sc.Script = laggard }, judge: compacted},
+		{name: "members", seeds: 5, make: func(sc *Scenario) { sc.Script = changeMembers }, judge: membersAre(2, 4, 5)},
+		{name: "members under faults", seeds: 10, make: func(sc *Scenario) {
+			sc.Script = changeMembers
+			sc.Faults = sim.Partition | sim.OneWay | sim.Reset | sim.Slow | sim.Loss
+		}, judge: membersAre(2, 4, 5)},
+		{name: "lost disk", seeds: 5, make: func(sc *Scenario) { sc.Script = lostDisk }, judge: refused},
+		{name: "overload", seeds: 3, make: overload, judge: calls(100)},
+	}
+}
+
+// calls returns a judge of how many calls were committed.
+func calls(atLeast int) func(*World, Report) error {
+	return func(_ *World, r Report) error {
+		if r.Committed < atLeast {
+			return fmt.Errorf("liveness: %d calls were committed, not at least %d", r.Committed, atLeast)
+		}
+		return nil
+	}
+}
+
+// WhoLeads calls then with the replica that says that it leads, or else the first one that is up.
+func (w *World) WhoLeads(then func(protocol.ID)) {
+	w.askStatus()
+	w.Sim.After(time.Millisecond, func() {
+		var leader protocol.ID
+		ballot := uint64(0)
+		for _, id := range w.replicas {
+			s, ok := w.status[id]
+			if ok && leader == 0 || s.Role == "leader" && s.Ballot >= ballot {
+				leader, ballot = id, s.Ballot
+			}
+		}
+		then(leader)
+	})
+}
+
+// failover kills the leader, which does not come back before the end.
+func failover(w *World) {
+	w.Sim.After(2*time.Second, func() { w.WhoLeads(func(id protocol.ID) { w.Sim.Crash(id, sim.KeepNone) }) })
+}
+
+func shortGap(_ *World, r Report) error {
+	if r.Gap > maxGap {
+		return fmt.Errorf("liveness: %v without a commit after the leader was lost, at most %v is allowed", r.Gap, maxGap)
+	}
+	return nil
+}
+
+// allCrash has all replicas crash at once, time and again, within the writing of records.
+func allCrash(w *World) {
+	for i := range 5 {
+		w.Sim.After(time.Duration(i+1)*time.Second, func() {
+			for _, id := range w.replicas {
+				switch w.rand.IntN(3) {
+				case 0:
+					w.Sim.Crash(id, sim.KeepNone)
+				case 1:
+					w.Sim.CrashInNextWrite(id, sim.Keep(w.rand.IntN(3)))
+				default:
+					w.Sim.Crash(id, sim.KeepAll)
+				}
+			}
+		})
+		w.Sim.After(time.Duration(i+1)*time.Second+300*time.Millisecond, func() {
+			for _, id := range w.replicas {
+				w.Sim.Crash(id, sim.KeepNone)
+				w.Sim.Restart(id)
+			}
+		})
+	}
+}
+
+// laggard keeps a replica down for so long that the others have cut their logs beyond it.
+func laggard(w *World) {
+	w.sc.For = max(w.sc.For, 6*time.Second)
+	w.Sim.After(time.Second, func() { w.Sim.Crash(3, sim.KeepNone) })
+	w.Sim.After(5*time.Second, func() { w.Sim.Restart(3) })
+}
+
+// compacted looks whether logs were cut, and the laggard has a snapshot too.
+func compacted(w *World, r Report) error {
+	for _, id := range w.replicas {
+		s := w.status[id]
+		if s.Snapshot == 0 || s.LogSize > r.Commands*2/3 {
+			return fmt.Errorf("compaction: replica %d has a log of %d records after %d commands, and a snapshot at slot %d", id, s.LogSize, r.Commands, s.Snapshot)
+		}
+	}
+	return nil
+}
+
+// changeMembers replaces two of three replicas, the first leader among them, one after the other.
+func changeMembers(w *World) {
+	w.Sim.After(time.Second, func() {
+		w.Join(4, func() {
+			w.Remove(1, func() {
+				w.Join(5, func() {
+					w.Remove(3, func() {})
+				})
+			})
+		})
+	})
+}
+
+func membersAre(want ...protocol.ID) func(*World, Report) error {
+	return func(w *World, _ Report) error {
+		if got := w.members(); !slices.Equal(got, want) {
+			return fmt.Errorf("members: they are %v, not %v", got, want)
+		}
+		return nil
+	}
+}
+
+// lostDisk has a replica come back with an empty disk, and then another one in its place.
+func lostDisk(w *World) {
+	w.Sim.After(time.Second, func() {
+		w.gone[2] = true
+		w.Sim.LoseDisk(2)
+		w.Sim.Restart(2)
+	})
+	w.Sim.After(3*time.Second, func() { w.replace(2) })
+}
+
+func refused(w *World, _ Report) error {
+	if w.refused[2] == "" {
+		return fmt.Errorf("identity: replica 2 lost its disk and was not refused under its old identity")
+	}
+	return membersAre(1, 3, 4)(w, Report{})
+}
+
+// overload gives replicas room for few calls.
+func overload(sc *Scenario) {
+	sc.Clients = 12
+	sc.Configure = func(c *smr.ReplicaConfig) { c.MaxPending = 2 }
+}

@@ -1,0 +1,82 @@
+package smrtest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+)
+
+// Seeds is how many seeds Suite plays, and of these how many twice.
+type Seeds struct{ Played, Repeated int }
+
+// DefaultSeeds is what go test plays of each protocol.
+func DefaultSeeds() Seeds { return Seeds{Played: 200, Repeated: 20} }
+
+// SeedVariable is the environment variable that has the first seed; without it that is 1.
+const SeedVariable = "FORESAY_SEED"
+
+// Suite is the conformance suite: a protocol of the family must pass all of it.
+func Suite(t *testing.T, p smr.Protocol, n Seeds) {
+	first := uint64(1)
+	if s := os.Getenv(SeedVariable); s != "" {
+		v, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", SeedVariable, err)
+		}
+		first = v
+	}
+	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
+	for _, s := range scripts() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.play(t, p, first)
+		})
+	}
+}
+
+// seeds plays seed after seed, each with a random subset of the faults.
+func seeds(t *testing.T, p smr.Protocol, first uint64, n Seeds) {
+	const shards = 4
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			for i := shard; i < n.Played; i += shards {
+				sc := Swarm(p, first+uint64(i))
+				r, err := Play(sc)
+				if err != nil {
+					t.Errorf("%v\n%v", r, err)
+					return
+				}
+				if i >= n.Repeated {
+					continue
+				}
+				if again, err := Play(sc); err != nil || again.Hash != r.Hash {
+					t.Errorf("the same seed went otherwise the second time:\n%v\n%v, %v", r, again, err)
+				}
+			}
+		})
+	}
+}
+
+// Swarm returns the scenario of a seed: three or five replicas, and a random subset of all faults.
+func Swarm(p smr.Protocol, seed uint64) Scenario {
+	sc := Scenario{Protocol: p, Seed: seed, Faults: sim.Swarm(seed, sim.AllFaults)}
+	if seed%5 == 0 {
+		sc.Replicas = 5
+	}
+	sc.Replay = sc.command()
+	return sc
+}
+
+// command returns what repeats a scenario without a script.
+func (sc *Scenario) command() string {
+	s := fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d --faults %v", sc.Protocol.Name, sc.Seed, sc.Faults)
+	if sc.Replicas != 0 {
+		s += fmt.Sprintf(" --replicas %d", sc.Replicas)
+	}
+	return s
+}
