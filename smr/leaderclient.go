@@ -26,6 +26,7 @@ type LeaderClient struct {
 
 	target    protocol.ID // whom it takes for the leader, or asks next
 	sure      bool        // the target has answered as a leader does
+	turn      int         // in members; whose turn it is if nobody is known to lead
 	swept     protocol.ID // to whom all flights were sent, 0 if only some were
 	silent    protocol.ID // who led and does not answer any more; what others say of it is old for a while
 	silentAt  time.Duration

@@ -157,10 +157,15 @@ func (c *LeaderClient) any(late func(*pending) bool) bool {
 	return false
 }
 
-// next turns to the member after the target.
+// next turns to another member: all get their turn, wherever redirections lead meanwhile.
 func (c *LeaderClient) next() {
-	i := slices.IndexFunc(c.members, func(m Member) bool { return m.ID == c.target })
-	c.target = c.members[(i+1)%len(c.members)].ID
+	old := c.target
+	for range 2 {
+		c.turn++
+		if c.target = c.members[c.turn%len(c.members)].ID; c.target != old {
+			return
+		}
+	}
 }
 
 func (c *LeaderClient) giveUpOld(env *protocol.Env[Message]) {

@@ -55,6 +55,7 @@ func (c *core) start(applied uint64, maxBatchBytes uint64) error {
 		// A quorum is checked, and votes are refused while there is a leader, by us: the library's own lease needs its election clock.
 		CheckQuorum:               false,
 		DisableProposalForwarding: true,
+		StepDownOnRemoval:         true,
 		Logger:                    silent{},
 	})
 	if err != nil {

@@ -59,8 +59,12 @@ func (r *replica) lostQuorum(now time.Duration) (peer protocol.ID, lost bool) {
 	return peer, peer != 0 && alive <= len(members)/2
 }
 
-// leader returns who leads, as far as is known.
+// leader returns who leads, as far as is known. One that was removed knows nothing any more but members, of whom it names one.
 func (r *replica) leader() smr.Member {
+	if r.state.Removed(r.cfg.ID) {
+		members := r.state.Members()
+		return members[int(r.core.term())%len(members)]
+	}
 	id := r.core.leader()
 	if id == r.cfg.ID && !r.core.leads() {
 		return smr.Member{}

@@ -43,7 +43,7 @@ func (s script) play(t *testing.T, p smr.Protocol, first uint64) {
 }
 
 // maxGap bounds the time without a commit when a leader is lost: a few round trips to miss it, and a few to agree on another and to find it.
-const maxGap = 20 * roundTrip
+const maxGap = 30 * roundTrip
 
 func scripts() []script {
 	return []script{
