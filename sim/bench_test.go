@@ -22,8 +22,9 @@ func (e echo) Receive(env *protocol.Env[int], from protocol.ID, n int) { env.Sen
 
 func (e echo) Expire(*protocol.Env[int], protocol.Timer) {}
 
-func newEcho(t testing.TB, seed uint64) *sim.Sim[int] {
-	s, err := sim.New(sim.Config[int]{Seed: seed, WAN: wan.Uniform(50*time.Millisecond, "a", "b")})
+func newEcho(t testing.TB) *sim.Sim[int] {
+	t.Helper()
+	s, err := sim.New(sim.Config[int]{Seed: 1, WAN: wan.Uniform(50*time.Millisecond, "a", "b")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +40,59 @@ func newEcho(t testing.TB, seed uint64) *sim.Sim[int] {
 }
 
 func BenchmarkEcho(b *testing.B) {
-	s := newEcho(b, 1)
+	s := newEcho(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Step()
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+}
+
+// BenchmarkCouriers is what a protocol costs that writes, sets timers and checks itself, over a codec, with faults.
+func BenchmarkCouriers(b *testing.B) {
+	s := newCouriers(b, 1, sim.StreamFaults&^sim.LostDisk, &post{}, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Step()
+	}
+	if err := s.Err(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+}
+
+// TestSpeed prints how many steps are made in a second. It fails only far below what the simulator can do, since machines are slow and busy.
+func TestSpeed(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		step    func() bool
+		atLeast float64
+	}{
+		{"an echo", newEcho(t).Step, 1_000_000 / 20},
+		{"couriers with their checks", newCouriers(t, 1, sim.StreamFaults&^sim.LostDisk, &post{}, nil).Step, 150_000 / 20},
+	} {
+		const steps = 100_000
+		start := time.Now()
+		for range steps {
+			if !test.step() {
+				t.Fatal("it ended")
+			}
+		}
+		rate := steps / time.Since(start).Seconds()
+		t.Logf("%s: %.0f steps per second", test.name, rate)
+		if rate < test.atLeast {
+			t.Errorf("%s makes %.0f steps per second, less than %.0f", test.name, rate, test.atLeast)
+		}
+	}
+}
+
+// TestStepsAllocateNothing holds the loop to its pools.
+func TestStepsAllocateNothing(t *testing.T) {
+	s := newEcho(t)
+	for range 1000 {
+		s.Step()
+	}
+	if n := testing.AllocsPerRun(1000, func() { s.Step() }); n != 0 {
+		t.Errorf("a step of the echo makes %v allocations", n)
 	}
 }

@@ -212,7 +212,7 @@ func TestEachFaultStrikes(t *testing.T) {
 	count := func(f sim.Faults) map[string]int {
 		var b strings.Builder
 		s := newCouriers(t, 1, f, &post{}, &b)
-		if err := s.Run(8 * time.Second); err != nil {
+		if err := s.Run(4 * time.Second); err != nil {
 			t.Fatal(err)
 		}
 		n := make(map[string]int)

@@ -115,7 +115,9 @@ func (s *Sim[M]) end(n *node[M]) {
 func (s *Sim[M]) setTimer(n *node[M], name protocol.Timer, d time.Duration) {
 	s.hash.add(uint64(d)<<8 | uint64(protocol.KindAfter))
 	due := s.now + n.clock.lasts(d)
+	s.calling = n // which panics if the timer is not comparable
 	t, ok := n.timers[name]
+	s.calling = nil
 	t.due, t.set = due, true
 	if !ok || t.event > due {
 		n.timerEpoch++
@@ -127,7 +129,10 @@ func (s *Sim[M]) setTimer(n *node[M], name protocol.Timer, d time.Duration) {
 
 func (s *Sim[M]) stopTimer(n *node[M], name protocol.Timer) {
 	s.hash.add(uint64(protocol.KindStop))
-	if t, ok := n.timers[name]; ok && t.set {
+	s.calling = n
+	t, ok := n.timers[name]
+	s.calling = nil
+	if ok && t.set {
 		t.set = false
 		n.timers[name] = t
 	}

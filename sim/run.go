@@ -97,7 +97,9 @@ func (s *Sim[M]) take(e *event[M]) {
 	s.steps++
 	s.hash.add(uint64(s.now))
 	s.hash.add(uint64(e.kind)<<56 ^ uint64(uint32(e.node))<<32 ^ uint64(e.from))
-	s.trace.event(s, n, e)
+	if e.kind != evFault { // its consequences have lines of their own
+		s.trace.event(s, n, e)
+	}
 	switch e.kind {
 	case evStart:
 		s.start(n)
@@ -184,7 +186,7 @@ func (s *Sim[M]) check(n *node[M]) {
 	}
 	if s.config.Check != nil {
 		if err := s.config.Check(); err != nil {
-			s.fail(n, "invariant", err)
+			s.fail(nil, "invariant", err)
 		}
 	}
 }

@@ -139,9 +139,9 @@ func (l *line[M]) String() string {
 	case action(evResume):
 		return head + "goes on"
 	case action(evCall):
-		return head + "the test does something"
+		return head + "what was planned is done"
 	case action(evFault):
-		return head + "chance strikes"
+		return head + "the next fault"
 	case actSent:
 		return head + "  sends to " + peerName(l.peer) + ": " + describe(l.msg)
 	case actLost:
