@@ -26,16 +26,27 @@ func (f *cycleFinder) reportCycle(cycle []int32, order Order) {
 	f.report.add(a, func() string { return explainCycle(a) })
 }
 
+// maxSteps is how many steps of a cycle are told.
+const maxSteps = 30
+
 func explainCycle(a Anomaly) string {
 	var b strings.Builder
 	for i, id := range a.Txns {
+		if i == maxSteps {
+			b.WriteString(" < ...")
+			break
+		}
 		if i > 0 {
 			b.WriteString(" < ")
 		}
 		fmt.Fprintf(&b, "%v", id)
 	}
 	fmt.Fprintf(&b, " < %v, a cycle:\n", a.Txns[0])
-	for _, step := range a.cycle {
+	for i, step := range a.cycle {
+		if i == maxSteps {
+			fmt.Fprintf(&b, "\tand %d more\n", len(a.cycle)-i)
+			break
+		}
 		fmt.Fprintf(&b, "\t%s\n", step.text)
 	}
 	return b.String()
