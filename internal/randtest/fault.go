@@ -127,6 +127,9 @@ func (s *strikes) begin(ctx *context.Context) (stop func()) {
 		return func() {}
 	}
 	deadline := faultyDeadline
+	if s.w.sc.knobs.Keepalive {
+		deadline = patience
+	}
 	for _, f := range s.w.sc.faults {
 		switch {
 		case f.kind == faultDeadline:

@@ -38,8 +38,15 @@ func Seeds(t testing.TB, count int) iter.Seq[uint64] {
 	}
 }
 
+// CountVariable names the environment variable that says how many seeds random
+// programs and worlds try, in place of what is usual.
+const CountVariable = "FORESAY_SEEDS"
+
 // Scale scales how many seeds a test tries down for short and for raced runs.
 func Scale(seeds int) int {
+	if n, err := strconv.Atoi(os.Getenv(CountVariable)); err == nil && n > 0 {
+		return n
+	}
 	if testing.Short() {
 		seeds /= 5
 	}

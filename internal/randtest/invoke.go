@@ -50,6 +50,7 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	if g := c.w.guesses(at, "caller", k.Guessed, blank); g != nil {
 		ctx = foresay.Predicting(ctx, g...)
 	}
+	c.w.stagger(at)
 	start := time.Now()
 	m, err := c.send(ctx, c.clients[server], o)
 	if c.w.plain && at != "" {
@@ -59,6 +60,15 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 		return nil, err
 	}
 	return m, nil
+}
+
+// stagger has no two calls of the oracle begin at one instant, as those of
+// goroutines do whose answers arrive together: it does the same each time then.
+// Elsewhere the scheduler may choose.
+func (w *world) stagger(at string) {
+	if w.plain {
+		time.Sleep(time.Duration(w.sc.chance.below(100_000, "stagger", at)))
+	}
 }
 
 func (c *invoker) send(ctx context.Context, client kvpb.TestKVClient, o *kvpb.Operation) (proto.Message, error) {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
@@ -66,6 +68,9 @@ func (n *node) start() error {
 	opts := []grpc.ServerOption{
 		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(enter, n.server.authorize),
 		grpc.ChainStreamInterceptor(n.w.mutation.streamInterceptor(), n.w.strikes.watch(n.index)),
+	}
+	if n.w.sc.knobs.Keepalive {
+		opts = append(opts, grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second}))
 	}
 	if s := n.w.sc.knobs.Streams; s > 0 {
 		opts = append(opts, grpc.MaxConcurrentStreams(s))
@@ -208,6 +213,9 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	opts := []grpc.DialOption{
 		grpc.WithContextDialer(w.net.DialContext(from)), grpc.WithTransportCredentials(insecure.NewCredentials()),
 	}
+	if w.sc.knobs.Keepalive {
+		opts = append(opts, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
+	}
 	if w.plain {
 		cc, err := grpc.NewClient(target, opts...)
 		if err != nil {
@@ -265,7 +273,7 @@ func (w *world) sites() []foresay.SiteConfig {
 	var out []foresay.SiteConfig
 	for _, m := range w.methods() {
 		cfg := foresay.SiteConfig{
-			Name: m.name, Metadata: []string{"tenant"}, Ordered: k.Ordered, ServerPredictions: k.ServerPredictions,
+			Name: m.name, Metadata: []string{"tenant"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead), ServerPredictions: k.ServerPredictions,
 			Predictors: []foresay.Predictor{&oracleOfClients{w, m.request, m.blank}},
 		}
 		writes := m.bit&(methodPut|methodAppend|methodRelayWrite) != 0

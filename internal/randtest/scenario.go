@@ -42,6 +42,7 @@ type knobs struct {
 	Replayable   [maxServers]methods // what each server declares replayable
 	Streams      uint32              // how many streams a connection admits, 0 for any number
 	HalfOpen     [2]int              // the limits of clients and servers on half-open streams, 0 for the default
+	Keepalive    bool                // connections notice a dead network, in place of a deadline
 	Lease        time.Duration       // of clients
 	Limits       foresay.Limits      // of tasks
 	HandlerLimit foresay.Limits      // of handlers
@@ -104,6 +105,7 @@ func newKnobs(r *rand.Rand, faults bool) knobs {
 	if one(6) {
 		k.HalfOpen = [2]int{1 + r.IntN(2), 1 + r.IntN(3)}
 	}
+	k.Keepalive = faults && one(2)
 	if one(2) {
 		k.Lease = time.Duration(1+r.IntN(4)) * 700 * time.Millisecond
 	}
@@ -167,4 +169,12 @@ func (sc *Scenario) String() string {
 		s += t.String()
 	}
 	return s
+}
+
+// stage has all writes be staged, and those of different keys commute.
+func (k *knobs) stage() {
+	k.ClientStages, k.Conflict = allMethods, true
+	for i := range k.Stages {
+		k.Stages[i] = methodPut | methodAppend | methodRelayWrite
+	}
 }

@@ -3,6 +3,8 @@ package randtest
 import (
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/wan"
 )
 
 // sketch is a small program around one rule. Random programs meet such things
@@ -13,6 +15,8 @@ type sketch struct {
 	then  []*step // a further link, if any
 
 	clock, drifts bool // see Scenario
+	sure          bool // all is guessed, and rightly
+	staged        bool // all is staged, calls on different keys commute, and a Confirm is lost
 	calm          bool // not for worlds with faults: it goes on after errors, or has no one right outcome
 }
 
@@ -74,6 +78,7 @@ func sketches() []sketch {
 		{name: "reads on one context and a write", calm: true, steps: body(branches(kindShared, body(get("br0"), get("bk0")), body(get("br0"))), put("bk0"), contend(true))},
 		{name: "a context that has ended", calm: true, steps: body(get("ak0"), dead(put("ak0")), dead(get("br0")), put("bk0"))},
 		{name: "writes everywhere", steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), get("ar0"), add("bk1"), put("ak0"), add("bk0"))},
+		{name: "staged writes of which one is lost", staged: true, steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), add("bk1"))},
 		{name: "a write between reads", steps: body(get("ak0"), put("ak0"), get("ak0"), add("ak0"), get("ak0"))},
 		{name: "a branch that writes or does not", steps: body(get("br0"), branches(kindBranch, body(put("ak0")), body(get("bk0"))), get("ak0"), add("ak0"))},
 		{name: "a relay that reads what was written", steps: body(put("bk0"), relayed(false, op{kind: kindGet, key: "bk0"}, op{kind: kindGet, key: "ak0"}), add("ak0"))},
@@ -83,10 +88,10 @@ func sketches() []sketch {
 		{name: "a chain over futures", steps: body(special(kindMemo), put("bk0")), then: body(continued(branches(kindFutures, body(get("bk2")), body(put("bk1"))), body(trap), nil))},
 		{name: "what the interceptor denies", calm: true, steps: body(get("ar0"), get("bs0"), get("as0"), put("ak0"))},
 		{name: "what the caller looks at", steps: body(put("ak0"), call(kindObserved, "ak0"), put("bk0"), call(kindObserved, "bk0"))},
-		{name: "a future that writes and what follows it", steps: body(continued(branches(kindFutures, body(get("br0"), put("ak0"))), body(get("ak0"))), get("ak0"))},
+		{name: "a future that writes and what follows it", sure: true, steps: body(continued(branches(kindFutures, body(get("br0"), put("ak0"))), body(get("ak0"))), get("ak0"))},
 		{name: "one act in several lanes", steps: body(get("br0"), branches(kindGroup, body(once, get("ak0"), once), body(get("bk0"), once)), get("ar0"), put("ak0"))},
 		{name: "readings of clocks", calm: true, clock: true, steps: body(get("ar0"), get("aw0"), get("br0"), get("aw0"), get("bw0"), branches(kindBranch, body(get("br1"), get("aw0")), body(get("ar1"))),
-			get("bw0"), get("aw0"), get("aw0"))},
+			get("bw0"), relayed(false, op{kind: kindGet, key: "bk0"}), branches(kindBranch, body(get("bw0")), nil), get("aw0"), get("aw0"))},
 		{name: "writes that differ each time", calm: true, drifts: true, steps: body(get("ar0"), special(kindDrift), get("br0"), get("ar1"), add("bk0"), get("ar0"))},
 		{name: "lanes that write and sleep", steps: body(branches(kindGroup, body(get("br0"), put("ak0"), &step{kind: kindSleep, pause: time.Millisecond}, get("ak0")),
 			body(add("bk0"), get("ar0"), add("bk0"))), get("ak0"), get("bk0"))},
@@ -120,6 +125,18 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 	sc.clock, sc.drifts = sk.clock, sk.drifts
 	if sk.clock {
 		sc.knobs.Loose, sc.knobs.Ordered = false, true
+	}
+	if sk.sure {
+		sc.knobs.Guessed, sc.knobs.Right = 200, 100
+	}
+	if sk.staged {
+		sc.knobs.stage()
+		if faults {
+			sc.faults = sc.faults[:1]
+			f := sc.faults[0]
+			f.kind, f.event, f.nth, f.at, f.server = faultReset, eventConfirmLost, 1, 0, int(seed%2)
+			f.link = wan.Path{From: clientSite, To: siteOf(f.server)}
+		}
 	}
 	if sk.then != nil {
 		sc.tasks[0].links = append(sc.tasks[0].links, number(sk.then))
