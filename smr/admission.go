@@ -23,6 +23,8 @@ type Welcome struct {
 	Asked  Incarnation // who asked
 	Known  Incarnation // the disk that the sender knows under the ID: Asked, unless another one was there before
 	Reason string      // if the replica is to be refused for another reason
+	// Members, if there are any, is all that is said: who belongs to the group that the asker waits to be added to. One of them leads.
+	Members []Member
 }
 
 // AdmissionTimer is the timer of an Admission, whose replica hands it to Expire.
@@ -235,7 +237,7 @@ func (a *Admission) Hello(env *protocol.Env[Message], from protocol.ID, h Hello)
 		answer.Known = b.incarnation
 	case h.Join && !member:
 		a.remember(from, h.From)
-		return // it is answered by the change that adds it
+		answer.Members = a.state.Members() // it is admitted by the change that adds it
 	case !member:
 		answer.Reason = fmt.Sprintf("replica %d is no member of the group: start it with Join set, and add it", from)
 	case !known:
@@ -252,9 +254,11 @@ func (a *Admission) remember(id protocol.ID, disk Incarnation) {
 
 // Welcome takes an answer.
 func (a *Admission) Welcome(env *protocol.Env[Message], from protocol.ID, w Welcome) {
-	_, asked := slices.BinarySearchFunc(a.members, from, func(m Member, id protocol.ID) int { return cmp.Compare(m.ID, id) })
+	_, asked := a.find(from)
 	switch {
 	case w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
+	case a.join && len(w.Members) > 0:
+		a.meet(env, w.Members)
 	case w.Known != a.own:
 		a.refuse(env, fmt.Sprintf("replica %d knows another disk of replica %d. Add a replica with an empty disk and another ID instead", from, a.self))
 	case w.Reason != "":
@@ -262,5 +266,24 @@ func (a *Admission) Welcome(env *protocol.Env[Message], from protocol.ID, w Welc
 	default:
 		a.agreed[from] = true
 		a.maybeAdmit(env)
+	}
+}
+
+func (a *Admission) find(id protocol.ID) (int, bool) {
+	return slices.BinarySearchFunc(a.members, id, func(m Member, id protocol.ID) int { return cmp.Compare(m.ID, id) })
+}
+
+// meet has a replica that joins ask further members too: of those that it was told of at its start all may be gone.
+func (a *Admission) meet(env *protocol.Env[Message], group []Member) {
+	met := false
+	for _, m := range group {
+		if i, ok := a.find(m.ID); !ok && m.ID != protocol.App && len(a.members) < maxJoiners {
+			a.members = slices.Insert(slices.Clone(a.members), i, m)
+			met = true
+		}
+	}
+	if met {
+		env.Send(protocol.App, MembersChanged{Members: a.members}) // where they are
+		a.ask(env)
 	}
 }

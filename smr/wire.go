@@ -186,8 +186,16 @@ func appendWelcome(w *wirefmt.Writer, m Welcome) {
 	w.Uint(uint64(m.Asked))
 	w.Uint(uint64(m.Known))
 	w.String(m.Reason)
+	w.List(len(m.Members))
+	for _, o := range m.Members {
+		appendMember(w, o)
+	}
 }
 
 func readWelcome(r *wirefmt.Reader) Welcome {
-	return Welcome{From: Incarnation(r.Uint()), Asked: Incarnation(r.Uint()), Known: Incarnation(r.Uint()), Reason: r.String()}
+	m := Welcome{From: Incarnation(r.Uint()), Asked: Incarnation(r.Uint()), Known: Incarnation(r.Uint()), Reason: r.String()}
+	for range r.List(2) {
+		m.Members = append(m.Members, readMember(r))
+	}
+	return m
 }

@@ -9,10 +9,18 @@ import (
 
 // Change has the members changed, and asks again until it is done or rejected.
 func (w *World) Change(change smr.Change, then func(smr.Done)) {
+	w.changes++
+	w.ask(change, func(d smr.Done) {
+		then(d) // which may begin the next one
+		w.changes--
+	})
+}
+
+func (w *World) ask(change smr.Change, then func(smr.Done)) {
 	k := &call{began: w.Sim.Now()}
 	k.then = func(d smr.Done) {
 		if d.Outcome == smr.Unknown {
-			w.Sim.After(100*time.Millisecond, func() { w.Change(change, then) })
+			w.Sim.After(100*time.Millisecond, func() { w.ask(change, then) })
 			return
 		}
 		then(d)

@@ -34,6 +34,7 @@ type World struct {
 	counts    [4]int // calls by outcome
 	lastDone  time.Duration
 	gap       time.Duration
+	changes   int   // of the members, that are asked for
 	stopped   bool  // clients begin nothing any more
 	err       error // of what must not happen
 }
@@ -209,7 +210,7 @@ func (w *World) settle() error {
 				return false
 			}
 		}
-		return true
+		return w.changes == 0
 	}
 	if err := w.await(limit, idle); err != nil {
 		return fmt.Errorf("liveness: calls never end: %w", err)
