@@ -3,7 +3,8 @@ package foresay
 import "context"
 
 // Operation is one remote call as a transport, such as specgrpc, describes it
-// to the engine. All that it holds must stay unchanged from Perform on.
+// to the engine. All that it holds must stay unchanged from Perform on: of what
+// the caller may change, a Keeper makes its own copy.
 type Operation struct {
 	// Site is the call site's configuration and statistics. Required.
 	Site *Site
@@ -49,4 +50,13 @@ type Transport interface {
 type BlockingTransport interface {
 	Transport
 	Blocking()
+}
+
+// Keeper is a Transport that has to make the Operation its own before it can be
+// carried out or the caller goes on.
+type Keeper interface {
+	Transport
+	// Keep is called at most once, by Perform, in the caller's goroutine. It is
+	// not called for a call that was sent already, by an earlier run.
+	Keep()
 }

@@ -31,13 +31,9 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	}
 	t := l.run.task
 	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
-	var predictions []any
-	if !deep {
-		predictions = t.predictions(ctx, op)
-	}
 	spec := &spectree.CallSpec{
 		Op: op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity, Effect: op.class(), Conflict: op.conflict(),
-		Ordered: op.Site.cfg.Ordered, Predictions: len(predictions), NoPrediction: deep || op.Observed || op.Site.cfg.Mode == ModeOff,
+		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || op.Site.cfg.Mode == ModeOff,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
 	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
@@ -48,7 +44,15 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		}
 		spec.NoPrediction = true
 	}
-	return t.make(ctx, l, op, spec, predictions)
+	return t.make(ctx, l, op, spec, func() []any {
+		if k, ok := op.Transport.(Keeper); ok {
+			k.Keep()
+		}
+		if deep {
+			return nil
+		}
+		return t.predictions(ctx, op)
+	})
 }
 
 // depth returns on how many open assumptions the lane's run stands.
@@ -78,16 +82,27 @@ func (op *Operation) conflict() string {
 	return key
 }
 
-// make makes the call and waits for its answer.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any) (any, error) {
+// make makes the call and waits for its answer. Unless the call was made before
+// it calls prepare first, which returns predictions. That may be nil.
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, prepare func() []any) (any, error) {
 	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
 		return nil, contextError(ctx) // code that nobody waits for does nothing more
 	}
 	limit := t.ownLimit(ctx) // before any wait that plain code would not have
+	var predictions []any
+	if prepare != nil && l.run.tree.ID == 1 { // else it may be a call of the record
+		predictions, prepare = prepare(), nil
+	}
 	t.mu.Lock()
 	for {
 		if err := l.run.check(); err != nil {
 			return nil, err
+		}
+		if prepare != nil && !t.tree.Recorded(l.tree, spec) {
+			t.mu.Unlock()
+			predictions, prepare = prepare(), nil
+			t.mu.Lock()
+			continue
 		}
 		if !t.tree.MustPin(l.tree, spec) {
 			break
@@ -98,8 +113,10 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		t.mu.Lock()
 	}
 	slot := len(predictions) > 0 && op.Site.takeSlot()
-	if !slot {
-		predictions, spec.Predictions = nil, 0
+	if slot {
+		spec.Predictions = len(predictions)
+	} else {
+		predictions = nil
 	}
 	u := t.tree.Call(l.tree, spec)
 	if u.Call == nil { // the call diverged, and the task with it

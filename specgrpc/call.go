@@ -22,20 +22,19 @@ type call struct {
 	op      foresay.Operation
 	conn    *ClientConn
 	method  *method
-	request proto.Message // the attempts' own
+	request proto.Message // the attempts' own once it is kept
 	reply   protoreflect.MessageType
 	opts    []grpc.CallOption
 }
 
-// newCall describes a call to the engine. The request is copied, since the
-// caller may change it once it has a predicted response.
+// newCall describes a call to the engine.
 func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply proto.Message, opts []grpc.CallOption) (*call, error) {
 	m := c.method(fullMethod)
 	identity, err := c.identity(ctx, m, req, observes(opts))
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: identify the call: %v", fullMethod, c.name(), err)
 	}
-	k := &call{conn: c, method: m, request: proto.Clone(req), reply: reply.ProtoReflect().Type()}
+	k := &call{conn: c, method: m, request: req, reply: reply.ProtoReflect().Type()}
 	k.opts = slices.DeleteFunc(slices.Clone(opts), isObserver)
 	k.op = foresay.Operation{
 		Site: m.site, Conn: c.cc.Target(), Identity: identity, Request: k.request,
@@ -44,11 +43,18 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 	if k.op.Observed {
 		k.op.Site = m.observed
 	}
-	if m.copyRequest {
+	return k, nil
+}
+
+// Keep copies the request, since the caller may change it once it has a
+// predicted response.
+func (k *call) Keep() {
+	k.request = proto.Clone(k.request)
+	k.op.Request = k.request
+	if k.method.copyRequest {
 		// Interceptors may change the request that they are given.
 		k.op.Request = proto.Clone(k.request)
 	}
-	return k, nil
 }
 
 // identity tells calls apart: by connection, request or the site's key of it,

@@ -43,6 +43,18 @@ func (r *record) confirm(c *Call) {
 	}
 }
 
+// Recorded reports whether a call that the lane is about to make is sure to be
+// one that was sent already: predictions for it are of no use. It looks where
+// that is often so, at what replays make of calls without side effects.
+func (t *Tree) Recorded(l *Lane, s *CallSpec) bool {
+	if l.run.ID == 1 || s.Effect != None || s.Ordered || s.Once || s.Local {
+		return false
+	}
+	occ, _ := l.occurrence(s.Op)
+	c := t.record.find(key{lane: l.id, op: s.Op, occ: occ, eff: l.eff})
+	return c != nil && c.send != unsent
+}
+
 const recordScan = 8
 
 func (r *record) find(k key) *Call {
