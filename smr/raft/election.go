@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -12,9 +13,27 @@ func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 	if r.core.leads() {
 		return
 	}
-	// A span of two round trips keeps replicas from standing for election at once, mostly.
-	span := 2 * r.cfg.RoundTrip
-	env.After(r.patience()+time.Duration(env.Rand.Int64N(int64(span))), electionTimer{})
+	// Two that stand for election at once take the votes from each other. So each has a turn of its own, a round trip after the one
+	// before, and chance only breaks the tie between clocks.
+	turn := time.Duration(r.turn()) * r.cfg.RoundTrip
+	env.After(r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.cfg.RoundTrip/2+1))), electionTimer{})
+}
+
+// turn returns how many members come before this one when a leader is missed: those that follow the old leader, or, if
+// that is not known, another one first in each term.
+func (r *replica) turn() int {
+	members := r.state.Members()
+	index := func(id protocol.ID) int {
+		return slices.IndexFunc(members, func(m smr.Member) bool { return m.ID == id })
+	}
+	n, self := len(members), index(r.cfg.ID)
+	if self < 0 {
+		return n
+	}
+	if lead := index(r.core.leader()); lead >= 0 {
+		return (self - lead - 1 + n) % n
+	}
+	return (self + int(r.core.term()%uint64(n))) % n
 }
 
 func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {

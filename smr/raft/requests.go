@@ -41,7 +41,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 	case !r.core.leads():
 		env.Send(from, smr.Redirect{Leader: r.leader()})
 		return
-	case r.core.applied <= r.ledSince:
+	case r.core.applied < r.ledSince:
 		env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "the leader is new, and does not know yet what was decided before"})
 		return
 	}
