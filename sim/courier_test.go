@@ -206,7 +206,7 @@ func TestEachFaultStrikes(t *testing.T) {
 	}{
 		{sim.Crash, "crashes; of 1 writes that are not durable 0 are kept"}, {sim.Power, "crashes;"}, {sim.LostDisk, "loses its disk"},
 		{sim.Pause, "stands still for"}, {sim.Skew, "its clock is now off by"}, {sim.Jump, "its clock jumps by"},
-		{sim.Partition, "is cut"}, {sim.OneWay, "is cut"}, {sim.Partial, "is cut"}, {sim.Reset, "is reset"}, {sim.Slow, "is slow"},
+		{sim.Partition, "is cut"}, {sim.OneWay, "is cut"}, {sim.Partial, "is cut"}, {sim.Reset, "is reset"}, {sim.Slow, "BytesPerSecond:"},
 		{sim.SlowDisk, "its disk takes"}, {sim.Jitter, "and a loss of 0.000"}, {sim.Loss, "a jitter of 0s more"}, {sim.Duplicate, "0.000 up to"}, {sim.Reorder, "0.000 arrive twice"},
 	}
 	count := func(f sim.Faults) map[string]int {

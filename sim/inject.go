@@ -104,9 +104,11 @@ func (in *injector[M]) always() {
 		s.trace.note(s, nil, fmt.Sprintf("all links have a jitter of %v more, and a loss of %.3f", jitter, loss))
 		for i := range s.net.sites {
 			for j := range s.net.sites[i] {
-				l := &s.net.sites[i][j].link
+				r := &s.net.sites[i][j]
+				l := r.set
 				l.Jitter += jitter
 				l.Loss += (1 - l.Loss) * loss
+				s.setLink(r, l)
 			}
 		}
 	}
@@ -219,10 +221,12 @@ func (s *Sim[M]) Heal() {
 	for _, in := range s.injectors {
 		in.stop()
 	}
+	s.schedules = nil
 	for i := range s.net.sites {
 		for j := range s.net.sites[i] {
 			r := &s.net.sites[i][j]
-			r.link, r.free = r.base, min(r.free, s.now)
+			s.setLink(r, r.base)
+			r.free = min(r.free, s.now)
 		}
 	}
 	if s.datagrams != nil {

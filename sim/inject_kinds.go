@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/wan"
 )
 
 // crash takes a node down between two calls or within one, with any number of its writes, and brings it back later.
@@ -166,13 +167,14 @@ func (in *injector[M]) other(id protocol.ID) protocol.ID {
 func (in *injector[M]) slow() {
 	s, sites := in.sim, in.sim.net.sites
 	r := &sites[in.rand.IntN(len(sites))][in.rand.IntN(len(sites))]
-	by := in.lasting(100 * time.Millisecond)
-	before := r.link.BytesPerSecond
-	r.link.Delay += by
-	r.link.BytesPerSecond = 1 << (12 + in.rand.IntN(8)) // from 4 KiB to 512 KiB
-	s.trace.note(s, nil, fmt.Sprintf("the link %v is slow: %v", r.path, r.link.Delay))
+	bad := &wan.Schedule{{
+		From: s.now, Paths: []wan.Path{r.path},
+		Delay: in.lasting(100 * time.Millisecond), BytesPerSecond: 1 << (12 + in.rand.IntN(8)), // from 4 KiB to 512 KiB
+	}}
+	s.schedules = append(s.schedules, bad)
+	s.relink()
 	in.later(0, func() {
-		r.link.Delay -= by
-		r.link.BytesPerSecond = before
+		s.schedules = slices.DeleteFunc(s.schedules, func(other *wan.Schedule) bool { return other == bad })
+		s.relink()
 	})
 }

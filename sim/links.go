@@ -83,11 +83,48 @@ func (s *Sim[M]) SetLink(p wan.Path, l wan.Link) error {
 		return fmt.Errorf("sim: set link %v: %w", p, err)
 	}
 	s.trace.note(s, nil, fmt.Sprintf("link %v is now %+v", p, l))
-	s.net.sites[from][to].link = l
-	if !l.Down {
+	s.setLink(&s.net.sites[from][to], l)
+	return nil
+}
+
+// setLink changes a link, with what schedules say about it.
+func (s *Sim[M]) setLink(r *route, l wan.Link) {
+	r.set, r.link = l, l
+	for _, schedule := range s.schedules {
+		r.link = schedule.Link(r.path, r.link, s.now)
+	}
+	if !r.link.Down {
 		s.tellGaps()
 	}
+}
+
+// Apply makes a schedule's faults happen, until Heal. It fails if the schedule does not fit Config.WAN.
+func (s *Sim[M]) Apply(schedule wan.Schedule) error {
+	if err := schedule.Validate(s.config.WAN); err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	s.schedules = append(s.schedules, &schedule)
+	s.relink()
+	for _, at := range schedule.Changes() {
+		if at > s.now {
+			s.At(at, s.relink)
+		}
+	}
 	return nil
+}
+
+// relink looks up in the schedules what all links are now.
+func (s *Sim[M]) relink() {
+	for i := range s.net.sites {
+		for j := range s.net.sites[i] {
+			r := &s.net.sites[i][j]
+			before := r.link
+			s.setLink(r, r.set)
+			if r.link != before {
+				s.trace.note(s, nil, fmt.Sprintf("link %v is now %+v", r.path, r.link))
+			}
+		}
+	}
 }
 
 // tellGaps tells all nodes what they missed, as far as their links are up.

@@ -204,3 +204,49 @@ func TestUnknownPeersAreNoBodys(t *testing.T) {
 		t.Errorf("stats are %+v", got)
 	}
 }
+
+func TestSchedulesOfFaults(t *testing.T) {
+	b := newBench(t, sim.Config[any]{})
+	ab := []wan.Path{{From: "a", To: "b"}}
+	for _, s := range []wan.Schedule{
+		{{From: 10 * ms, Until: 30 * ms, Paths: ab, Down: true}, {From: 20 * ms, Until: 100 * ms, Paths: ab, Delay: 100 * ms}},
+		{{From: 50 * ms, Until: 10 * time.Second, Paths: ab, Delay: 7 * ms}},
+	} {
+		if err := b.Apply(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.send(0, 1)
+	b.send(15*ms, "lost")
+	b.send(25*ms, "lost too")
+	b.send(40*ms, 2)
+	b.send(60*ms, 3)
+	b.send(120*ms, 4) // behind 3
+	b.send(300*ms, 5)
+	b.At(400*ms, b.Heal)
+	b.send(410*ms, 6)
+	b.run(t)
+	b.want(t, 2, "50ms 1: 1", "180ms broken 1", "190ms 1: 2", "217ms 1: 3", "217ms 1: 4", "357ms 1: 5", "460ms 1: 6")
+	err := b.Apply(wan.Schedule{{Paths: []wan.Path{{From: "a", To: "c"}}}})
+	if err == nil || err.Error() != `sim: wan: fault 0 of the schedule: path a->c: not among the sites ["a" "b"]` {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRandomSchedules lets drawn faults of the network happen to couriers.
+func TestRandomSchedules(t *testing.T) {
+	for seed := range uint64(20) {
+		p := &post{}
+		s := newCouriers(t, seed, sim.NoFaults, p, nil)
+		m := wan.Uniform(0, "a", "b", "c", "d")
+		if err := s.Apply(wan.Random(m, wan.Chance{Seed: seed, For: 3 * time.Second, Every: 100 * ms, Lasting: 200 * ms})); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(6 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if s.Stats().Lost == 0 || p.broken == 0 {
+			t.Errorf("seed %d: nothing was lost", seed)
+		}
+	}
+}

@@ -20,7 +20,8 @@ type network struct {
 type route struct {
 	path wan.Path
 	base wan.Link // as configured
-	link wan.Link // as it is
+	set  wan.Link // as it was set since
+	link wan.Link // as it is, with the schedules' faults
 	free time.Duration
 }
 
@@ -46,7 +47,7 @@ func newNetwork(seed uint64, m wan.Matrix) network {
 	n := network{seed: mix(seed ^ 0x6e6574), names: m.Sites()}
 	if len(n.names) == 0 {
 		n.names = []wan.Site{""}
-		n.sites = [][]route{{{}}}
+		n.sites = [][]route{{{}}} // links that take no time
 		return n
 	}
 	for _, from := range n.names {
@@ -54,7 +55,7 @@ func newNetwork(seed uint64, m wan.Matrix) network {
 		for _, to := range n.names {
 			p := wan.Path{From: from, To: to}
 			l, _ := m.Link(p)
-			row = append(row, route{path: p, base: l, link: l})
+			row = append(row, route{path: p, base: l, set: l, link: l})
 		}
 		n.sites = append(n.sites, row)
 	}

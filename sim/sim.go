@@ -25,6 +25,7 @@ type Sim[M any] struct {
 	failure    *Failure
 	calling    *node[M] // whose method runs, or the codec for it
 	injectors  []*injector[M]
+	schedules  []*wan.Schedule
 	datagrams  *Datagrams // nil: streams
 	buf        []byte     // for encoding
 	codecDraws uint64
