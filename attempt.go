@@ -23,7 +23,7 @@ type call struct {
 	attempt     *Attempt
 	attempts    int
 	first       Attempt         // here to save an allocation
-	outside     laneContext     // ctx outside of the task
+	outside     outside         // of ctx, for attempts
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
@@ -81,8 +81,8 @@ func (t *task) launch(a *Attempt) {
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
 	// The transport's interceptors may make calls of their own: not the run's.
-	c.outside = laneContext{c.ctx, nil}
-	base := context.WithoutCancel(&c.outside)
+	c.outside.ctx = c.ctx
+	base := &c.outside
 	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {

@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -38,6 +39,20 @@ func laneOf(ctx context.Context) *lane {
 
 // plain returns ctx outside of its task.
 func plain(ctx context.Context) context.Context { return &laneContext{ctx, nil} }
+
+// outside is a context's values, outside of its task: it never ends.
+type outside struct{ ctx context.Context }
+
+func (*outside) Deadline() (deadline time.Time, ok bool) { return }
+func (*outside) Done() <-chan struct{}                   { return nil }
+func (*outside) Err() error                              { return nil }
+
+func (o *outside) Value(key any) any {
+	if key == (laneKey{}) {
+		return (*lane)(nil)
+	}
+	return o.ctx.Value(key)
+}
 
 // InTask reports whether ctx belongs to a run of a task, so that calls made
 // with it may be predicted, held and replayed.

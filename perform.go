@@ -82,14 +82,10 @@ func (op *Operation) conflict() string {
 	return key
 }
 
-// make makes the call and waits for its answer. Unless the call was made before
-// it calls prepare first, which returns predictions. That may be nil.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, prepare func() []any) (any, error) {
-	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
-		return nil, contextError(ctx) // code that nobody waits for does nothing more
-	}
-	limit := t.ownLimit(ctx) // before any wait that plain code would not have
-	var predictions []any
+// enter waits until the call may be made, and returns with mu held then. Unless
+// the call was made before it calls prepare first, which returns predictions.
+// That may be nil.
+func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec, prepare func() []any) (predictions []any, err error) {
 	if prepare != nil && l.run.tree.ID == 1 { // else it may be a call of the record
 		predictions, prepare = prepare(), nil
 	}
@@ -105,12 +101,24 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 			continue
 		}
 		if !t.tree.MustPin(l.tree, spec) {
-			break
+			return predictions, nil
 		}
 		if err := t.barrier(ctx, l); err != nil {
 			return nil, err
 		}
 		t.mu.Lock()
+	}
+}
+
+// make makes the call and waits for its answer. For prepare see enter.
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, prepare func() []any) (any, error) {
+	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
+		return nil, contextError(ctx) // code that nobody waits for does nothing more
+	}
+	limit := t.ownLimit(ctx) // before any wait that plain code would not have
+	predictions, err := t.enter(ctx, l, spec, prepare)
+	if err != nil {
+		return nil, err
 	}
 	slot := len(predictions) > 0 && op.Site.takeSlot()
 	if slot {

@@ -69,6 +69,7 @@ type Tree struct {
 	cfg    Config
 	caller Caller
 	out    []Action
+	few    [4]Action // what out begins with
 
 	runs      []*Run // alive
 	started   int    // runs started so far; the newest run's ID
@@ -232,7 +233,7 @@ func (t *Tree) diverge(r *Run, c *Call) {
 // emit appends an action and returns it to be filled in.
 func (t *Tree) emit(k Kind) *Action {
 	if t.out == nil {
-		t.out = make([]Action, 0, 4)
+		t.out = t.few[:0]
 	}
 	t.out = append(t.out, Action{})
 	a := &t.out[len(t.out)-1]
