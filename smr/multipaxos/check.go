@@ -1,0 +1,30 @@
+package multipaxos
+
+import "fmt"
+
+// Check returns what is wrong with the replica, or nil.
+func (r *Replica) Check() error {
+	l := &r.log
+	switch {
+	case r.role == removed || r.admission.Refused():
+		return nil
+	case l.base > r.commit || r.commit > r.matched || r.matched > l.last():
+		return fmt.Errorf("multipaxos: base %d <= commit %d <= matched %d <= last %d does not hold", l.base, r.commit, r.matched, l.last())
+	case r.state.Applied() != r.commit:
+		return fmt.Errorf("multipaxos: applied %d, decided %d", r.state.Applied(), r.commit)
+	case r.snapshot > r.commit || l.base > r.snapshot:
+		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, r.snapshot, r.commit)
+	case len(l.votes) > 0 && l.votes[len(l.votes)-1].Ballot > r.promised:
+		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(), l.votes[len(l.votes)-1].Ballot, r.promised)
+	case r.role == leader && !owns(r.cfg.ID, r.promised):
+		return fmt.Errorf("multipaxos: leads with the promised ballot %v, another's", r.promised)
+	case r.role == leader && r.lead.end < r.commit:
+		return fmt.Errorf("multipaxos: proposed %d, decided %d", r.lead.end, r.commit)
+	}
+	for _, p := range r.lead.peers {
+		if p.match > p.flow || p.flow >= p.next || p.match > r.lead.end {
+			return fmt.Errorf("multipaxos: follower %d: match %d <= flow %d < next %d does not hold, or match is beyond the end %d", p.id, p.match, p.flow, p.next, r.lead.end)
+		}
+	}
+	return r.state.Check()
+}

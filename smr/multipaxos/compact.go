@@ -1,0 +1,79 @@
+package multipaxos
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log. An eighth of what was executed in between stays, for followers that
+// lag a little.
+func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+	every := smr.Slot(r.cfg.SnapshotEvery)
+	if r.commit-r.snapshot < every {
+		return
+	}
+	data, err := r.state.Snapshot()
+	if err != nil {
+		return // the log stays; it is tried again after the next command
+	}
+	smr.SaveSnapshot(env, smr.Snapshot{Slot: r.commit, Data: data})
+	r.snapshot = r.commit
+	r.log.cut(env, r.commit-every/8, PromiseRecord{r.promised, r.commit})
+}
+
+// sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the log that is left, or for a new member to find itself in it.
+func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
+	data, err := r.state.Snapshot()
+	if err != nil {
+		return // it is asked for again
+	}
+	p.out = smr.NewOutgoing(smr.Snapshot{Slot: r.commit, Data: data})
+	p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+}
+
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
+	p := r.peer(from)
+	if r.role != leader || p == nil || p.out == nil {
+		return
+	}
+	p.heard = true
+	if !p.out.Wanted(env, m) {
+		p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+		return
+	}
+	p.flow = max(p.match, p.out.Slot())
+	p.next = p.flow + 1
+	p.out = nil
+	r.pump(env, p)
+}
+
+// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+	if r.role == removed || r.role == leader || r.role == blank && !r.cfg.Join {
+		return
+	}
+	answer, whole := r.incoming.Take(m, r.commit)
+	if whole != nil && !r.install(env, *whole) {
+		return
+	}
+	answer.From = r.admission.Own()
+	env.Send(from, answer)
+}
+
+// install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.
+func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
+	if err := r.state.Restore(s.Data); err != nil {
+		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " + err.Error()})
+		r.role = removed
+		return false
+	}
+	smr.SaveSnapshot(env, s)
+	r.snapshot, r.commit = s.Slot, s.Slot
+	r.log.cut(env, s.Slot, PromiseRecord{r.promised, s.Slot})
+	r.rematch()
+	if r.role == candidate {
+		r.becomeFollower(env, 0)
+	}
+	r.membersChanged(env)
+	return true
+}

@@ -1,0 +1,129 @@
+package multipaxos
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// becomeFollower makes the replica follow a leader, or nobody yet if it is 0, and wait for word of it.
+func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID) {
+	if r.role == leader {
+		r.stopLeading(env)
+	}
+	r.candidacy = candidacy{}
+	r.role, r.leader = follower, of
+	r.quiet = false
+	env.Stop(campaignTimer{})
+	env.After(r.times(leaderTimeout), leaderTimer{})
+	r.reset = env.Now
+}
+
+// hearLeader notes that the leader is there. Timers are not set anew for each of many messages.
+func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
+	if r.role == blank {
+		r.leader = from // it has no timers
+		return
+	}
+	since := env.Now - r.reset
+	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.times(heartbeat/2) {
+		r.becomeFollower(env, from)
+	}
+}
+
+// onQuiet ends the time in which the replica believes in its leader.
+func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
+	if r.role != follower {
+		return
+	}
+	r.quiet, r.leader = true, 0
+	env.After(r.times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+}
+
+// adopt promises a higher ballot. The record of it is the caller's affair.
+func (r *Replica) adopt(b Ballot) {
+	r.promised = b
+	r.rematch()
+}
+
+// owns tells whether a ballot is a replica's.
+func owns(id protocol.ID, b Ballot) bool { return id != protocol.App && protocol.ID(uint32(b)) == id }
+
+func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+	switch {
+	case !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:
+		return
+	case m.Ballot < r.promised:
+		env.SendAhead(from, Refusal{From: r.admission.Own(), Promised: r.promised})
+		return
+	case m.Ballot > r.promised:
+		r.adopt(m.Ballot)
+		r.log.promise(env, PromiseRecord{m.Ballot, r.commit})
+	}
+	r.hearLeader(env, from)
+	if len(m.Entries) == 0 && m.Round > 0 {
+		env.SendAhead(from, Follows{From: r.admission.Own(), Ballot: m.Ballot, Round: m.Round})
+	}
+	if r.cfg.Join && r.state.Applied() == 0 {
+		r.miss(env, from, m.Ballot, 0)
+		return
+	}
+	if m.First > r.matched+1 {
+		r.miss(env, from, m.Ballot, r.matched+1)
+		return
+	}
+	r.take(env, m)
+	env.Send(from, Accepted{From: r.admission.Own(), Ballot: m.Ballot, Match: r.matched})
+}
+
+// take accepts what is new in a message of the leader's, and learns what is decided.
+func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
+	had := r.matched + 1 - m.First
+	end := max(r.matched, m.First+smr.Slot(len(m.Entries))-1)
+	commit := max(r.commit, min(m.Commit, end))
+	if had < smr.Slot(len(m.Entries)) {
+		r.log.accept(env, AcceptRecord{Ballot: m.Ballot, First: r.matched + 1, Commit: commit, Entries: m.Entries[had:]})
+		r.matched = end
+	}
+	r.decide(env, commit)
+}
+
+// miss asks for what lies before a message that came too early. Of several such in a row one asks.
+func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballot, want smr.Slot) {
+	m := Missing{From: r.admission.Own(), Ballot: b, Want: want}
+	since := env.Now - r.asked
+	if m == r.missing && since >= 0 && since < r.times(1) {
+		return
+	}
+	r.missing, r.asked = m, env.Now
+	env.SendAhead(from, m)
+}
+
+// decide applies what is decided up to a slot.
+func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
+	for r.commit < to {
+		r.commit++
+		e := r.log.at(r.commit).Entry
+		reply := r.state.Apply(r.commit, e)
+		if r.role == leader {
+			r.desk.Applied(env, e, reply)
+		}
+		if e.Kind == smr.ChangeMembers && reply.Outcome == smr.Committed {
+			r.membersChanged(env)
+		}
+	}
+	r.matched = max(r.matched, r.commit)
+	r.maybeSnapshot(env)
+}
+
+func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
+	if m.Promised <= r.promised {
+		return
+	}
+	// Somebody is ahead: the next attempt is above it. It is no promise, as nobody asked for one.
+	r.candidacy.above = max(r.candidacy.above, m.Promised)
+	if r.role == leader || r.role == candidate {
+		above := r.candidacy.above
+		r.becomeFollower(env, 0)
+		r.candidacy.above = above
+	}
+}

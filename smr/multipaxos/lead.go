@@ -1,0 +1,309 @@
+package multipaxos
+
+import (
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// leadership is what a leader knows. Its zero value is that of a replica that does not lead.
+type leadership struct {
+	end      smr.Slot // the last slot that was proposed
+	start    smr.Slot // what other leaders may have had decided is not beyond it
+	changing smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
+	queue    []smr.Entry
+	waiting  bool // for proposeTimer
+	own      smr.Slot
+	peers    []*peer // in the order of the members, without the leader
+	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
+	reads    reads
+}
+
+// peer is a follower as its leader sees it.
+type peer struct {
+	id    protocol.ID
+	next  smr.Slot // the first slot that was not sent
+	match smr.Slot // it has all up to here. Invariant: match < next.
+	flow  smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
+	round uint64   // it followed when it was asked for the so-manieth time
+	heard bool     // since the last check of the majority
+	out   *smr.Outgoing
+	asked time.Duration // for a learner: when somebody last wanted it as a member
+}
+
+// becomeLeader proposes what phase 1 has found, in the leader's ballot, and then what clients want.
+func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
+	c := r.candidacy
+	r.candidacy = candidacy{}
+	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
+	r.desk.Reset()
+	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
+	env.Stop(campaignTimer{})
+	env.Stop(leaderTimer{})
+	var entries []smr.Entry
+	for _, v := range c.best[r.commit+1-c.low:] {
+		entries = append(entries, v.Entry)
+		if v.Entry.Kind == smr.ChangeMembers {
+			// Its leader proposed nothing above before it was decided, and then somebody of this majority would know that it was. What is
+			// above is of lower ballots, and was not decided.
+			break
+		}
+	}
+	r.followMembers(env)
+	r.lead.queue = entries
+	r.propose(env)
+	r.lead.start = r.lead.end
+	env.After(0, heartbeatTimer{})
+	env.After(r.times(leaderTimeout), quorumTimer{})
+}
+
+func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
+	r.lead = leadership{}
+	r.desk.Reset()
+	env.Stop(heartbeatTimer{})
+	env.Stop(quorumTimer{})
+	env.Stop(proposeTimer{})
+}
+
+// followMembers makes the leader's peers those of the state.
+func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
+	var peers []*peer
+	for _, m := range r.state.Members() {
+		if m.ID == r.cfg.ID {
+			continue
+		}
+		if p := r.peer(m.ID); p != nil {
+			peers = append(peers, p)
+		} else {
+			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
+		}
+	}
+	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool { return slices.Contains(peers, p) || r.state.Removed(p.id) })
+	for _, p := range r.lead.peers {
+		if r.state.Removed(p.id) {
+			env.SendAhead(p.id, Removed{From: r.admission.Own()})
+		}
+	}
+	r.lead.peers = peers
+}
+
+// onClient takes what a client wants, or says who leads.
+func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if r.role != leader {
+		env.SendAhead(from, smr.Redirect{Leader: r.leaderMember()})
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.ReadRequest:
+		r.onRead(env, from, msg)
+	case smr.ChangeRequest:
+		r.onChange(env, from, msg)
+	default:
+		r.lead.queue = r.desk.Take(env, from, msg, r.lead.queue)
+	}
+	if len(r.lead.queue) > 0 {
+		r.soon(env)
+	}
+}
+
+// soon proposes when what has come up by now was taken, so that it travels and is written together.
+func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+	if !r.lead.waiting {
+		r.lead.waiting = true
+		env.After(0, proposeTimer{})
+	}
+}
+
+func (r *Replica) onProposeTimer(env *protocol.Env[smr.Message]) {
+	if r.role == leader {
+		r.lead.waiting = false
+		r.propose(env)
+		r.askRound(env)
+	}
+}
+
+func (r *Replica) leaderMember() smr.Member {
+	for _, m := range r.state.Members() {
+		if m.ID == r.leader {
+			return m
+		}
+	}
+	return smr.Member{}
+}
+
+// propose gives slots to what is queued. Followers get it while it is on its way to the leader's own disk, whose vote counts when it is there.
+func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+	l := &r.lead
+	first := l.end + 1
+	for len(l.queue) > 0 && l.changing == 0 {
+		n := min(len(l.queue), r.cfg.MaxBatch)
+		if i := slices.IndexFunc(l.queue[:n], func(e smr.Entry) bool { return e.Kind == smr.ChangeMembers }); i >= 0 {
+			n = i + 1
+			l.changing = l.end + smr.Slot(n)
+		}
+		entries := slices.Clone(l.queue[:n])
+		l.queue = l.queue[n:]
+		r.log.accept(env, AcceptRecord{Ballot: r.promised, First: l.end + 1, Commit: r.commit, Entries: entries})
+		l.end += smr.Slot(n)
+		r.matched = l.end
+		for _, p := range l.followers() {
+			if p.next == l.end-smr.Slot(n)+1 && r.room(p) {
+				r.accept(env, p, entries)
+			}
+		}
+	}
+	if len(l.queue) == 0 {
+		l.queue = nil
+	}
+	if l.end >= first {
+		env.Send(r.cfg.ID, Accepted{From: r.admission.Own(), Ballot: r.promised, Match: l.end})
+	}
+}
+
+// room tells whether a follower may be sent more before it answers.
+func (r *Replica) room(p *peer) bool {
+	return p.out == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending)
+}
+
+func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []smr.Entry) {
+	env.SendAhead(p.id, Accept{
+		From: r.admission.Own(), Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
+	})
+	p.next += smr.Slot(len(entries))
+}
+
+// pump sends a follower what it has not been sent.
+func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
+	for p.next <= r.lead.end && r.room(p) {
+		if p.next <= r.log.base {
+			r.sendSnapshot(env, p)
+			return
+		}
+		last := min(r.lead.end, p.next+smr.Slot(r.cfg.MaxBatch)-1)
+		r.accept(env, p, r.log.entries(p.next, last, maxMessageBytes))
+	}
+}
+
+func (r *Replica) peer(id protocol.ID) *peer {
+	for _, p := range r.lead.followers() {
+		if p.id == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m Accepted) {
+	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
+		return
+	}
+	if from == r.cfg.ID {
+		r.lead.own = max(r.lead.own, m.Match)
+	} else if p := r.peer(from); p != nil {
+		p.heard = true
+		p.match = max(p.match, m.Match)
+		p.flow = max(p.flow, p.match)
+		p.next = max(p.next, p.match+1)
+		if p.out != nil && p.match >= p.out.Slot() {
+			p.out = nil
+		}
+		r.pump(env, p)
+	}
+	r.advance(env)
+}
+
+// advance decides what a majority has accepted. All slots that it did not know to be decided when it came to lead are of its own ballot, so that votes of earlier
+// ones are never counted.
+func (r *Replica) advance(env *protocol.Env[smr.Message]) {
+	before := r.commit
+	for r.role == leader {
+		match := []smr.Slot{r.lead.own}
+		for _, p := range r.lead.peers {
+			match = append(match, p.match)
+		}
+		to := min(quorum.KthLargest(match, quorum.Majority(len(match))), r.lead.end)
+		if to <= r.commit {
+			break
+		}
+		r.decide(env, to)
+		if r.role == leader && r.lead.changing != 0 && r.commit >= r.lead.changing {
+			r.lead.changing = 0
+			if len(r.lead.queue) > 0 {
+				r.soon(env)
+			}
+		}
+	}
+	if r.role != leader || r.commit == before {
+		return
+	}
+	r.answerReads(env)
+	if r.commit == r.lead.end {
+		r.heartbeat(env) // no later Accept says what is decided
+	}
+}
+
+func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, m Missing) {
+	if r.role != leader || m.Ballot != r.promised {
+		return
+	}
+	p := r.peer(from)
+	if p == nil {
+		return
+	}
+	p.heard = true
+	if p.out != nil {
+		return // it gets all that it misses
+	}
+	if m.Want == 0 {
+		r.sendSnapshot(env, p)
+		return
+	}
+	if m.Want < p.next && m.Want > p.match {
+		p.next, p.flow = m.Want, m.Want-1
+	}
+	r.pump(env, p)
+}
+
+func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
+	if r.role != leader {
+		return
+	}
+	r.heartbeat(env)
+	for _, p := range r.lead.followers() {
+		if p.out != nil {
+			p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+		} else {
+			r.pump(env, p)
+		}
+	}
+	env.After(r.times(heartbeat), heartbeatTimer{})
+}
+
+// heartbeat says that the leader is there and what is decided.
+func (r *Replica) heartbeat(env *protocol.Env[smr.Message]) {
+	for _, p := range r.lead.followers() {
+		r.accept(env, p, nil)
+	}
+}
+
+// onQuorumCheck makes the replica stop leading if it cannot reach a majority: others may lead by now, and clients should look for them.
+func (r *Replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
+	if r.role != leader {
+		return
+	}
+	heard := 1
+	for _, p := range r.lead.peers {
+		if p.heard {
+			heard++
+		}
+		p.heard = false
+	}
+	if heard < quorum.Majority(len(r.lead.peers)+1) {
+		r.becomeFollower(env, 0)
+		return
+	}
+	env.After(r.times(leaderTimeout), quorumTimer{})
+}

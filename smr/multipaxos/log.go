@@ -1,0 +1,106 @@
+package multipaxos
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// slotLog is what a replica has accepted: one vote for each slot above base, without gaps, and where they are on disk.
+type slotLog struct {
+	base  smr.Slot
+	votes []Vote // votes[i] is slot base+1+i
+	// records are those of the disk's log, in order. A record is needed as long as its last slot is above base.
+	records []record
+}
+
+type record struct {
+	index uint64
+	last  smr.Slot // 0 for one without slots
+}
+
+func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(len(l.votes)) }
+
+func (l *slotLog) at(s smr.Slot) Vote { return l.votes[s-l.base-1] }
+
+// set puts a vote in a slot that is at most one beyond the last; slots up to base are done with.
+func (l *slotLog) set(s smr.Slot, v Vote) {
+	switch {
+	case s <= l.base:
+	case s <= l.last():
+		l.votes[s-l.base-1] = v
+	case s == l.last()+1:
+		l.votes = append(l.votes, v)
+	default:
+		panic(fmt.Sprintf("multipaxos: slot %d leaves a gap after %d", s, l.last()))
+	}
+}
+
+// accept takes entries for consecutive slots into the log, in memory and on disk.
+func (l *slotLog) accept(env *protocol.Env[smr.Message], rec AcceptRecord) {
+	for i, e := range rec.Entries {
+		l.set(rec.First+smr.Slot(i), Vote{rec.Ballot, e})
+	}
+	l.records = append(l.records, record{env.Append(rec), rec.First + smr.Slot(len(rec.Entries)) - 1})
+}
+
+func (l *slotLog) promise(env *protocol.Env[smr.Message], rec PromiseRecord) {
+	l.records = append(l.records, record{index: env.Append(rec)})
+}
+
+// load takes over a record from the disk.
+func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
+	switch m := rec.Msg.(type) {
+	case PromiseRecord:
+		l.records = append(l.records, record{index: rec.Index})
+	case AcceptRecord:
+		if len(l.votes) == 0 && m.First > l.base+1 {
+			l.base = m.First - 1
+		}
+		if m.First > l.last()+1 {
+			return fmt.Errorf("record %d begins with slot %d, after a gap behind %d", rec.Index, m.First, l.last())
+		}
+		for i, e := range m.Entries {
+			l.set(m.First+smr.Slot(i), Vote{m.Ballot, e})
+		}
+		l.records = append(l.records, record{rec.Index, m.First + smr.Slot(len(m.Entries)) - 1})
+	default:
+		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
+	}
+	return nil
+}
+
+// cut forgets the slots up to one, in memory, and on disk as far as whole records allow. The promise is written anew, as the record that has it may go.
+func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseRecord) {
+	if to <= l.base {
+		return
+	}
+	l.votes = slices.Clone(l.votes[min(to-l.base, smr.Slot(len(l.votes))):])
+	l.base = to
+	n := 0
+	for n < len(l.records) && l.records[n].last <= to {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	l.promise(env, p)
+	l.records = slices.Delete(l.records, 0, n)
+	env.Truncate(l.records[0].index)
+}
+
+// entries returns what was accepted for the slots from first to last, or as many of them as fit in one message.
+func (l *slotLog) entries(first, last smr.Slot, maxBytes int) []smr.Entry {
+	var out []smr.Entry
+	size := 0
+	for s := first; s <= last; s++ {
+		e := l.at(s).Entry
+		if size += len(e.Command) + 32; size > maxBytes && len(out) > 0 {
+			break
+		}
+		out = append(out, e)
+	}
+	return out
+}

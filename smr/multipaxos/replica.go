@@ -1,0 +1,350 @@
+package multipaxos
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// role is what a replica is doing.
+type role uint8
+
+const (
+	blank     role = iota // does not take part, or not yet
+	follower              // accepts what the leader of its ballot says
+	candidate             // has asked, or is about to ask, whether it may lead
+	leader
+	removed // was a member
+)
+
+func (r role) String() string {
+	return [...]string{"blank", "follower", "candidate", "leader", "removed"}[r]
+}
+
+// Replica is an acceptor, learner and possible leader.
+type Replica struct {
+	cfg       smr.ReplicaConfig
+	state     *smr.State
+	admission *smr.Admission
+	role      role
+
+	promised Ballot // nothing below it is accepted any more
+	log      slotLog
+	// commit is the last slot that is known to be decided, as are all before it. Invariant: log.base <= commit <= log.last(), and all up to it are applied.
+	commit smr.Slot
+	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant: commit <= matched <= log.last().
+	matched  smr.Slot
+	snapshot smr.Slot // of the newest snapshot on disk
+	incoming smr.Incoming
+
+	leader  protocol.ID // of the promised ballot, 0 if not known
+	quiet   bool        // no leader was heard for leaderTimeout
+	reset   time.Duration
+	missing Missing // the last one that was sent
+	asked   time.Duration
+
+	candidacy candidacy
+	lead      leadership
+	desk      *smr.Desk
+}
+
+// The timers of a replica.
+type (
+	leaderTimer    struct{} // the leader was not heard for leaderTimeout
+	campaignTimer  struct{} // it is time to try to lead, or to try again
+	heartbeatTimer struct{}
+	quorumTimer    struct{} // the leader looks whether it still has a majority
+	proposeTimer   struct{} // what came up together is proposed
+)
+
+// Times, as multiples of ReplicaConfig.RoundTrip.
+const (
+	leaderTimeout = 2.5
+	campaignSpan  = 1.5 // a replica campaigns leaderTimeout after the last heartbeat and at random up to this much later
+	courtesy      = 2   // how much longer than the leader that was asked for others wait, in a new group
+	heartbeat     = 0.5
+	retry         = 0.5 // of a question to candidates
+	candidateSpan = 3   // how long a candidate waits for promises
+	resend        = 3   // of a snapshot's chunks
+)
+
+// maxMessageBytes bounds the entries of one message, unless a single one is larger.
+const maxMessageBytes = 1 << 20
+
+// NewReplica returns a replica.
+func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("multipaxos: %w", err)
+	}
+	group := cfg.Members
+	if cfg.Join {
+		group = nil
+	}
+	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group)}
+	r.admission = smr.NewAdmission(cfg, r.state)
+	r.desk = smr.NewDesk(cfg, r.state)
+	return r, nil
+}
+
+func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
+
+// Start takes over what is on the disk.
+func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	if err := r.load(env, log); err != nil {
+		r.role = blank
+		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
+		return
+	}
+	r.admission.Start(env, len(log) == 0 && r.snapshot == 0)
+	r.membersChanged(env)
+}
+
+// begin writes down with whom the group begins, so that a configuration that is changed later does not matter.
+func (r *Replica) begin(env *protocol.Env[smr.Message]) error {
+	data, err := r.state.Snapshot()
+	if err != nil {
+		return err
+	}
+	smr.SaveSnapshot(env, smr.Snapshot{Data: data})
+	return nil
+}
+
+func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
+	snap, ok, err := smr.LoadSnapshot(env)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := r.state.Restore(snap.Data); err != nil {
+			return err
+		}
+		r.snapshot, r.commit = snap.Slot, snap.Slot
+	} else if len(log) == 0 && !r.cfg.Join {
+		if err := r.begin(env); err != nil {
+			return err
+		}
+	}
+	for _, rec := range log {
+		if err := r.log.load(rec); err != nil {
+			return err
+		}
+		switch m := rec.Msg.(type) {
+		case PromiseRecord:
+			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
+		case AcceptRecord:
+			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
+		}
+	}
+	if len(r.log.votes) == 0 {
+		r.log.base = max(r.log.base, r.snapshot)
+	}
+	if r.log.base > r.snapshot || r.commit > r.log.last() {
+		return fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
+			r.log.base+1, r.log.last(), r.commit, r.snapshot)
+	}
+	for r.state.Applied() < r.commit {
+		s := r.state.Applied() + 1
+		r.state.Apply(s, r.log.at(s).Entry)
+	}
+	r.rematch()
+	return nil
+}
+
+// rematch finds how far the log is that of the promised ballot's leader.
+func (r *Replica) rematch() {
+	r.matched = r.commit
+	for r.matched < r.log.last() && r.log.at(r.matched+1).Ballot == r.promised {
+		r.matched++
+	}
+}
+
+// Receive takes a message.
+func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
+		env.Send(protocol.App, r.status(q.ID))
+		return
+	}
+	if from == protocol.App || r.admission.Refused() {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.Hello:
+		r.admission.Hello(env, from, msg)
+	case smr.Welcome:
+		r.admission.Welcome(env, from, msg)
+		r.maybeTakePart(env)
+	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+		r.onClient(env, from, msg)
+	default:
+		r.onReplica(env, from, msg)
+	}
+	r.desk.Flush(env)
+}
+
+// onReplica takes what replicas that take part say to each other.
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	disk, ok := sender(msg)
+	if !ok || !r.admission.Genuine(env, from, disk) {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.SnapshotChunk:
+		r.onChunk(env, from, msg)
+	case smr.SnapshotWanted:
+		r.onSnapshotWanted(env, from, msg)
+	case Removed:
+		r.onRemoved(env)
+	}
+	if !r.votes() {
+		return
+	}
+	switch msg := msg.(type) {
+	case PreVote:
+		r.onPreVote(env, from, msg)
+	case PreVoteReply:
+		r.onPreVoteReply(env, from, msg)
+	case Prepare:
+		r.onPrepare(env, from, msg)
+	case Accept:
+		r.onAccept(env, from, msg)
+	case Promise:
+		r.onPromise(env, from, msg)
+	case Accepted:
+		r.onAccepted(env, from, msg)
+	case Follows:
+		r.onFollows(env, from, msg)
+	case Missing:
+		r.onMissing(env, from, msg)
+	case Refusal:
+		r.onRefusal(env, msg)
+	}
+}
+
+// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows that it is a member: those who count its
+// votes know, and with which disk. So it can help to elect the leader that brings it up to date.
+func (r *Replica) votes() bool { return r.role != removed && (r.role != blank || r.cfg.Join) }
+
+// sender returns the disk that a replica's message says it comes from.
+func sender(msg smr.Message) (smr.Incarnation, bool) {
+	switch m := msg.(type) {
+	case smr.SnapshotChunk:
+		return m.From, true
+	case smr.SnapshotWanted:
+		return m.From, true
+	case PreVote:
+		return m.From, true
+	case PreVoteReply:
+		return m.From, true
+	case Prepare:
+		return m.From, true
+	case Promise:
+		return m.From, true
+	case Accept:
+		return m.From, true
+	case Accepted:
+		return m.From, true
+	case Follows:
+		return m.From, true
+	case Missing:
+		return m.From, true
+	case Refusal:
+		return m.From, true
+	case Removed:
+		return m.From, true
+	}
+	return 0, false
+}
+
+// Expire does what a timer is for.
+func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.admission.Refused() {
+		return
+	}
+	switch t.(type) {
+	case smr.AdmissionTimer:
+		r.admission.Expire(env)
+	case leaderTimer:
+		r.onQuiet(env)
+	case campaignTimer:
+		r.onCampaign(env)
+	case heartbeatTimer:
+		r.onHeartbeat(env)
+	case quorumTimer:
+		r.onQuorumCheck(env)
+	case proposeTimer:
+		r.onProposeTimer(env)
+	}
+	r.desk.Flush(env)
+}
+
+// maybeTakePart makes a follower of a replica that was admitted.
+func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+	if r.role != blank || !r.admission.Admitted() {
+		return
+	}
+	if _, member := r.state.Member(r.cfg.ID); !member {
+		return
+	}
+	r.becomeFollower(env, 0)
+	if r.promised == 0 && !r.cfg.Join {
+		r.quiet = true // a new group has no leader that could be disturbed
+		wait := r.times(campaignSpan * env.Rand.Float64())
+		switch r.cfg.Leader {
+		case 0:
+		case r.cfg.ID:
+			wait = 0
+		default:
+			wait += r.times(courtesy)
+		}
+		env.Stop(leaderTimer{})
+		env.After(wait, campaignTimer{})
+	}
+}
+
+// membersChanged says who the members are, at the start and when they have changed.
+func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+	r.admission.Changed(env)
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members // of one that joins: whom to ask
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	if r.state.Removed(r.cfg.ID) {
+		r.onRemoved(env)
+		return
+	}
+	r.maybeTakePart(env)
+	if r.role == leader {
+		r.followMembers(env)
+	}
+}
+
+// onRemoved ends the replica's part: it is no member any more.
+func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
+	if r.role == removed || r.admission.Refused() {
+		return
+	}
+	if r.role == leader {
+		r.heartbeat(env) // the others can go on when they know that this is decided
+		r.stopLeading(env)
+	}
+	r.role, r.leader = removed, 0
+	env.Stop(leaderTimer{})
+	env.Stop(campaignTimer{})
+	env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+}
+
+func (r *Replica) status(id smr.CallID) smr.Status {
+	role := r.role.String()
+	if r.admission.Refused() {
+		role = "refused"
+	}
+	return smr.Status{
+		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader, Ballot: uint64(r.promised),
+		Committed: r.commit, Applied: r.state.Applied(), Snapshot: r.snapshot,
+		LogSize: len(r.log.records), Sessions: r.state.Sessions(), Members: r.state.Members(),
+	}
+}
