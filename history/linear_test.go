@@ -262,6 +262,27 @@ func anyOrder(ops KV, state KVState) bool {
 	return false
 }
 
+// TestRefusedUnknown checks that an operation with unknown outcome need not take effect: of a lock whose acquisition
+// waits, two clients may have asked for it in vain.
+func TestRefusedUnknown(t *testing.T) {
+	lock := Model[bool, bool, struct{}]{
+		Init: func() bool { return false },
+		Step: func(held, acquire bool, _ *struct{}) (bool, bool) { return acquire, held != acquire },
+	}
+	ops := []Op[bool, struct{}]{
+		{Client: 1, Call: 1, Return: 2, Outcome: Returned, Input: true},
+		{Client: 2, Call: 3, Input: true},
+		{Client: 3, Call: 3, Input: true},
+	}
+	if result, err := CheckLinearizable(ops, lock, time.Minute); err != nil || result.Verdict != OK {
+		t.Errorf("%v, %v; want ok", result.Verdict, err)
+	}
+	ops[1].Outcome, ops[1].Return = Returned, 4
+	if result, err := CheckLinearizable(ops, lock, time.Minute); err != nil || result.Verdict != Violation {
+		t.Errorf("%v, %v; want a violation", result.Verdict, err)
+	}
+}
+
 func BenchmarkCheckLinearizable(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 0))
 	const keys, clients = 100, 20

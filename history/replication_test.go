@@ -75,6 +75,21 @@ func TestReplication(t *testing.T) {
 			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and was not applied before it"}},
 		},
 		{
+			"later without earlier, in two logs", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a"), from(1, "c")}},
+			[]Breach{{RealTimeOrder, "command b returned to client 1 at 5ns, before client 0 called command c at 10ns, and was not applied before it"}},
+		},
+		{
+			"later before earlier, with an older one between", Replication[string]{
+				Proposals: append(proposed([]string{"a"}, []string{"b"}), Proposal[string]{ID: "u"}), Logs: []AppliedLog[string]{log("b", "u", "a")},
+			},
+			[]Breach{{RealTimeOrder, "command a returned to client 0 at 5ns, before client 0 called command b at 10ns, and was applied after it"}},
+		},
+		{
+			"touching", Replication[string]{
+				Proposals: append(proposed([]string{"a"}), Proposal[string]{ID: "b", Call: 5, Return: 6, Outcome: Returned}), Logs: []AppliedLog[string]{log("b", "a")},
+			}, nil,
+		},
+		{
 			"lost", Replication[string]{Proposals: abcd, Logs: []AppliedLog[string]{log("a", "b", "c")}, Settled: true},
 			[]Breach{{Durability, "command d returned to client 1 at 15ns, and no replica applied it"}},
 		},

@@ -53,7 +53,7 @@ type anomalyTest struct {
 }
 
 func anomalies() []anomalyTest {
-	return slices.Concat(versionAnomalies(), cycleAnomalies(), orderAnomalies(), listAnomalies())
+	return slices.Concat(versionAnomalies(), cycleAnomalies(), subtleAnomalies(), orderAnomalies(), listAnomalies())
 }
 
 func versionAnomalies() []anomalyTest {
@@ -172,6 +172,47 @@ func cycleAnomalies() []anomalyTest {
 				txn 3 client 3 1s..4s committed write "y" "b" read "z" none`,
 			clean: `txn 1 client 1 1s..4s committed read "x" none write "z" "c"; txn 2 client 2 1s..4s committed write "x" "a" read "y" none
 				txn 3 client 3 1s..4s committed write "y" "b" read "z" "c"`,
+		},
+	}
+}
+
+// subtleAnomalies are neighbours that a careless checker confuses.
+func subtleAnomalies() []anomalyTest {
+	return []anomalyTest{
+		{
+			name: "G2-item whose anti-dependencies meet at its beginning", level: Serializable, allowed: SnapshotIsolation, want: []string{"G2-item"},
+			planted: `txn 1 client 1 1s..9s committed read "y" none write "x" "a"; txn 2 client 2 1s..9s committed write "y" "b" write "z" "c"
+				txn 3 client 3 1s..9s committed read "z" "c" read "x" none`,
+			clean: `txn 1 client 1 1s..9s committed read "y" none write "x" "a"; txn 2 client 2 1s..9s committed write "y" "b" write "z" "c"
+				txn 3 client 3 1s..9s committed read "z" "c" read "x" "a"`,
+		},
+		{
+			name: "G2-item by one of several appends that nobody saw", level: Serializable, allowed: SnapshotIsolation, want: []string{"G2-item"},
+			planted: `txn 1 client 1 1s..9s committed list "l" ( ) append "m" "d"; txn 2 client 2 1s..9s committed list "m" ( ) append "l" "b"
+				txn 3 client 3 1s..9s committed append "l" "c"`,
+			clean: `txn 1 client 1 1s..9s committed list "l" ( ) append "m" "d"; txn 2 client 2 1s..9s committed list "m" ( "d" ) append "l" "b"
+				txn 3 client 3 1s..9s committed append "l" "c"`,
+		},
+		{
+			name: "lost update of a list that nobody read", level: SnapshotIsolation, allowed: ReadCommitted, want: []string{"lost-update"},
+			planted: `txn 1 client 1 1s..4s committed list "l" ( ) append "l" "a"; txn 2 client 2 1s..4s committed list "l" ( ) append "l" "b"`,
+			clean:   `txn 1 client 1 1s..4s committed list "l" ( ) append "l" "a"; txn 2 client 2 1s..4s committed append "l" "b"`,
+		},
+		{
+			name: "own append read before another's", level: ReadCommitted, want: []string{"G1a"},
+			planted: `txn 1 client 1 1s..4s aborted append "l" "b"; txn 2 client 2 1s..4s committed append "l" "c"; txn 3 client 3 5s..6s committed list "l" ( "b" )`,
+			clean: `txn 1 client 1 1s..4s committed append "l" "b" list "l" ( "b" ); txn 2 client 2 1s..4s committed append "l" "c"
+				txn 3 client 3 5s..6s committed list "l" ( "c" "b" )`,
+		},
+		{
+			name: "append that aborted is not lost", level: StrictSerializable, allowed: SessionSerializable, want: []string{"G-single-realtime"},
+			planted: `txn 1 client 1 1s..2s committed append "l" "a"; txn 2 client 2 3s..4s committed list "l" ( )`,
+			clean:   `txn 1 client 1 1s..2s aborted append "l" "a"; txn 2 client 2 3s..4s committed list "l" ( )`,
+		},
+		{
+			name: "nothing comes after an unknown outcome", level: SessionSerializable, allowed: Serializable, want: []string{"G-single-session"},
+			planted: `txn 1 client 1 1s..2s committed write "x" "a"; txn 2 client 1 3s..4s committed read "x" none; txn 3 client 3 5s..6s committed read "x" "a"`,
+			clean:   `txn 1 client 1 1s..? unknown write "x" "a"; txn 2 client 1 3s..4s committed read "x" none; txn 3 client 3 5s..6s committed read "x" "a"`,
 		},
 	}
 }
