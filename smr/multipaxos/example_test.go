@@ -17,7 +17,7 @@ func Example() {
 	world, _ := sim.New(sim.Config[smr.Message]{Seed: 1, App: func(_ protocol.ID, msg smr.Message) {
 		if done, ok := msg.(smr.Done); ok {
 			result, _ := kv.DecodeResult(done.Result)
-			fmt.Println("call", done.ID, done.Outcome, result.Status, string(result.Value))
+			fmt.Printf("call %d %v, %v %q\n", done.ID, done.Outcome, result.Status, result.Value)
 		}
 	}})
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
@@ -32,10 +32,10 @@ func Example() {
 		return n
 	}})
 	world.Deliver(9, smr.Call{ID: 1, Kind: smr.Execute, Command: kv.Put([]byte("city"), []byte("Oslo"))})
-	_ = world.RunFor(time.Second)
+	_ = world.Run(time.Second)
 	world.Deliver(9, smr.Call{ID: 2, Kind: smr.Read, Command: kv.Get([]byte("city"))})
-	_ = world.RunFor(time.Second)
+	_ = world.Run(time.Second)
 	// Output:
-	// call 1 committed ok 
-	// call 2 committed ok Oslo
+	// call 1 committed, ok ""
+	// call 2 committed, ok "Oslo"
 }
