@@ -207,14 +207,15 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	}
 }
 
-// mayAnswer tells whether the replica may have a say about a message. One that is not admitted may follow a leader only, and only to join: the
-// leader knows its disk.
+// mayAnswer tells whether the replica may have a say about a message. One that is not admitted may follow, and vote, if it
+// joins: whom it answers knows from the log which disk was added under its ID. It must, for it may be a member before it knows, and
+// the others not a majority without it.
 func (r *replica) mayAnswer(m *raftpb.Message) bool {
 	if r.adm.Admitted() {
 		return true
 	}
 	switch m.GetType() {
-	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
+	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgPreVote, raftpb.MsgVote, raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
 		return r.cfg.Join
 	}
 	return false

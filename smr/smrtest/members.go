@@ -58,7 +58,8 @@ func (w *World) Remove(id protocol.ID, then func()) {
 // replace puts a new replica in the place of one whose disk is lost.
 func (w *World) replace(id protocol.ID) {
 	w.gone[id] = true
-	fresh := protocol.ID(len(w.replicas) + 1)
+	w.fresh++
+	fresh := protocol.ID(w.sc.Replicas + w.fresh)
 	// The simulator calls this in the middle of a step.
 	w.Sim.After(0, func() { w.Remove(id, func() { w.Join(fresh, func() {}) }) })
 }

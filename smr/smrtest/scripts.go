@@ -20,26 +20,32 @@ type script struct {
 	judge func(*World, Report) error
 }
 
+// play plays the script with its seeds, from the first on.
 func (s script) play(t *testing.T, p smr.Protocol, first uint64) {
 	for seed := first; seed < first+s.seeds; seed++ {
-		sc := Scenario{Protocol: p, Seed: seed, Replay: fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())}
-		s.make(&sc)
-		var world *World
-		inner := sc.Script
-		sc.Script = func(w *World) {
-			world = w
-			if inner != nil {
-				inner(w)
-			}
-		}
-		r, err := Play(sc)
-		if err == nil && s.judge != nil {
-			err = s.judge(world, r)
-		}
-		if err != nil {
-			t.Fatalf("%v\n%v\nrepeat it with: %s", r, err, sc.Replay)
+		replay := fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())
+		if r, err := s.once(p, seed, replay); err != nil {
+			t.Fatalf("%v\n%v\nrepeat it with: %s", r, err, replay)
 		}
 	}
+}
+
+func (s script) once(p smr.Protocol, seed uint64, replay string) (Report, error) {
+	sc := Scenario{Protocol: p, Seed: seed, Replay: replay}
+	s.make(&sc)
+	var world *World
+	inner := sc.Script
+	sc.Script = func(w *World) {
+		world = w
+		if inner != nil {
+			inner(w)
+		}
+	}
+	r, err := Play(sc)
+	if err == nil && s.judge != nil {
+		err = s.judge(world, r)
+	}
+	return r, err
 }
 
 // maxGap bounds the time without a commit when a leader is lost: a few round trips to miss it, and a few to agree on another and to find it.

@@ -34,6 +34,7 @@ type World struct {
 	counts    [4]int // calls by outcome
 	lastDone  time.Duration
 	gap       time.Duration
+	fresh     int   // replicas that took the place of others
 	changes   int   // of the members, that are asked for
 	stopped   bool  // clients begin nothing any more
 	err       error // of what must not happen
