@@ -13,13 +13,3 @@ type Op[I, O any] struct {
 	Input   I
 	Output  O // meaningless unless the outcome is Returned
 }
-
-// overlaps tells whether neither operation returned before the other was called.
-func (o Op[I, O]) overlaps(other Op[I, O]) bool {
-	return !o.before(other) && !other.before(o)
-}
-
-// before tells whether o returned before other was called.
-func (o Op[I, O]) before(other Op[I, O]) bool {
-	return o.Outcome != Unknown && o.Return < other.Call
-}
