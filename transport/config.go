@@ -46,7 +46,7 @@ type Config struct {
 	MaxBackoff time.Duration
 	// MaxAge is how old a message may be that waits for an unreachable member. 0 is 1 s.
 	MaxAge time.Duration
-	// Keepalive is how long a connection may be silent until it is probed, and then again until it is given up. 0 is 10 s, which is also the least.
+	// Keepalive is how long a connection may be silent until it is probed; 5 s later it is given up. 0 is 10 s, which is also the least.
 	Keepalive time.Duration
 	// DrainTimeout bounds the time in which a transport that ends sends what is queued. 0 is 1 s.
 	DrainTimeout time.Duration
@@ -63,12 +63,16 @@ const (
 	maxHeaderBytes = 32
 	// windowBytes is what gRPC lets a peer send ahead: enough for 400 Mbit/s over 80 ms.
 	windowBytes = 4 << 20
-	// maxClientsPerStream bounds the client IDs that are heard on one stream.
-	maxClientsPerStream = 4096
+	// maxSendersPerStream bounds the nodes that are heard on one stream.
+	maxSendersPerStream = 4096
+	// maxOwners bounds the pairs of sender and receiver of which it is known over which streams they talk.
+	maxOwners = 1 << 18
 	// maxParked bounds the ended streams of which it is known what arrived last.
 	maxParked = 4096
 	// minKeepalive is what gRPC allows a client at least.
 	minKeepalive = 10 * time.Second
+	// keepaliveTimeout is how long a probe may stay without an answer.
+	keepaliveTimeout = 5 * time.Second
 )
 
 // withDefaults returns a valid configuration without zero values, or says what is wrong.

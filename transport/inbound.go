@@ -36,7 +36,7 @@ type inbound struct {
 	key    sourceKey
 	epoch  uint64
 	slot   *slot                // nil before it is admitted
-	heard  map[protocol.ID]bool // the clients
+	heard  map[protocol.ID]bool // whose messages came; written by the reader with the transport's mutex held
 	out    *outbox              // for the clients that are heard on the stream
 	dead   chan struct{}
 	once   sync.Once
@@ -81,7 +81,7 @@ func (s service) Link(stream peerv1.Peer_LinkServer) error {
 	case err := <-result:
 		return in.end(err)
 	case <-in.dead:
-		return in.end(status.Error(codes.Aborted, "a newer stream of the same sender took the place of this one"))
+		return in.end(errSuperseded())
 	case <-t.draining:
 		return in.drain()
 	}
@@ -119,6 +119,15 @@ func (in *inbound) kill() {
 	in.once.Do(func() { close(in.dead) })
 	in.mu.Lock()
 	defer in.mu.Unlock()
+}
+
+func (in *inbound) ended() bool {
+	select {
+	case <-in.dead:
+		return true
+	default:
+		return false
+	}
 }
 
 // read takes what arrives until the stream ends. The error is nil if the other host has ended it.
@@ -185,6 +194,9 @@ func (in *inbound) check(h *peerv1.Hello) (version uint32, err error) {
 func (in *inbound) start(s *source, next uint64) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.ended() {
+		return errSuperseded()
+	}
 	in.source = s
 	s.begin(in.accept)
 	if err := s.expect(in.t, next); err != nil {
@@ -197,16 +209,14 @@ func (in *inbound) take(f *peerv1.Frame) error {
 	if f.GetHello() != nil || f.GetWelcome() != nil {
 		return status.Error(codes.InvalidArgument, "a second hello, or a welcome")
 	}
-	// Older streams of clients that are new here end first, and not while this one is locked: they may wait for it likewise.
+	// Older streams of nodes that are new here end first, and not while this one is locked: they may wait for it likewise.
 	if err := in.claim(f.GetMessages()); err != nil {
 		return err
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	select {
-	case <-in.dead:
-		return status.Error(codes.Aborted, "a newer stream of the same sender took the place of this one")
-	default:
+	if in.ended() {
+		return errSuperseded()
 	}
 	if err := in.source.take(in.t, f.GetFirst(), f.GetMessages()); err != nil {
 		if status.Code(err) == codes.Unknown {
@@ -217,7 +227,8 @@ func (in *inbound) take(f *peerv1.Frame) error {
 	return nil
 }
 
-// claim makes this stream the way to each client that a batch is the first here to have messages of.
+// claim makes this stream the one of each node that a batch is the first here to have messages of: older ones end, and what is sent to
+// clients goes here.
 func (in *inbound) claim(messages []byte) error {
 	var last protocol.ID
 	for len(messages) > 0 {
@@ -226,26 +237,32 @@ func (in *inbound) claim(messages []byte) error {
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
 		messages = rest
-		if from == last {
+		if from == last || in.heard[from] {
 			continue
 		}
 		last = from
-		if from < in.t.cfg.FirstClient || in.heard[from] {
-			continue
-		}
 		if err := in.accept(from); err != nil {
 			return err
 		}
-		if len(in.heard) >= maxClientsPerStream {
-			return status.Errorf(codes.ResourceExhausted, "messages of more than %d clients on one stream", maxClientsPerStream)
+		if len(in.heard) >= maxSendersPerStream {
+			return status.Errorf(codes.ResourceExhausted, "messages of more than %d nodes on one stream", maxSendersPerStream)
 		}
-		in.heard[from] = true
-		if old := in.t.claim(from, in); old != nil {
+		old, ok := in.t.claim(from, in)
+		if !ok {
+			return errSuperseded()
+		}
+		if old != nil {
 			old.kill()
 		}
-		in.serveClients()
+		if from >= in.t.cfg.FirstClient {
+			in.serveClients()
+		}
 	}
 	return nil
+}
+
+func errSuperseded() error {
+	return status.Error(codes.Aborted, "a newer stream of the same sender took the place of this one")
 }
 
 // accept says with an error that the other host must not send messages of a node.

@@ -129,11 +129,17 @@ func (l *link) move(address string) {
 func (l *link) stream(ctx context.Context, address string) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	cc, err := l.dial(address)
+	raw := new(rawConns)
+	cc, err := l.dial(address, raw)
 	if err != nil {
 		return false, fmt.Errorf("transport: member %d at %s: %w", l.to, address, err)
 	}
-	defer cc.Close()
+	defer func() {
+		if err != nil || ctx.Err() != nil {
+			raw.close() // gRPC would wait until it has said goodbye
+		}
+		cc.Close() // it was not closed before
+	}()
 	timeout := l.t.cfg.HandshakeTimeout
 	timer := time.AfterFunc(timeout, func() {
 		cancel(fmt.Errorf("no welcome within %v", timeout))
@@ -158,13 +164,13 @@ func (l *link) stream(ctx context.Context, address string) (welcomed bool, err e
 	return welcomed, err
 }
 
-func (l *link) dial(address string) (*grpc.ClientConn, error) {
+func (l *link) dial(address string, raw *rawConns) (*grpc.ClientConn, error) {
 	cfg := &l.t.cfg
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(cfg.dialCredentials(l.to)),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return cfg.Dial(ctx, address) }),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return raw.add(cfg.Dial(ctx, address)) }),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: cfg.HandshakeTimeout}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: cfg.Keepalive, Timeout: cfg.Keepalive}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: cfg.Keepalive, Timeout: keepaliveTimeout}),
 		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
 		grpc.WithReadBufferSize(ioBufferBytes), grpc.WithWriteBufferSize(ioBufferBytes),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
@@ -172,6 +178,36 @@ func (l *link) dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),
 	)
+}
+
+// rawConns are the connections that gRPC has made for a stream: one, as a rule.
+type rawConns struct {
+	mu     sync.Mutex
+	conns  []net.Conn
+	closed bool
+}
+
+func (r *rawConns) add(c net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		c.Close() // nobody has seen it
+		return nil, net.ErrClosed
+	}
+	r.conns = append(r.conns, c)
+	return c, nil
+}
+
+func (r *rawConns) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, c := range r.conns {
+		c.Close() // it failed already, or is given up
+	}
 }
 
 // greet opens a stream and has it welcomed.
@@ -207,7 +243,7 @@ func (l *link) greet(ctx context.Context, cc *grpc.ClientConn) (peerv1.Peer_Link
 func (l *link) carry(hangUp context.CancelCauseFunc, stream peerv1.Peer_LinkClient) error {
 	first := l.source == nil
 	if first {
-		l.source = newSource()
+		l.source = l.t.newSource()
 	}
 	cert := peerCertificate(stream.Context())
 	l.source.begin(func(id protocol.ID) error { return l.t.cfg.maySpeakFor(cert, id) })

@@ -35,10 +35,10 @@ func (p *Port) Send(to protocol.ID, payload []byte) {
 		p.local[0] = Inbound{}
 		return
 	}
-	o := p.t.route(to)
+	o := p.t.route(p.addr.ID, to)
 	switch {
 	case o == nil:
-		p.t.unrouted(to)
+		p.t.unrouted(p.addr.ID, to)
 	case len(payload) > p.t.cfg.MaxMessageBytes:
 		o.lose()
 		p.t.tooLarge(p.addr, to, len(payload))

@@ -41,9 +41,10 @@ func (t *Transport) Run(ctx context.Context, lis net.Listener) error {
 		return err
 	}
 	var server *grpc.Server
+	var status *health.Server
 	served := make(chan error, 1)
 	if lis != nil {
-		server = t.server()
+		server, status = t.server()
 		go func() { served <- server.Serve(netutil.LimitListener(lis, t.cfg.MaxStreams)) }()
 	}
 	var err error
@@ -55,6 +56,9 @@ func (t *Transport) Run(ctx context.Context, lis net.Listener) error {
 	t.mu.Lock()
 	close(t.draining)
 	t.mu.Unlock()
+	if status != nil {
+		status.Shutdown()
+	}
 	over := time.AfterFunc(t.cfg.DrainTimeout, func() {
 		cutOff()
 		if server != nil {
@@ -88,8 +92,8 @@ func (t *Transport) start(ctx context.Context) error {
 	return nil
 }
 
-// server returns a server with the limits that one which strangers can reach should have.
-func (t *Transport) server() *grpc.Server {
+// server returns a server with the limits that one which strangers can reach should have, and its health service.
+func (t *Transport) server() (*grpc.Server, *health.Server) {
 	cfg := &t.cfg
 	s := grpc.NewServer(
 		grpc.Creds(cfg.serverCredentials(&t.handshakes)),
@@ -101,7 +105,7 @@ func (t *Transport) server() *grpc.Server {
 		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
 		grpc.ReadBufferSize(ioBufferBytes), grpc.WriteBufferSize(ioBufferBytes),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: 3 * cfg.Keepalive, Timeout: cfg.Keepalive, MaxConnectionIdle: 15 * time.Minute,
+			Time: 3 * cfg.Keepalive, Timeout: keepaliveTimeout, MaxConnectionIdle: 15 * time.Minute,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minKeepalive / 2}),
 	)
@@ -109,7 +113,7 @@ func (t *Transport) server() *grpc.Server {
 	h := health.NewServer()
 	h.SetServingStatus(peerv1.Peer_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(s, h)
-	return s
+	return s, h
 }
 
 func peerAddress(ctx context.Context) string {

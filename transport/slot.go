@@ -22,6 +22,9 @@ type slot struct {
 // admit makes in the present stream of its sender. When it returns, nothing is delivered by an older one.
 func (t *Transport) admit(in *inbound, next uint64) error {
 	s := t.slotOf(in)
+	if s == nil {
+		return errSuperseded()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in.epoch <= s.epoch {
@@ -34,16 +37,20 @@ func (t *Transport) admit(in *inbound, next uint64) error {
 	return in.start(s.source, next)
 }
 
+// slotOf returns the slot for a stream, nil if the stream has ended.
 func (t *Transport) slotOf(in *inbound) *slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if in.ended() {
+		return nil
+	}
 	s := t.active[in.key]
 	if s == nil {
 		var ok bool
 		if s, ok = t.parked.Get(in.key); ok {
 			t.parked.Remove(in.key)
 		} else {
-			s = &slot{source: newSource()}
+			s = &slot{source: t.newSource()}
 		}
 		t.active[in.key] = s
 	}
@@ -52,35 +59,52 @@ func (t *Transport) slotOf(in *inbound) *slot {
 	return s
 }
 
-// claim makes in the way to a client. It returns the stream that was it, if there is one.
-func (t *Transport) claim(id protocol.ID, in *inbound) (old *inbound) {
+// A claimKey is a node elsewhere, and the member here that it sends to.
+type claimKey struct{ from, to protocol.ID }
+
+// claim makes in the stream of a node elsewhere, unless it has ended. It returns the stream that was it, if there is one.
+func (t *Transport) claim(id protocol.ID, in *inbound) (old *inbound, ok bool) {
+	key := claimKey{id, in.key.to}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old = t.claims[id]
-	t.claims[id] = in
-	t.setRoute(id, in.out)
-	if old == in {
-		return nil
+	if in.slot == nil {
+		return nil, false
 	}
-	return old
+	in.heard[id] = true
+	old = t.claims[key]
+	t.claims[key] = in
+	if id >= t.cfg.FirstClient {
+		t.repliesMu.Lock()
+		defer t.repliesMu.Unlock()
+		t.replies[key] = in.out
+		if t.missed[key] || t.missedMany {
+			in.out.lose()
+		}
+		delete(t.missed, key)
+	}
+	return old, true
 }
 
 // forget takes a dead stream out of the tables.
 func (t *Transport) forget(in *inbound) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id, by := range t.claims {
-		if by == in {
-			delete(t.claims, id)
-			t.setRoute(id, nil)
-		}
-	}
 	s := in.slot
 	if s == nil {
 		return
 	}
 	in.slot = nil
+	t.repliesMu.Lock()
+	for id := range in.heard {
+		key := claimKey{id, in.key.to}
+		if t.claims[key] == in {
+			delete(t.claims, key)
+			delete(t.replies, key)
+		}
+	}
+	t.repliesMu.Unlock()
 	if s.streams--; s.streams == 0 {
+		s.source.rest()
 		delete(t.active, in.key)
 		t.parked.Add(in.key, s)
 	}

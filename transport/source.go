@@ -17,9 +17,10 @@ type pair struct {
 
 // A source is what one host has sent to this one, over streams that follow each other. It is used by one goroutine at a time.
 type source struct {
-	next  uint64           // the number of the message that is expected
-	gaps  uint64           // how many times messages were lost
-	pairs map[pair]*uint64 // how many of these each receiver was told of. Whoever is not here has been told of none.
+	serial uint64
+	next   uint64           // the number of the message that is expected
+	gaps   uint64           // how many times messages were lost
+	pairs  map[pair]*uint64 // how many of these each receiver was told of. Whoever is not here has been told of none.
 
 	accept   func(protocol.ID) error // says whose messages must not come over the present stream
 	accepted map[protocol.ID]bool    // whose may
@@ -32,8 +33,11 @@ type source struct {
 	inbound map[Sink][]Inbound // of the batch that is being taken, emptied
 }
 
-func newSource() *source {
-	return &source{pairs: make(map[pair]*uint64), inbound: make(map[Sink][]Inbound)}
+// maxPairs bounds the senders and receivers that a source knows.
+const maxPairs = 1 << 16
+
+func (t *Transport) newSource() *source {
+	return &source{serial: t.sources.Add(1), pairs: make(map[pair]*uint64), inbound: make(map[Sink][]Inbound)}
 }
 
 // begin makes the source ready for the next stream.
@@ -119,15 +123,43 @@ func (s *source) find(t *Transport, p pair) error {
 	}
 	s.sink = port.sink
 	known := s.pairs[p]
-	if known == nil {
+	first := known == nil
+	if first {
+		if len(s.pairs) >= maxPairs {
+			clear(s.pairs) // all will be told once more, before the next message
+		}
 		known = new(uint64)
 		s.pairs[p] = known
 	}
-	if *known != s.gaps {
+	// What another source had for this receiver may not all have arrived: its host has ended, or is another.
+	if *known != s.gaps || first && !t.ownedBy(p, s.serial) {
 		*known = s.gaps
 		s.sink.Broken(p.from)
 	}
 	return nil
+}
+
+// rest frees the memory that a source only needs while messages arrive.
+func (s *source) rest() {
+	s.accept, s.accepted, s.sink, s.any = nil, nil, nil, false
+	s.inbound = make(map[Sink][]Inbound)
+}
+
+// ownedBy makes a source the one from which a receiver gets a sender's messages, and tells whether no other one was.
+func (t *Transport) ownedBy(p pair, serial uint64) bool {
+	t.ownersMu.Lock()
+	defer t.ownersMu.Unlock()
+	was, ok := t.owners[p]
+	if !ok {
+		if len(t.owners) >= maxOwners {
+			clear(t.owners)
+			t.ownersLost = true
+		}
+		t.owners[p] = serial
+		return !t.ownersLost
+	}
+	t.owners[p] = serial
+	return was == serial
 }
 
 // deliver hands on what take has sorted.

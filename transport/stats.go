@@ -10,7 +10,7 @@ import (
 // Stats is what a transport has done since it was made.
 type Stats struct {
 	Peers []PeerStats // in order of their IDs
-	// Streams is how many streams of other hosts are open, Clients how many clients are heard on them.
+	// Streams is how many streams of other hosts are open, Clients how many clients are heard on them, counted for each member here.
 	Streams int
 	Clients int
 	// Received counts messages that arrived, Undeliverable those among them whose node is not here.
@@ -49,8 +49,10 @@ func (t *Transport) Stats() Stats {
 	for _, l := range t.links {
 		links = append(links, l)
 	}
-	clients := len(t.claims)
 	t.mu.Unlock()
+	t.repliesMu.RLock()
+	clients := len(t.replies)
+	t.repliesMu.RUnlock()
 	slices.SortFunc(links, func(a, b *link) int { return cmp.Compare(a.to, b.to) })
 	s := Stats{
 		Streams: int(t.streams.Load()), Clients: clients,

@@ -24,7 +24,20 @@ type Transport struct {
 	ports  atomic.Pointer[map[Addr]*Port]
 	routes atomic.Pointer[map[protocol.ID]*outbox]
 
+	// For clients, who have no addresses.
+	repliesMu sync.RWMutex
+	replies   map[claimKey]*outbox
+	// Clients that something was sent to while they were nowhere. They are told.
+	missed     map[claimKey]bool
+	missedMany bool // they were too many, some are forgotten
+
+	// From which source each receiver last got a sender's messages.
+	ownersMu   sync.Mutex
+	owners     map[pair]uint64
+	ownersLost bool // they were too many, some are forgotten
+
 	epochs   atomic.Uint64
+	sources  atomic.Uint64
 	streams  atomic.Int64
 	readers  sync.WaitGroup // goroutines of inbound streams
 	draining chan struct{}
@@ -44,7 +57,7 @@ type Transport struct {
 	resume  map[protocol.ID]uint64       // where the numbers of a link that is made later begin
 	active  map[sourceKey]*slot          // with streams
 	parked  *lru.Cache[sourceKey, *slot] // without
-	claims  map[protocol.ID]*inbound     // of clients
+	claims  map[claimKey]*inbound
 }
 
 // New returns a transport that does nothing before Run.
@@ -64,7 +77,8 @@ func New(cfg Config) (*Transport, error) {
 	t := &Transport{
 		cfg: cfg, instance: binary.LittleEndian.Uint64(random[:]), draining: make(chan struct{}),
 		links: make(map[protocol.ID]*link), resume: make(map[protocol.ID]uint64),
-		active: make(map[sourceKey]*slot), parked: parked, claims: make(map[protocol.ID]*inbound),
+		active: make(map[sourceKey]*slot), parked: parked, claims: make(map[claimKey]*inbound),
+		replies: make(map[claimKey]*outbox), missed: make(map[claimKey]bool), owners: make(map[pair]uint64),
 	}
 	t.ports.Store(&map[Addr]*Port{})
 	t.routes.Store(&map[protocol.ID]*outbox{})
@@ -170,14 +184,24 @@ func (t *Transport) setRoute(id protocol.ID, o *outbox) {
 	t.routes.Store(&routes)
 }
 
-func (t *Transport) port(a Addr) *Port            { return (*t.ports.Load())[a] }
-func (t *Transport) route(id protocol.ID) *outbox { return (*t.routes.Load())[id] }
+func (t *Transport) port(a Addr) *Port { return (*t.ports.Load())[a] }
+
+// route returns where messages of a node here to one elsewhere go.
+func (t *Transport) route(from, to protocol.ID) *outbox {
+	if to < t.cfg.FirstClient {
+		return (*t.routes.Load())[to]
+	}
+	t.repliesMu.RLock()
+	defer t.repliesMu.RUnlock()
+	return t.replies[claimKey{to, from}]
+}
 
 // unrouted counts a message to a node that is nowhere.
-func (t *Transport) unrouted(to protocol.ID) {
+func (t *Transport) unrouted(from, to protocol.ID) {
 	t.unroutable.Add(1)
 	if to >= t.cfg.FirstClient {
-		return // a client knows that it lost a stream
+		t.miss(claimKey{to, from})
+		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,8 +215,25 @@ func (t *Transport) unrouted(to protocol.ID) {
 	}
 }
 
+// miss notes that a client missed a message.
+func (t *Transport) miss(key claimKey) {
+	t.repliesMu.Lock()
+	defer t.repliesMu.Unlock()
+	if o := t.replies[key]; o != nil {
+		o.lose() // it has just appeared
+		return
+	}
+	if len(t.missed) >= maxOwners {
+		clear(t.missed)
+		t.missedMany = true
+	}
+	t.missed[key] = true
+}
+
 func (t *Transport) tooLarge(from Addr, to protocol.ID, sizeBytes int) {
-	t.oversized.Add(1)
+	if n := t.oversized.Add(1); n&(n-1) != 0 {
+		return // said before; twice as many are news
+	}
 	t.cfg.Logger.Error("transport: a message is too large and was not sent", "from", from.String(), "to", to,
 		"bytes", sizeBytes, "limit", t.cfg.MaxMessageBytes)
 }
