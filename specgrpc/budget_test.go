@@ -79,7 +79,7 @@ func settled(count func() int) int {
 // A call that awaits its caller's word costs no more than 32 KB, client and
 // server, heap and stacks, and three goroutines: grpc's own on each side and one
 // that listens for the word. Until the result is in there is one more on the
-// client, and the handler's stack is in use.
+// client. The connection itself is not counted.
 func TestFootprintOfHalfOpenCalls(t *testing.T) {
 	if randtest.Raced {
 		t.Skip("sizes under the race detector say nothing")
@@ -93,7 +93,7 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 		goroutines int
 		kilobytes  float64
 	}{
-		"answered": {true, 3, 32}, "unanswered": {false, 4, 48},
+		"answered": {true, 3, 32}, "unanswered": {false, 4, 32},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate, blocked := make(chan struct{}), make(chan struct{})
@@ -109,7 +109,10 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 			impl := &kvServer{}
 			impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 				wait := blocked
-				if r.GetKey() == "slow" {
+				switch r.GetKey() {
+				case "first":
+					return value("first"), nil
+				case "slow":
 					wait = gate
 				}
 				<-wait
@@ -119,6 +122,9 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 			r, dial := inProcess(t, impl, specgrpc.WithMaxHalfOpenCalls(n), specgrpc.WithMaxDepth(2*n), specgrpc.WithMaxLease(time.Hour))
 			cc := dial(specgrpc.WithMaxHalfOpen(n), specgrpc.WithLease(time.Hour))
 			c := kvpb.NewTestKVClient(cc)
+			if _, err := c.Get(t.Context(), &kvpb.GetRequest{Key: "first"}); err != nil {
+				t.Fatal(err)
+			}
 			before, goroutinesBefore := footprint()
 			done := make(chan error)
 			go func() {
@@ -126,14 +132,18 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 					_, err := guessed(ctx, c, "slow", value("slow"))
 					for i := 0; i < n && err == nil; i++ {
 						_, err = guessed(ctx, c, strconv.Itoa(i), value(strconv.Itoa(i)))
+						// No faster than the streams open, or some give way.
+						for late := 0; r.HalfOpen() < i-50 && late < 100; late++ {
+							<-time.After(time.Millisecond)
+						}
 					}
 					return 0, err
 				}, foresay.WithLimits(foresay.Limits{Depth: 2 * n}))
 				done <- err
 			}()
-			// On a busy machine some give way, as to a peer that admits no more streams.
+			// Some may give way all the same, as to a peer that admits no more streams.
 			open := settled(func() int { return min(r.HalfOpen(), cc.HalfOpen()) })
-			if open < n/10 {
+			if open < n*9/10 {
 				t.Fatalf("%d half-open calls of %d", open, n)
 			}
 			after, goroutines := footprint()

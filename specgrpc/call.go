@@ -149,7 +149,7 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 	err := errors.New("specgrpc: an interceptor ended the call's goroutine")
 	defer func() {
 		if p := recover(); p != nil {
-			err = &panicError{value: p, stack: debug.Stack()}
+			err = asPanic(p)
 		}
 		if err != nil {
 			value = nil
@@ -168,6 +168,14 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 type panicError struct {
 	value any
 	stack []byte
+}
+
+// asPanic returns a panic with its stack, where it was first seen.
+func asPanic(p any) *panicError {
+	if pe, ok := p.(*panicError); ok {
+		return pe
+	}
+	return &panicError{value: p, stack: debug.Stack()}
 }
 
 func (p *panicError) Error() string {

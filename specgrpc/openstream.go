@@ -2,11 +2,65 @@ package specgrpc
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math"
 	"time"
 
 	"google.golang.org/grpc"
 )
+
+// ask opens the stream and sends the request. grpc needs a deep stack for that,
+// twice what it needs to wait for the answer: a call that may stay half-open for
+// long leaves it to a goroutine that ends.
+func (x *exchange) ask(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte) (stop func() bool, err error) {
+	returned := false
+	defer func() {
+		if !returned { // user code in grpc panicked: there may be no stream to drain
+			x.s.end()
+		}
+	}()
+	if !x.speculative {
+		stop, err = x.openAndSend(ctx, cc, opts, payload)
+		returned = true
+		return stop, err
+	}
+	stop, err = never, errNotAsked
+	var panicked *panicError
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				panicked = asPanic(p)
+			}
+		}()
+		stop, err = x.openAndSend(ctx, cc, opts, payload)
+	}()
+	<-done
+	if panicked != nil {
+		panic(panicked)
+	}
+	returned = true
+	return stop, err
+}
+
+var errNotAsked = errors.New("specgrpc: opening its stream ended the goroutine")
+
+// openAndSend returns an error if the request did not leave. Until the returned
+// function is called the end of ctx ends the stream.
+func (x *exchange) openAndSend(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte) (stop func() bool, err error) {
+	stop, err = x.open(ctx, cc, opts)
+	if err != nil {
+		return stop, err
+	}
+	x.s.debug("stream opened", "speculative", x.speculative)
+	err = x.s.stream.SendMsg(x.request(payload))
+	if err == io.EOF { // RecvMsg tells what happened
+		err = nil
+	}
+	return stop, err
+}
 
 // open opens the stream. Until the returned function is called the end of ctx
 // ends the stream.

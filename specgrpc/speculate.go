@@ -2,7 +2,6 @@ package specgrpc
 
 import (
 	"context"
-	"io"
 	"math"
 	"time"
 
@@ -93,17 +92,10 @@ func responseLimit(opts []grpc.CallOption) int {
 func clamp(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message) (done bool, reason string, err error) {
-	stop, err := x.open(ctx, cc, opts)
+	stop, err := x.ask(ctx, cc, opts, payload)
 	defer stop()
-	if err == nil {
-		x.s.debug("stream opened", "speculative", x.speculative)
-		err = x.s.stream.SendMsg(x.request(payload))
-	} else {
-		defer x.s.end()
-		return x.unsent(err)
-	}
 	switch {
-	case err != nil && err != io.EOF: // EOF: RecvMsg tells what happened
+	case err != nil:
 		x.s.end()
 		return x.unsent(err)
 	case !x.speculative:
