@@ -63,13 +63,14 @@ fuzz-short:
 		done; \
 	done
 
-# The randomised tests with one seed after the other. They read FORESAY_SEED.
+# The randomised tests with one seed after the other, and all planted bugs. They
+# read FORESAY_SEED; FORESAY_SEEDS says how many seeds each test of specgrpc tries.
 soak:
 	@seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); \
 	while [ $$SECONDS -lt $$end ]; do \
 		echo "==> FORESAY_SEED=$$seed"; \
-		FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT) || \
-			{ echo "replay: FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT)"; exit 1; }; \
+		FORESAY_PLANTS=all FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT) || \
+			{ echo "replay: FORESAY_PLANTS=all FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT)"; exit 1; }; \
 		seed=$$((seed + 1)); \
 	done
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -24,6 +25,10 @@ type execution struct {
 	acks  []effect
 	clock []effect
 	trace []string
+	// hooks counts the program's hooks; rolled tells how far each lane's were
+	// rolled back.
+	hooks  int
+	rolled map[string]int
 }
 
 // runLink runs one link of a task. What it was told counts if it is confirmed.
@@ -112,7 +117,7 @@ func (x *execution) special(ctx context.Context, at string, s *step, digest stri
 			j.commit(tok)
 			j.hook(at, digest)
 		})
-		foresay.OnRollback(ctx, func() { j.rollback(tok) })
+		x.onRollback(ctx, at, func() { j.rollback(tok) })
 	case kindBarrier:
 		if err := x.w.barrier(ctx); err != nil {
 			return x.noted(at, digest, "", err)
@@ -122,6 +127,32 @@ func (x *execution) special(ctx context.Context, at string, s *step, digest stri
 		x.trap(ctx, at, digest)
 	}
 	return digest, nil
+}
+
+// onRollback registers a rollback hook, and checks that those of a lane run last
+// first. One that is registered when all is undone already runs at once.
+func (x *execution) onRollback(ctx context.Context, at string, f func()) {
+	lane := laneOf(at)
+	x.mu.Lock()
+	x.hooks++
+	n := x.hooks
+	x.mu.Unlock()
+	var registered atomic.Bool
+	foresay.OnRollback(ctx, func() {
+		x.mu.Lock()
+		if last := x.rolled[lane]; registered.Load() && last > 0 && n > last {
+			x.w.journal.brokenRule("the rollback hook of %s ran after one that was registered before it", at)
+		}
+		if registered.Load() {
+			if x.rolled == nil {
+				x.rolled = make(map[string]int)
+			}
+			x.rolled[lane] = n
+		}
+		x.mu.Unlock()
+		f()
+	})
+	registered.Store(true)
 }
 
 // noted adds a result or an error to the digest, unless the code gives up.
@@ -161,7 +192,26 @@ func (x *execution) call(ctx context.Context, at string, s *step, digest string)
 	if c.observe {
 		result += fmt.Sprint(c.header.Get("stamp"))
 	}
+	scribble(o, m)
 	return x.note(at, digest, result), nil
+}
+
+// scribble changes a call's request and response: they are the code's own once
+// the call has returned.
+func scribble(o *kvpb.Operation, m proto.Message) {
+	switch x := o.GetOperation().(type) {
+	case *kvpb.Operation_Get:
+		x.Get.Key = "scribbled"
+	case *kvpb.Operation_Put:
+		x.Put.Value = "scribbled"
+	case *kvpb.Operation_Append:
+		x.Append.Value = "scribbled"
+	}
+	if relayed, ok := m.(*kvpb.RelayResponse); ok {
+		for _, r := range relayed.GetResults() {
+			r.Result = &kvpb.Result_Get{Get: &kvpb.GetResponse{Value: "scribbled"}}
+		}
+	}
 }
 
 // acknowledge notes a write that its caller was told of, and readings of the clock.

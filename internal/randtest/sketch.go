@@ -17,6 +17,8 @@ type sketch struct {
 	clock, drifts bool // see Scenario
 	sure          bool // all is guessed, and rightly
 	staged        bool // all is staged, calls on different keys commute, and a Confirm is lost
+	silent        bool // the network fails for good once a call was made on a guess
+	ordered       bool // all sites are ordered
 	calm          bool // not for worlds with faults: it goes on after errors, or has no one right outcome
 }
 
@@ -79,6 +81,11 @@ func sketches() []sketch {
 		{name: "a context that has ended", calm: true, steps: body(get("ak0"), dead(put("ak0")), dead(get("br0")), put("bk0"))},
 		{name: "writes everywhere", steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), get("ar0"), add("bk1"), put("ak0"), add("bk0"))},
 		{name: "staged writes of which one is lost", staged: true, steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), add("bk1"))},
+		{name: "a client that goes silent", silent: true, sure: true, steps: body(get("br0"), get("ak0"), get("bk0"), put("ak0"))},
+		{name: "goroutines that share a context, in order", ordered: true, steps: body(branches(kindShared,
+			body(relayed(false, op{kind: kindGet, key: "bk0"})), body(get("bk1"))), put("bk0"), get("ak0"), put("ak0"))},
+		{name: "answers that the code changes", steps: body(relayed(false, op{kind: kindGet, key: "bk0"}), get("br0"), put("bk1"),
+			relayed(false, op{kind: kindGet, key: "bk1"}, op{kind: kindGet, key: "br0"}), get("ar0"), put("ak0"))},
 		{name: "a write between reads", steps: body(get("ak0"), put("ak0"), get("ak0"), add("ak0"), get("ak0"))},
 		{name: "a branch that writes or does not", steps: body(get("br0"), branches(kindBranch, body(put("ak0")), body(get("bk0"))), get("ak0"), add("ak0"))},
 		{name: "a relay that reads what was written", steps: body(put("bk0"), relayed(false, op{kind: kindGet, key: "bk0"}, op{kind: kindGet, key: "ak0"}), add("ak0"))},
@@ -128,6 +135,16 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 	}
 	if sk.sure {
 		sc.knobs.Guessed, sc.knobs.Right = 200, 100
+	}
+	if sk.ordered {
+		sc.knobs.Ordered = true
+	}
+	if sk.silent && faults {
+		sc.faults = sc.faults[:1]
+		f := sc.faults[0]
+		f.server = int(seed % 2)
+		f.kind, f.event, f.nth, f.at, f.lasts, f.oneWay = faultBlackhole, eventRequested, 1, 0, 0, false
+		f.link = wan.Path{From: clientSite, To: siteOf(f.server)}
 	}
 	if sk.staged {
 		sc.knobs.stage()

@@ -35,6 +35,9 @@ const (
 	forgetWake                    // nobody looks at what waited for an answer
 	loseRefused                   // a refused call still counts as sent
 	ignoreWidth                   // runs are started beyond the limit
+	neverPin                      // goroutines that share a lane need not wait before they write
+	keepOrder                     // ordered calls of goroutines that share a lane keep the order of one run
+	mixLanes                      // calls of one lane are found by another
 	mutations
 )
 
@@ -43,6 +46,10 @@ func (t *Tree) mutateKey(k *key, r *Run) {
 	switch t.cfg.mutation {
 	case adoptAcrossEffects:
 		k.eff = nil
+	case mixLanes:
+		if k.lane != onceLane {
+			k.lane = ""
+		}
 	case swapOccurrences:
 		k.occ ^= r.ID & 1
 	}

@@ -7,7 +7,7 @@ package spectree
 // share notes that goroutines share the lane: a call is made while another one
 // is waited for.
 func (t *Tree) share(l *Lane) {
-	if _, ok := t.shared[l.id]; ok {
+	if _, ok := t.shared[l.id]; ok || t.breaks(keepOrder) {
 		return
 	}
 	if t.shared == nil {

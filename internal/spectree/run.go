@@ -154,7 +154,7 @@ func (t *Tree) Join(l, child *Lane) {
 // MustPin reports whether the lane must pass a barrier before it makes this
 // call with side effects: which goroutine made which call is not certain.
 func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
-	if s.Effect == None || s.Once || l.run.pinned && l.run.open == 0 && t.caller == CallerConfirmed {
+	if s.Effect == None || s.Once || t.breaks(neverPin) || l.run.pinned && l.run.open == 0 && t.caller == CallerConfirmed {
 		return false
 	}
 	if !t.ambiguous {
