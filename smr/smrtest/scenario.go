@@ -20,6 +20,7 @@ type Scenario struct {
 	Clients  int // 0 is 4
 	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within Settle; 0 is 15 s.
 	For, Settle time.Duration
+	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
 	// Configure changes the configuration of a replica before it is made. nil: nothing.
 	Configure func(*smr.ReplicaConfig)
 	// Script does what it likes in the middle of the run, beside the faults. nil: nothing.
@@ -66,6 +67,9 @@ func (sc *Scenario) setDefaults() error {
 	}
 	if sc.Clients == 0 {
 		sc.Clients = 4
+	}
+	if sc.Disk == (sim.Disk{}) {
+		sc.Disk = sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}
 	}
 	if sc.For == 0 {
 		sc.For = 6 * time.Second

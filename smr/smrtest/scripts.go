@@ -56,7 +56,11 @@ func scripts() []script {
 		{name: "calm", seeds: 3, make: func(*Scenario) {}, judge: calls(200)},
 		{name: "one replica", seeds: 2, make: func(sc *Scenario) { sc.Replicas = 1 }, judge: calls(200)},
 		{name: "failover", seeds: 10, make: func(sc *Scenario) { sc.Script = failover }, judge: shortGap},
-		{name: "all crash", seeds: 10, make: func(sc *Scenario) { sc.Script = allCrash }},
+		{name: "all crash", seeds: 10, make: func(sc *Scenario) {
+			sc.Script = allCrash
+			// So slow that what is not on disk yet matters.
+			sc.Disk = sim.Disk{Latency: roundTrip / 2, Jitter: 2 * roundTrip}
+		}},
 		{name: "catch up", seeds: 5, make: func(sc *Scenario) { sc.Script = laggard }, judge: compacted},
 		{name: "members", seeds: 5, make: func(sc *Scenario) { sc.Script = changeMembers }, judge: membersAre(2, 4, 5)},
 		{name: "members under faults", seeds: 10, make: func(sc *Scenario) {

@@ -52,7 +52,7 @@ func newWorld(sc Scenario) (*World, error) {
 	}
 	s, err := sim.New(sim.Config[smr.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: 0.3,
-		Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}, CheckEvery: 3,
+		Disk: sc.Disk, CheckEvery: 3,
 		App: w.app, Trace: sc.Trace, TraceKeep: 300, Replay: sc.Replay,
 	})
 	if err != nil {
