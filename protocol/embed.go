@@ -11,7 +11,8 @@ import (
 type Embedding[M, N any] struct {
 	Message func(N) M         // puts an inner message or record into an outer one
 	Timer   func(Timer) Timer // makes an inner timer one of the outer node's
-	// App takes what the inner node sends to its application, which is the outer node, after the inner call's other effects. nil: nobody.
+	// App takes what the inner node sends to its application, which is the outer node, after the inner call's other effects. It may call the inner node again; what
+	// that sends to its application comes behind what waits already. nil: nobody.
 	App func(env *Env[M], msg N)
 	// Truncate is told that the inner node needs none of its records below an index, which is one of the outer log: it truncates when all parts agree.
 	// nil: nobody.
@@ -19,10 +20,11 @@ type Embedding[M, N any] struct {
 	Prefix   []byte // of the inner node's keys
 
 	env *Env[N]
-	app []N
+	app []N  // sent to the application and not taken yet
+	in  bool // App is being called
 }
 
-// Call calls the inner node: call is a method of it with its arguments. It does not nest.
+// Call calls the inner node: call is a method of it with its arguments, and does not use Call itself.
 func (b *Embedding[M, N]) Call(outer *Env[M], call func(inner *Env[N])) {
 	if b.env == nil {
 		b.env = NewEnv[N](nil, 1, nil)
@@ -54,14 +56,24 @@ func (b *Embedding[M, N]) Call(outer *Env[M], call func(inner *Env[N])) {
 		}
 	}
 	// These may append and call the inner node again, so they come when its effects have been taken over.
-	app := b.app
-	b.app = nil
 	if b.Truncate != nil && len(truncate) > 0 {
 		b.Truncate(outer, slices.Max(truncate))
 	}
-	for _, m := range app {
-		b.App(outer, m)
+	b.deliver(outer)
+}
+
+// deliver hands the application what the inner node sent to it. Calls that App makes leave theirs to the one that is at it.
+func (b *Embedding[M, N]) deliver(outer *Env[M]) {
+	if b.in {
+		return
 	}
+	b.in = true
+	for i := 0; i < len(b.app); i++ {
+		b.App(outer, b.app[i])
+	}
+	b.in = false
+	clear(b.app)
+	b.app = b.app[:0]
 }
 
 func (b *Embedding[M, N]) send(outer *Env[M], e Effect[N]) {

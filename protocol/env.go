@@ -75,7 +75,7 @@ func (e *Env[M]) SendAhead(to ID, msg M) {
 }
 
 // After sets a timer, replacing one of the same value: Expire is called with it in d by the node's clock, in a call of its own even if d is
-// not positive.
+// not positive. A clock that jumps meanwhile does not change when that is.
 func (e *Env[M]) After(d time.Duration, t Timer) {
 	e.Out = append(e.Out, Effect[M]{Kind: KindAfter, Delay: max(d, 0), Timer: t})
 }

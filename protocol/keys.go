@@ -70,8 +70,14 @@ type overlay struct {
 	newest map[string]int // of a key, in writes
 }
 
+// maxIdle is how large an overlay may be for the next call to take over its memory, which has to be cleared then.
+const maxIdle = 1024
+
 func (o *overlay) reset() {
-	if len(o.writes) > 0 {
+	switch {
+	case len(o.writes) > maxIdle:
+		*o = overlay{}
+	case len(o.writes) > 0:
 		clear(o.writes)
 		o.writes = o.writes[:0]
 		clear(o.newest)

@@ -34,7 +34,7 @@ type Node[M any] interface {
 type Linked[M any] interface {
 	Node[M]
 	// Broken says that messages from the peer may have been lost since the last one that arrived. None that was sent
-	// before arrives after it.
+	// before arrives after it. What was lost before a node's Start it is not told.
 	Broken(env *Env[M], from ID)
 }
 
