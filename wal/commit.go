@@ -48,8 +48,12 @@ func (n *Node) Commit(b *Batch, done func(error)) {
 	}
 	s.queue = append(s.queue, c)
 	s.queuedBytes += c.sizeBytes
+	if s.err == nil {
+		s.work.Signal()
+	} else {
+		s.finish.Broadcast()
+	}
 	s.mu.Unlock()
-	s.work.Signal()
 	b.Reset()
 }
 
@@ -88,13 +92,9 @@ func (s *Store) runWriter() {
 	for {
 		group := s.nextGroup()
 		if group == nil {
-			s.mu.Lock()
-			s.idle = true
-			s.mu.Unlock()
-			s.finish.Broadcast()
 			return
 		}
-		err := s.writeGroup(group)
+		err := s.write(group)
 		if err != nil {
 			err = s.fail(err)
 		}
@@ -149,32 +149,27 @@ func endGroup(group []*commit) {
 	}
 }
 
-// writeGroup writes a group as one batch of the database, and syncs it.
-func (s *Store) writeGroup(group []*commit) (err error) {
-	defer func() {
-		// Pebble panics where it cannot go on after an error of the disk.
-		if p := recover(); p != nil {
-			s.mu.Lock()
-			s.panicked = true
-			s.mu.Unlock()
-			err = fmt.Errorf("the database gave up: %v", p)
-		}
-	}()
-	batch := s.db.NewBatch()
-	defer func() { err = errors.Join(err, batch.Close()) }()
-	for _, c := range group {
-		if err := c.node.write(batch, c); err != nil {
-			return err
-		}
-	}
-	if batch.Empty() {
-		return nil
-	}
+// writeGroup writes a group, and syncs it.
+func (s *Store) writeGroup(group []*commit) error {
 	how := pebble.Sync
 	if s.opts.NoSync {
 		how = pebble.NoSync
 	}
-	return s.db.Apply(batch, how)
+	return s.apply(group, how)
+}
+
+// apply writes commits as one batch of the database.
+func (s *Store) apply(group []*commit, how *pebble.WriteOptions) (err error) {
+	batch := s.db.NewBatch()
+	for _, c := range group {
+		if err := c.node.write(batch, c); err != nil {
+			return errors.Join(err, batch.Close())
+		}
+	}
+	if !batch.Empty() {
+		err = s.db.Apply(batch, how)
+	}
+	return errors.Join(err, batch.Close())
 }
 
 // runFinisher calls what waits for commits. It is a goroutine of its own so that a writer that hangs in the database does

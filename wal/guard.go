@@ -2,8 +2,8 @@ package wal
 
 import (
 	"fmt"
+	"io"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -12,77 +12,85 @@ import (
 // A guardFS passes on to a file system until the first error of an operation that changes the disk. That error is reported, and from then
 // on nothing is changed any more: a write or sync that failed is never tried again, whatever the database does.
 //
-// The database's background jobs would try again for ever. While it holds, a failed operation of theirs does not return. Those on the database's
-// log and on directories do, since the store's writer does them too, and it must learn of the failure.
+// An operation that fails does not return, nor do those after it. The database would try some for ever, and end the process over others,
+// in the middle of a user's call and with its locks held. This way it stands still where it is, can still be read, and the store tells its users.
 type guardFS struct {
 	vfs.FS
 	report func(error) error
 
 	mu      sync.Mutex
-	stopped error
-	held    chan struct{} // closed by letGo; nil while nothing is held
+	stopped bool
+	running int    // changes that have begun and not ended
+	idle    func() // called once when there are none and there will be none
 }
 
 func newGuardFS(fs vfs.FS, report func(error) error) *guardFS {
 	return &guardFS{FS: fs, report: report}
 }
 
-// stop lets no change through any more.
-func (g *guardFS) stop(err error) {
+// stop lets no change begin any more.
+func (g *guardFS) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.stopped == nil {
-		g.stopped = err
-	}
+	g.stopped = true
 }
 
-// hold makes failed operations of background jobs wait for letGo.
-func (g *guardFS) hold() {
+// whenIdle calls a function when the last change of a stopped file system has ended.
+func (g *guardFS) whenIdle(f func()) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held = make(chan struct{})
-}
-
-func (g *guardFS) letGo() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.held != nil {
-		close(g.held)
-		g.held = nil
-	}
-}
-
-// change does an operation that changes the disk.
-func (g *guardFS) change(what, name string, do func() error) error {
-	g.mu.Lock()
-	err := g.stopped
+	g.idle = f
 	g.mu.Unlock()
-	if err == nil {
-		if err = do(); err == nil {
-			return nil
+	g.end(0)
+}
+
+// begin tells whether a change may be made.
+func (g *guardFS) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		return false
+	}
+	g.running++
+	return true
+}
+
+// end notes that so many changes have ended.
+func (g *guardFS) end(changes int) {
+	g.mu.Lock()
+	g.running -= changes
+	var idle func()
+	if g.stopped && g.running == 0 {
+		idle, g.idle = g.idle, nil
+	}
+	g.mu.Unlock()
+	if idle != nil {
+		idle()
+	}
+}
+
+// change does an operation that changes the disk. It returns if and only if it succeeds.
+func (g *guardFS) change(what, name string, do func() error) {
+	if g.begin() {
+		err := do()
+		if err != nil {
+			g.report(fmt.Errorf("%s %s: %w", what, name, err))
 		}
-		err = g.report(fmt.Errorf("%s %s: %w", what, name, err))
+		g.end(1)
+		if err == nil {
+			return
+		}
 	}
-	g.mu.Lock()
-	held := g.held
-	g.mu.Unlock()
-	if held != nil && !strings.HasSuffix(name, ".log") && what != syncDirectory {
-		<-held
-	}
-	return err
+	select {}
 }
 
 // open does an operation that changes the disk and gives a file, which is guarded too.
 func (g *guardFS) open(what, name string, do func() (vfs.File, error)) (vfs.File, error) {
-	var file vfs.File
-	err := g.change(what, name, func() (err error) {
-		file, err = do()
+	file := &guardFile{fs: g, name: name, sync: "sync"}
+	g.change(what, name, func() (err error) {
+		file.File, err = do()
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &guardFile{File: file, fs: g, name: name, sync: "sync"}, nil
+	return file, nil
 }
 
 func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -98,46 +106,47 @@ func (g *guardFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory)
 }
 
 func (g *guardFS) Link(from, to string) error {
-	return g.change("link", to, func() error { return g.FS.Link(from, to) })
+	g.change("link", to, func() error { return g.FS.Link(from, to) })
+	return nil
 }
 
 func (g *guardFS) Rename(from, to string) error {
-	return g.change("rename", to, func() error { return g.FS.Rename(from, to) })
+	g.change("rename", to, func() error { return g.FS.Rename(from, to) })
+	return nil
 }
 
 func (g *guardFS) MkdirAll(dir string, perm os.FileMode) error {
-	return g.change("make directory", dir, func() error { return g.FS.MkdirAll(dir, perm) })
+	g.change("make directory", dir, func() error { return g.FS.MkdirAll(dir, perm) })
+	return nil
 }
 
 // Remove does not stop the store when it fails: only space is lost.
-func (g *guardFS) Remove(name string) error {
-	if err := g.stoppedBy(); err != nil {
-		return err
-	}
-	return g.FS.Remove(name)
+func (g *guardFS) Remove(name string) (err error) {
+	g.change("remove", name, func() error {
+		err = g.FS.Remove(name)
+		return nil
+	})
+	return err
 }
 
-func (g *guardFS) RemoveAll(name string) error {
-	if err := g.stoppedBy(); err != nil {
-		return err
-	}
-	return g.FS.RemoveAll(name)
+// RemoveAll is like Remove.
+func (g *guardFS) RemoveAll(name string) (err error) {
+	g.change("remove", name, func() error {
+		err = g.FS.RemoveAll(name)
+		return nil
+	})
+	return err
 }
 
-func (g *guardFS) stoppedBy() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stopped
-}
-
-const syncDirectory = "sync directory"
+// Lock locks nothing: the store has locked its directory, and keeps the lock until no change can come any more.
+func (g *guardFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	dir, err := g.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return &guardFile{File: dir, fs: g, name: name, sync: syncDirectory}, nil
+	return &guardFile{File: dir, fs: g, name: name, sync: "sync directory"}, nil
 }
 
 func (g *guardFS) Unwrap() vfs.FS { return g.FS }
@@ -150,33 +159,44 @@ type guardFile struct {
 }
 
 func (f *guardFile) Write(p []byte) (n int, err error) {
-	err = f.fs.change("write", f.name, func() (err error) {
+	f.fs.change("write", f.name, func() (err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
-	return n, err
+	return n, nil
 }
 
 func (f *guardFile) WriteAt(p []byte, at int64) (n int, err error) {
-	err = f.fs.change("write", f.name, func() (err error) {
+	f.fs.change("write", f.name, func() (err error) {
 		n, err = f.File.WriteAt(p, at)
 		return err
 	})
-	return n, err
+	return n, nil
 }
 
-func (f *guardFile) Preallocate(offset, length int64) error {
-	return f.fs.change("reserve space for", f.name, func() error { return f.File.Preallocate(offset, length) })
+// Preallocate may fail, as not every file system can do it.
+func (f *guardFile) Preallocate(offset, length int64) (err error) {
+	f.fs.change("reserve space for", f.name, func() error {
+		err = f.File.Preallocate(offset, length)
+		return nil
+	})
+	return err
 }
 
-func (f *guardFile) Sync() error { return f.fs.change(f.sync, f.name, f.File.Sync) }
+func (f *guardFile) Sync() error {
+	f.fs.change(f.sync, f.name, f.File.Sync)
+	return nil
+}
 
-func (f *guardFile) SyncData() error { return f.fs.change(f.sync, f.name, f.File.SyncData) }
+func (f *guardFile) SyncData() error {
+	f.fs.change(f.sync, f.name, f.File.SyncData)
+	return nil
+}
 
 func (f *guardFile) SyncTo(length int64) (full bool, err error) {
-	err = f.fs.change(f.sync, f.name, func() (err error) {
+	f.fs.change(f.sync, f.name, func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
-	return full, err
+	return full, nil
 }

@@ -7,38 +7,60 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// databaseName is the directory of the database in a store's directory.
-const databaseName = "db"
+// databaseName is the directory of the database in a store's directory, lockName the file that is locked.
+const (
+	databaseName = "db"
+	lockName     = "LOCK"
+)
 
 // databaseFormat is Pebble's format. From FormatWALSyncChunks on, its log tells a torn tail from a damaged middle.
 const databaseFormat = pebble.FormatTableFormatV6
 
+// start opens the directory.
+func (s *Store) start() error {
+	opened := make(chan error, 1)
+	go func() { opened <- s.open() }()
+	select {
+	case err := <-opened:
+		if err != nil && s.lock != nil {
+			err = errors.Join(err, s.lock.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("wal: open %s: %w", s.dir, err)
+		}
+		return nil
+	case <-s.failed: // and open stands still
+		s.abandon()
+		return s.Err()
+	}
+}
+
+// abandon gives the directory free, after the store has failed, as soon as nothing can change it any more. What the guard holds up stays for ever.
+func (s *Store) abandon() {
+	s.fs.whenIdle(func() {
+		if s.lock != nil {
+			if err := s.lock.Close(); err != nil {
+				s.opts.Logger.Error("wal: unlock", "dir", s.dir, "err", err)
+			}
+		}
+	})
+}
+
 // open finds out what the directory is, makes it if it is nothing, and opens the database.
 func (s *Store) open() (err error) {
-	if s.opts.FS == vfs.Default {
-		if s.dir, err = filepath.Abs(s.dir); err != nil {
-			return err
-		}
-	}
 	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	s.lock, err = pebble.LockDirectory(s.dir, s.fs)
+	s.lock, err = s.opts.FS.Lock(s.fs.PathJoin(s.dir, lockName))
 	if err != nil {
 		return fmt.Errorf("the directory is in use, or cannot be locked: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.lock.Close())
-		}
-	}()
 	made, err := s.readFormat()
 	if err != nil {
 		return err
@@ -58,7 +80,6 @@ func (s *Store) open() (err error) {
 			return errors.Join(err, s.db.Close())
 		}
 	}
-	s.fs.hold()
 	return nil
 }
 
@@ -74,9 +95,11 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 		MemTableStopWritesThreshold: 4,
 	}
 	o.EventListener = &pebble.EventListener{
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.stall(true) },
-		WriteStallEnd:   func() { s.stall(false) },
-		BackgroundError: func(err error) { s.fail(fmt.Errorf("the database: %w", err)) },
+		// A job that fails would be tried again at once, for ever. It stands still, as do those that cannot write.
+		BackgroundError: func(err error) {
+			s.fail(fmt.Errorf("the database: %w", err))
+			select {}
+		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			s.fail(fmt.Errorf("%s is damaged: %w", info.Path, info.Details))
 		},
@@ -156,41 +179,25 @@ func (s *Store) syncDirectory(dir string) error {
 
 // close ends what open began. The store takes no commits any more.
 func (s *Store) close() error {
-	failure, stuck := s.waitWriter()
+	<-s.finished
 	s.gate.Lock()
 	s.shut = true
 	s.gate.Unlock()
 	s.readers.Wait()
-	if stuck {
-		// The database's locks are held for ever, and its Close would wait for them. The lock of the directory ends with the process.
-		return failure
+	// The database's Close may need a background job that the guard holds up, before it began or while it goes on.
+	if err := s.Err(); err != nil {
+		s.abandon()
+		return err
 	}
-	s.fs.letGo()
-	err := s.db.Close()
-	if failure != nil {
-		err = failure // what the database says after it is its consequence
+	closed := make(chan error, 1)
+	go func() { closed <- s.db.Close() }()
+	select {
+	case err := <-closed:
+		return errors.Join(err, s.lock.Close())
+	case <-s.failed:
+		s.abandon()
+		return s.Err()
 	}
-	return errors.Join(err, s.lock.Close())
-}
-
-// waitWriter waits until all commits are done. It returns what stopped the store, and whether the database cannot be closed
-// for it: it panicked in the writer, or the writer waits in it for a background job that has failed.
-func (s *Store) waitWriter() (failure error, stuck bool) {
-	<-s.finished
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.idle && !(s.err != nil && s.stalled) {
-		s.finish.Wait()
-	}
-	return s.err, s.panicked || !s.idle
-}
-
-// stall notes whether the writer waits for a background job of the database.
-func (s *Store) stall(begun bool) {
-	s.mu.Lock()
-	s.stalled = begun
-	s.mu.Unlock()
-	s.finish.Broadcast()
 }
 
 // enter lets a reader in, who calls s.readers.Done at the end.

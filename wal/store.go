@@ -3,7 +3,9 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -78,7 +80,9 @@ type Store struct {
 	id   ID
 	fs   *guardFS
 	db   *pebble.DB
-	lock *pebble.Lock
+	lock io.Closer
+
+	write func([]*commit) error // puts a group on the disk: writeGroup, unless a test plants a fault
 
 	opening sync.Mutex // taken before gate
 	nodes   map[string]*Node
@@ -87,7 +91,8 @@ type Store struct {
 	shut    bool         // no more reads
 	readers sync.WaitGroup
 
-	ended    chan struct{} // closed when there is an end: the store was closed, or failed
+	ended    chan struct{} // closed by wake
+	failed   chan struct{} // closed when err is set
 	finished chan struct{} // closed when the finisher has ended
 
 	mu          sync.Mutex
@@ -100,22 +105,32 @@ type Store struct {
 	written     []*commit // durable
 	closed      bool
 	err         error // what stopped the store
-	idle        bool  // the writer has ended
-	stalled     bool  // the writer waits for a background job of the database
-	panicked    bool  // the database panicked in the writer: it holds locks that nobody will release
+	woken       bool  // ended is closed
 }
 
 // Open opens a directory, and makes it if it is not there. A directory has one user at a time: a second Open, by another process or this one, fails.
-func Open(dir string, opts Options) (*Store, error) {
+func Open(dir string, opts Options) (*Store, error) { return open(dir, opts, nil) }
+
+// open opens a directory with a store that plant has changed, if it is given.
+func open(dir string, opts Options, plant func(*Store)) (*Store, error) {
 	opts, err := opts.validate()
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: opts, nodes: make(map[string]*Node), ended: make(chan struct{}), finished: make(chan struct{})}
+	s := &Store{dir: dir, opts: opts, nodes: make(map[string]*Node), ended: make(chan struct{}), failed: make(chan struct{}), finished: make(chan struct{})}
 	s.work, s.finish, s.room = sync.NewCond(&s.mu), sync.NewCond(&s.mu), sync.NewCond(&s.mu)
+	if opts.FS == vfs.Default {
+		if s.dir, err = filepath.Abs(dir); err != nil {
+			return nil, fmt.Errorf("wal: open %s: %w", dir, err)
+		}
+	}
 	s.fs = newGuardFS(opts.FS, s.fail)
-	if err := s.open(); err != nil {
-		return nil, fmt.Errorf("wal: open %s: %w", dir, err)
+	s.write = s.writeGroup
+	if plant != nil {
+		plant(s)
+	}
+	if err := s.start(); err != nil {
+		return nil, err
 	}
 	go s.runWriter()
 	go s.runFinisher()
@@ -168,10 +183,8 @@ func (s *Store) Names() ([]string, error) {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	first := !s.closed
-	if first && s.err == nil {
-		s.end()
-	}
 	s.closed = true
+	s.wake()
 	s.mu.Unlock()
 	if !first {
 		<-s.finished
@@ -184,24 +197,25 @@ func (s *Store) Close() error {
 func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	if s.err == nil && !errors.Is(err, ErrClosed) {
-		if !s.closed {
-			s.end()
-		}
+		close(s.failed)
 		s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it again: %w", s.dir, err)
 	}
 	failure := s.err
+	s.wake()
 	s.mu.Unlock()
 	if failure == nil {
 		return err
 	}
-	s.fs.stop(failure)
-	s.finish.Broadcast()
+	s.fs.stop()
 	return failure
 }
 
-// end wakes all that wait. The caller holds mu and has seen that the store was neither closed nor failed.
-func (s *Store) end() {
-	close(s.ended)
+// wake tells all that wait that the store was closed or failed. The caller holds mu.
+func (s *Store) wake() {
+	if !s.woken {
+		s.woken = true
+		close(s.ended)
+	}
 	s.work.Broadcast()
 	s.finish.Broadcast()
 	s.room.Broadcast()
