@@ -228,7 +228,10 @@ func (a *Attempt) Number() int { return a.number }
 // Depth returns how many open assumptions the caller stands on.
 func (a *Attempt) Depth() int { return a.depth }
 
-// Budget returns how many runs the callee may start beyond its first.
+// Budget returns how many runs the callee may start beyond its first: what the
+// task has left of Limits.Replays, less one that it keeps for itself, for its own
+// guess may be wrong too. So the budget shrinks from hop to hop, and runs out in
+// calls that go in circles.
 func (a *Attempt) Budget() int {
 	a.call.task.mu.Lock()
 	defer a.call.task.mu.Unlock()

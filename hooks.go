@@ -16,6 +16,12 @@ type hooks struct {
 // Group's function, or of a future's, run where they were waited for. If the
 // run is discarded f never runs. f cannot change the result. Outside of a task
 // f runs at once.
+//
+// In a server's handler the caller's word confirms. The result of a method free
+// of side effects stands without it: if the connection is lost before the word
+// arrives, or the lease is over, the caller goes on with the result, and the
+// handler's commit hooks are lost; its OnRollback functions run. A method whose
+// hooks matter is to be declared as staging its effects.
 func OnCommit(ctx context.Context, f func()) {
 	l := laneOf(ctx)
 	if l == nil {

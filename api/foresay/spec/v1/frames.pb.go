@@ -241,17 +241,19 @@ type Request struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The method's request message, serialized.
 	Payload []byte `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
-	// 16 random bytes that name the call.
+	// 16 random bytes that name this stream, new for each: two attempts at one
+	// call have nothing in common.
 	CallId []byte `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Which attempt at the call this is, from 1.
 	Attempt uint32      `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Caller  CallerState `protobuf:"varint,4,opt,name=caller,proto3,enum=foresay.spec.v1.CallerState" json:"caller,omitempty"`
 	// How many open assumptions the caller stands on, across all nodes.
 	Depth uint32 `protobuf:"varint,5,opt,name=depth,proto3" json:"depth,omitempty"`
-	// How many runs beyond the first the callee, and what it calls, may start.
+	// How many runs beyond the first the callee may start, and each call of its
+	// own in turn.
 	Budget uint32 `protobuf:"varint,6,opt,name=budget,proto3" json:"budget,omitempty"`
-	// How long, in milliseconds, either side waits in silence before it takes
-	// the other for lost. 0: the server's own limit.
+	// How long, in milliseconds, the caller may take to give its word before the
+	// server undoes the call. 0: the server's own limit.
 	LeaseMs       uint32 `protobuf:"varint,7,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
