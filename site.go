@@ -83,6 +83,8 @@ type SiteConfig struct {
 	Metadata []string
 	// Ordered sends a call only when earlier calls of ordered sites in its lane
 	// are answered, so that of two reads the later never sees the older state.
+	// Goroutines that share a lane, without Group or Go, keep no order between
+	// each other's calls.
 	Ordered bool
 	// ServerPredictions asks the server to predict also for callers that stand
 	// on no assumption.
