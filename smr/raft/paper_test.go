@@ -1,0 +1,133 @@
+package raft
+
+import (
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+func heartbeat(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) {
+	r.Receive(env, from, rpc{smr.Incarnation(from), &raftpb.Message{
+		Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Commit: new(uint64(1)),
+	}})
+}
+
+func preVote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
+	env.Out = env.Out[:0]
+	r.Receive(env, from, rpc{smr.Incarnation(from), &raftpb.Message{
+		Type: raftpb.MsgPreVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
+	}})
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(rpc); ok && m.GetType() == raftpb.MsgPreVoteResp && e.To == from {
+			return !m.GetReject()
+		}
+	}
+	return false
+}
+
+// "If a server receives a RequestVote request within the minimum election timeout of hearing from a current leader, it does not update its term or
+// grant its vote" [Raft thesis §4.2.3].
+func TestNoVoteWhileThereIsALeader(t *testing.T) {
+	r, env := lone(t)
+	env.Begin(time.Second)
+	heartbeat(r, env, 2, 2)
+	env.Begin(time.Second + r.patience() - 1)
+	if preVote(r, env, 3, 3) {
+		t.Error("a vote was promised although the leader was heard just now")
+	}
+	env.Begin(time.Second + r.patience())
+	if !preVote(r, env, 3, 3) {
+		t.Error("no vote was promised although the leader was not heard for long")
+	}
+}
+
+// A leader that hears from no majority for an election timeout steps down, so that clients look for another [Raft thesis §6.2].
+func TestLeaderWithoutAQuorumResigns(t *testing.T) {
+	r, env := lone(t)
+	elect(t, r, env)
+	term := r.core.term()
+	for now := time.Duration(0); r.core.leads(); now += r.beat() {
+		if now > 2*r.patience() {
+			t.Fatalf("it still leads after %v in which it has heard nobody", now)
+		}
+		env.Begin(now)
+		r.Expire(env, beatTimer{})
+	}
+	if got := r.core.term(); got != term+1 {
+		t.Errorf("it went from term %d to %d", term, got)
+	}
+}
+
+// elect makes the replica the leader, with the vote of 2, which follows it.
+func elect(t *testing.T, r *replica, env *protocol.Env[smr.Message]) {
+	t.Helper()
+	env.Begin(0)
+	r.Expire(env, electionTimer{})
+	for range 6 {
+		out := append([]protocol.Effect[smr.Message](nil), env.Out...)
+		env.Begin(0)
+		for _, e := range out {
+			m, ok := e.Msg.(rpc)
+			switch {
+			case !ok:
+			case e.To == r.cfg.ID:
+				r.Receive(env, e.To, m)
+			case e.To == 2 && m.GetType() == raftpb.MsgPreVote:
+				answer(r, env, m, raftpb.MsgPreVoteResp, 0)
+			case e.To == 2 && m.GetType() == raftpb.MsgVote:
+				answer(r, env, m, raftpb.MsgVoteResp, 0)
+			case e.To == 2 && m.GetType() == raftpb.MsgApp:
+				answer(r, env, m, raftpb.MsgAppResp, m.GetIndex()+uint64(len(m.GetEntries())))
+			}
+		}
+	}
+	if !r.core.leads() {
+		t.Fatal("it does not lead, with two votes of three")
+	}
+}
+
+func answer(r *replica, env *protocol.Env[smr.Message], m rpc, kind raftpb.MessageType, index uint64) {
+	r.Receive(env, 2, rpc{2, &raftpb.Message{Type: &kind, From: new(uint64(2)), To: new(uint64(1)), Term: m.Term, Index: &index}})
+}
+
+// "The leader can write to its disk in parallel with replicating to the followers" [Raft thesis §10.2.1]: its appends do not wait for its disk, and
+// it counts itself when its own record is durable.
+func TestLeaderWritesInParallel(t *testing.T) {
+	r, env := lone(t)
+	elect(t, r, env)
+	env.Begin(0)
+	r.Receive(env, 1001, smr.OpenRequest{Nonce: 1})
+	var ahead, own, records int
+	for _, e := range env.Out {
+		m, ok := e.Msg.(rpc)
+		switch {
+		case e.Kind == protocol.KindAppend:
+			records++
+		case ok && e.Kind == protocol.KindSendAhead && m.GetType() == raftpb.MsgApp:
+			ahead++
+		case ok && e.Kind == protocol.KindSend && e.To == 1 && m.GetType() == raftpb.MsgAppResp:
+			own++
+		}
+	}
+	if records != 1 || ahead != 1 || own != 1 { // 3 has not answered yet, and is being probed
+		t.Errorf("%d records, %d appends sent ahead, %d acknowledgements to itself behind the disk", records, ahead, own)
+	}
+}
+
+// Members take turns when a leader is missed, so that few elections fail.
+func TestTurns(t *testing.T) {
+	r, env := lone(t)
+	if got := r.turn(); got != 1 { // no leader yet, term 1, the first of three
+		t.Errorf("turn %d without a leader, want 1", got)
+	}
+	for leader, want := range map[protocol.ID]int{2: 1, 3: 0} {
+		heartbeat(r, env, leader, uint64(leader)+1)
+		if got := r.turn(); got != want {
+			t.Errorf("turn %d after leader %d, want %d", got, leader, want)
+		}
+	}
+}
