@@ -48,7 +48,6 @@ type inbox[M any] struct {
 	bytes    int
 	lost     map[protocol.ID]bool // of whom messages were lost that the queue does not say
 	dropped  uint64
-	bad      uint64 // that could not be decoded
 	closed   bool
 }
 
@@ -64,29 +63,26 @@ func (b *inbox[M]) Receive(msgs []transport.Inbound) {
 	var chunk [decodeChunk]input[M]
 	for len(msgs) > 0 {
 		n := min(len(msgs), decodeChunk)
-		var bad int
 		for i, m := range msgs[:n] {
 			msg, err := b.codec.Decode(m.Payload)
 			chunk[i] = input[M]{msg: msg, from: m.From, size: int32(len(m.Payload))}
 			if err != nil {
 				// What cannot be read is as good as lost.
 				chunk[i].broken = true
-				bad++
 				b.malformed(m.From, err)
 			}
 		}
-		b.add(chunk[:n], uint64(bad))
+		b.add(chunk[:n])
 		msgs = msgs[n:]
 	}
 }
 
-func (b *inbox[M]) add(ins []input[M], bad uint64) {
+func (b *inbox[M]) add(ins []input[M]) {
 	b.mu.Lock()
 	wake := len(b.queue) == 0 && len(b.lost) == 0
 	for i := range ins {
 		b.addOne(&ins[i])
 	}
-	b.bad += bad
 	b.mu.Unlock()
 	if wake {
 		b.signal()
@@ -116,7 +112,7 @@ func (b *inbox[M]) addOne(in *input[M]) {
 
 // Broken queues the news that messages of a peer were lost.
 func (b *inbox[M]) Broken(from protocol.ID) {
-	b.add([]input[M]{{from: from, broken: true}}, 0)
+	b.add([]input[M]{{from: from, broken: true}})
 }
 
 // deliver queues a message of the application. There is room for it.

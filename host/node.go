@@ -212,6 +212,9 @@ func (n *Node[M]) finish() error {
 }
 
 func (n *Node[M]) malformed(from protocol.ID, err error) {
+	if k := n.stats.malformed.Add(1); k&(k-1) != 0 {
+		return // said before; twice as many are news
+	}
 	n.log.Warn("host: a message cannot be read", "node", n.addr.String(), "from", from, "err", err)
 }
 

@@ -90,12 +90,13 @@ func (h *histogram) read() Histogram {
 
 // nodeCounters are written by the node's goroutine and the disk's.
 type nodeCounters struct {
-	steps   atomic.Uint64
-	held    atomic.Int64
-	commits atomic.Uint64
-	ops     atomic.Uint64
-	records atomic.Uint64
-	latency histogram
+	steps     atomic.Uint64
+	malformed atomic.Uint64
+	held      atomic.Int64
+	commits   atomic.Uint64
+	ops       atomic.Uint64
+	records   atomic.Uint64
+	latency   histogram
 }
 
 // publish shows what the goroutine has counted for itself.
@@ -113,7 +114,7 @@ func (n *Node[M]) Stats() NodeStats {
 	n.inbox.mu.Lock()
 	defer n.inbox.mu.Unlock()
 	s.Queued, s.QueuedBytes = len(n.inbox.queue), n.inbox.bytes
-	s.Dropped, s.Malformed = n.inbox.dropped, n.inbox.bad
+	s.Dropped, s.Malformed = n.inbox.dropped, n.stats.malformed.Load()
 	return s
 }
 
