@@ -79,6 +79,16 @@ func manyCalls() []task {
 			s.many(one, CallSpec{Predictions: 1})
 			s.finish()
 		}},
+		{"a replay of ordered calls of goroutines that share a lane", func(s *scenario) {
+			wrong := s.read(s.lane(1), "wrong", 1)
+			s.read(s.lane(1), "other", 0)
+			for _, u := range s.many(one, CallSpec{Ordered: true, Predictions: 1}) {
+				s.Answered(u.Call, 0)
+			}
+			s.Answered(wrong.Call, Actual)
+			s.many(one, CallSpec{Ordered: true, Predictions: 1})
+			s.finish()
+		}},
 		{"all wrong", func(s *scenario) {
 			for _, u := range s.many(one, CallSpec{Predictions: 2}) {
 				s.Answered(u.Call, Actual)
