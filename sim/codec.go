@@ -27,21 +27,40 @@ func (s *Sim[M]) encode(n *node[M], msg M) []byte {
 	return b
 }
 
-// pack returns a message as it arrives, and its size.
-func (s *Sim[M]) pack(n *node[M], msg M) (M, int) {
-	size := 0
+// A packet is a message as it arrives.
+type packet[M any] struct {
+	msg       M
+	coded     bool // it went through the codec
+	sizeBytes int
+}
+
+func (s *Sim[M]) pack(n *node[M], msg M) packet[M] {
+	p := packet[M]{msg: msg}
 	if s.throughCodec() {
 		b := s.encode(n, msg)
-		s.calling = n
-		decoded, err := s.config.Codec.Decode(b)
-		s.calling = nil
-		if err != nil {
-			s.fail(n, "codec", fmt.Errorf("decode what %s was encoded to: %w", describe(msg), err))
-		}
-		msg, size = decoded, len(b)
+		p = packet[M]{s.decode(n, b), true, len(b)}
 	}
 	if s.config.SizeBytes != nil {
-		size = s.config.SizeBytes(msg)
+		p.sizeBytes = s.config.SizeBytes(p.msg)
 	}
-	return msg, size
+	return p
+}
+
+// another returns a packet again, which shares no memory with the first one if they went through the codec.
+func (s *Sim[M]) another(n *node[M], p packet[M]) packet[M] {
+	if p.coded {
+		p.msg = s.decode(n, s.encode(n, p.msg))
+	}
+	return p
+}
+
+// decode returns the message of bytes that encode made.
+func (s *Sim[M]) decode(n *node[M], b []byte) M {
+	s.calling = n
+	msg, err := s.config.Codec.Decode(b)
+	s.calling = nil
+	if err != nil {
+		s.fail(n, "codec", fmt.Errorf("decode the message that was encoded to %s: %w", quoteBytes(b), err))
+	}
+	return msg
 }

@@ -31,7 +31,9 @@ func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 	s.stats.Crashes++
 	n.lose(kept)
 	n.incarnation++
-	n.node, n.checked, n.linked, n.env, n.crashing, n.timers = nil, nil, nil, nil, nil, nil
+	n.node, n.checked, n.linked, n.env, n.timers = nil, nil, nil, nil, nil
+	n.crashing = crashPlan{}
+	s.parcels -= len(n.waiting) - n.first
 	n.waiting, n.first, n.paused = nil, 0, false
 	for _, i := range n.backlog {
 		s.queue.release(i)
@@ -46,17 +48,39 @@ func (s *Sim[M]) Crash(id protocol.ID, keep Keep) {
 	}
 }
 
-// CrashInNextWrite makes a node crash within its next call that writes: the calls that are not durable by then, that one being the last, survive as far as keep says. If
-// that one survives, the first sends messages of it have left, and all SendAhead.
+// A crashPlan is a crash within a call that writes.
+type crashPlan struct {
+	in   uint64 // which of the node's writes; 0: none
+	keep Keep
+}
+
+// CrashInNextWrite makes a node crash within its next call that writes: the calls that are not durable by then, that one being the last, survive as far as keep says. What
+// was given to SendAhead in it has left; if it survives, so has some of what was given to Send.
 func (s *Sim[M]) CrashInNextWrite(id protocol.ID, keep Keep) {
-	if n := s.lookup(id); n != nil && n.node != nil {
-		n.crashing = &keep
+	if n := s.lookup(id); n != nil {
+		s.CrashInWrite(id, n.writes+1, keep)
 	}
+}
+
+// CrashInWrite is CrashInNextWrite for a later one: the one by which Writes becomes n. With it a test can run once without a crash, and then crash in each write. A node has one
+// plan at a time; a crash ends it.
+func (s *Sim[M]) CrashInWrite(id protocol.ID, n uint64, keep Keep) {
+	if node := s.lookup(id); node != nil && node.node != nil && n > node.writes {
+		node.crashing = crashPlan{n, keep}
+	}
+}
+
+// Writes returns how many calls of a node wrote something, those of earlier incarnations included.
+func (s *Sim[M]) Writes(id protocol.ID) uint64 {
+	if n := s.lookup(id); n != nil {
+		return n.writes
+	}
+	return 0
 }
 
 // crashWithin is the end of a call in which its node crashes.
 func (s *Sim[M]) crashWithin(n *node[M], out []protocol.Effect[M]) {
-	keep := *n.crashing
+	keep := n.crashing.keep
 	survives := int(keep) >= len(n.pending)
 	leave := int(s.random(time.Duration(len(out)+1), uint64(n.id)<<32|uint64(n.incarnation), s.steps))
 	for i := range out {

@@ -40,7 +40,9 @@ func (s *Sim[M]) write(n *node[M], out []protocol.Effect[M]) bool {
 	if !slices.ContainsFunc(out, func(e protocol.Effect[M]) bool { return e.Kind.Durable() }) {
 		return false
 	}
-	atOnce := n.disk == Disk{} && n.crashing == nil
+	n.writes++
+	crashes := n.crashing.in == n.writes
+	atOnce := n.disk == Disk{} && !crashes
 	w := write{kept: n.log.kept}
 	for i := range out {
 		e := &out[i]
@@ -69,7 +71,7 @@ func (s *Sim[M]) write(n *node[M], out []protocol.Effect[M]) bool {
 		return true
 	}
 	n.pending = append(n.pending, w)
-	if !n.syncing && n.crashing == nil {
+	if !n.syncing && !crashes {
 		s.sync(n)
 	}
 	return true
@@ -134,6 +136,7 @@ func (s *Sim[M]) synced(n *node[M], upTo uint64) {
 		s.send(n, p.to, p.msg)
 		*p = parcel[M]{}
 		n.first++
+		s.parcels--
 	}
 	if n.first == len(n.waiting) {
 		n.waiting, n.first = n.waiting[:0], 0

@@ -232,3 +232,40 @@ func equalDisk(keys map[string]string, log map[uint64]any, gotKeys protocol.Keys
 	}
 	return n == len(keys) && len(gotLog) == len(log)
 }
+
+// TestCrashInEachWrite enumerates: it runs once without a crash, and then crashes in each write, with each number of writes kept.
+func TestCrashInEachWrite(t *testing.T) {
+	run := func(in uint64, keep sim.Keep) (writes uint64, log []protocol.Record[any]) {
+		b := newBench(t, sim.Config[any]{Disk: sim.Disk{Latency: 10 * ms}})
+		for i := range 6 {
+			b.do(time.Duration(i)*4*ms, 1, func(env *protocol.Env[any]) { env.Append(i) })
+			b.do(time.Duration(i)*4*ms, 1, func(env *protocol.Env[any]) { env.Send(2, "no write") })
+		}
+		if in > 0 {
+			b.CrashInWrite(1, in, keep)
+		}
+		b.run(t)
+		if b.Up(1) != (in == 0) || b.Writes(2) != 0 || b.Writes(7) != 0 {
+			t.Errorf("crash in write %d: up is %v", in, b.Up(1))
+		}
+		log, _, err := b.Disk(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Writes(1), log
+	}
+	writes, log := run(0, 0)
+	if writes != 6 || len(log) != 6 {
+		t.Fatalf("%d writes, %d records", writes, len(log))
+	}
+	// Syncs begin at 0, 10 and 20 ms, for 1, 3 and 5 writes; writes are at 0, 4, ... 20 ms, the last one just behind the end of the second sync.
+	durable := []int{0, 0, 0, 1, 1, 3}
+	for in := uint64(1); in <= writes; in++ {
+		for keep := range 7 {
+			n, log := run(in, sim.Keep(keep))
+			if want := min(durable[in-1]+keep, int(in)); n != in || len(log) != want {
+				t.Errorf("crash in write %d, keep %d: %d writes, %d records, want %d", in, keep, n, len(log), want)
+			}
+		}
+	}
+}

@@ -105,7 +105,7 @@ func TestTooManyEvents(t *testing.T) {
 	var twice act
 	twice = func(env *protocol.Env[any]) { env.Send(1, twice); env.Send(1, twice) }
 	b.do(0, 1, twice)
-	wantFailure(t, b.Run(time.Second), "bound", "events are to come, more than MaxEvents", 0)
+	wantFailure(t, b.Run(time.Second), "bound", "events and messages wait, more than MaxEvents", 0)
 }
 
 // badCodec fails as it is told.
@@ -133,7 +133,7 @@ func (c badCodec) Decode(b []byte) (any, error) {
 
 func TestCodecsAreProven(t *testing.T) {
 	for how, want := range map[string]string{
-		"append": `encode "x": no such type`, "decode": `decode what "x" was encoded to: too short`,
+		"append": `encode "x": no such type`, "decode": `decode the message that was encoded to "x": too short`,
 		"append panics": "oh", "decode panics": "oh",
 	} {
 		b := newBench(t, sim.Config[any]{Codec: badCodec{how}})
@@ -215,3 +215,59 @@ func TestConfigsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestStepsDoNotNest(t *testing.T) {
+	b := newBench(t, sim.Config[any]{})
+	b.At(0, func() { b.Step() })
+	defer func() {
+		if r := recover(); r != "sim: a step is asked for within a step" {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	b.run(t)
+}
+
+// TestWhatWaitsElsewhereCounts holds messages up at disks and pauses.
+func TestWhatWaitsElsewhereCounts(t *testing.T) {
+	for name, stall := range map[string]func(b *bench){
+		"a disk":  func(b *bench) {},
+		"a pause": func(b *bench) { b.Pause(1, time.Hour, false) },
+	} {
+		b := newBench(t, sim.Config[any]{MaxEvents: 100, Disk: sim.Disk{Latency: time.Hour}})
+		b.At(0, func() { stall(b) })
+		var again func()
+		again = func() {
+			b.Deliver(1, act(func(env *protocol.Env[any]) { env.Append("x"); env.Send(2, "y") }))
+			b.After(ms, again)
+		}
+		b.At(ms, again)
+		wantFailure(t, b.Run(time.Second), "bound", "101 events and messages wait", 0)
+		if b.Now() > 110*ms {
+			t.Errorf("%s: it took until %v", name, b.Now())
+		}
+	}
+}
+
+func TestDatagramsShareNoMemory(t *testing.T) {
+	b := newBench(t, sim.Config[any]{Codec: pointers{}, Datagrams: &sim.Datagrams{Duplicate: 1}})
+	s := "x"
+	b.do(0, 1, func(env *protocol.Env[any]) { env.Send(2, pointer{&s}) })
+	got := make(map[*string]bool)
+	if err := b.Add(sim.Node[any]{ID: 3, Site: "b", New: func() protocol.Node[any] { return keep(got) }}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(0, 1, func(env *protocol.Env[any]) { env.Send(3, pointer{&s}) })
+	b.run(t)
+	if len(got) != 2 || got[&s] {
+		t.Errorf("%d messages of their own", len(got))
+	}
+}
+
+// keep collects the pointers that arrive.
+type keep map[*string]bool
+
+func (k keep) Start(*protocol.Env[any], []protocol.Record[any]) {}
+
+func (k keep) Receive(_ *protocol.Env[any], _ protocol.ID, msg any) { k[msg.(pointer).s] = true }
+
+func (k keep) Expire(*protocol.Env[any], protocol.Timer) {}

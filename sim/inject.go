@@ -239,7 +239,7 @@ func (s *Sim[M]) Heal() {
 		for _, peer := range s.nodes {
 			s.link(n, peer).cuts = 0
 		}
-		n.crashing = nil
+		n.crashing = crashPlan{}
 		n.disk = n.ownDisk
 		s.setClock(n, n.ownClock)
 		s.Resume(n.id)

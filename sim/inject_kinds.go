@@ -21,7 +21,7 @@ func (in *injector[M]) crash(id protocol.ID) {
 		s.Crash(id, in.keep(len(n.pending)))
 	}
 	in.later(1, func() {
-		n.crashing = nil
+		n.crashing = crashPlan{}
 		in.restart(id)
 	})
 }

@@ -103,7 +103,7 @@ func (s *Sim[M]) send(n *node[M], to protocol.ID, msg M) {
 		s.trace.lost(s, n, to, "nobody has this ID")
 		return
 	}
-	msg, sizeBytes := s.pack(n, msg)
+	p := s.pack(n, msg)
 	if s.down(n, peer) {
 		s.stats.Lost++
 		s.link(n, peer).gap = true
@@ -111,21 +111,21 @@ func (s *Sim[M]) send(n *node[M], to protocol.ID, msg M) {
 		return
 	}
 	if s.datagrams != nil {
-		s.sendDatagram(n, peer, msg, sizeBytes)
+		s.sendDatagram(n, peer, p)
 		return
 	}
-	s.sendStream(n, peer, msg, sizeBytes)
+	s.sendStream(n, peer, p)
 }
 
 // sendStream sends a message behind those that left before.
-func (s *Sim[M]) sendStream(n, peer *node[M], msg M, sizeBytes int) {
+func (s *Sim[M]) sendStream(n, peer *node[M], p packet[M]) {
 	r, l := s.route(n, peer), s.link(n, peer)
 	s.tellGap(n, peer)
 	l.sent++
-	at := r.leave(s.now, sizeBytes)
-	at += r.link.Transit(s.net.salt(n.index, peer.index, l.sent), wan.Departure{Path: r.path, At: at, SizeBytes: sizeBytes})
+	at := r.leave(s.now, p.sizeBytes)
+	at += r.link.Transit(s.net.salt(n.index, peer.index, l.sent), wan.Departure{Path: r.path, At: at, SizeBytes: p.sizeBytes})
 	l.last = max(l.last, at)
-	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: msg})
+	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg})
 }
 
 // leave returns when the last byte of what is sent now is on the wire.
@@ -152,13 +152,13 @@ func (s *Sim[M]) tellGap(n, peer *node[M]) {
 }
 
 // sendDatagram sends a message on its own.
-func (s *Sim[M]) sendDatagram(n, peer *node[M], msg M, sizeBytes int) {
+func (s *Sim[M]) sendDatagram(n, peer *node[M], p packet[M]) {
 	r, l := s.route(n, peer), s.link(n, peer)
 	l.sent++
 	d, salt := s.datagrams, s.net.salt(n.index, peer.index, l.sent)
 	sent := r.link
 	sent.Loss = 0 // which is what a stream does about it
-	left := r.leave(s.now, sizeBytes)
+	left := r.leave(s.now, p.sizeBytes)
 	if unit(mix(salt^1)) < 1-(1-r.link.Loss)*(1-d.Loss) {
 		s.stats.Lost++
 		s.trace.lost(s, n, peer.id, "lost")
@@ -170,11 +170,14 @@ func (s *Sim[M]) sendDatagram(n, peer *node[M], msg M, sizeBytes int) {
 		s.stats.Duplicated++
 	}
 	for i := range uint64(copies) {
-		at := left + sent.Transit(mix(salt+i), wan.Departure{Path: r.path, At: left, SizeBytes: sizeBytes})
+		if i > 0 {
+			p = s.another(n, p)
+		}
+		at := left + sent.Transit(mix(salt+i), wan.Departure{Path: r.path, At: left, SizeBytes: p.sizeBytes})
 		if unit(mix(salt^(4+i))) < d.Reorder {
 			at += time.Duration(unit(mix(salt^(8+i))) * float64(d.ReorderBy))
 		}
-		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: msg})
+		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg})
 	}
 }
 

@@ -28,7 +28,8 @@ type node[M any] struct {
 	syncing  bool
 	syncs    uint64
 	diskLost bool
-	crashing *Keep // the next call that writes is the last one
+	writes   uint64    // calls that wrote, of all incarnations
+	crashing crashPlan // what is to happen in a write to come
 
 	// Of the incarnation.
 	incarnation uint32
@@ -89,7 +90,7 @@ func (s *Sim[M]) end(n *node[M]) {
 	s.calling = nil
 	out := n.env.Out
 	wrote := s.write(n, out)
-	if wrote && n.crashing != nil {
+	if wrote && n.crashing.in == n.writes {
 		s.crashWithin(n, out)
 		return
 	}
@@ -101,6 +102,7 @@ func (s *Sim[M]) end(n *node[M]) {
 				s.send(n, e.To, e.Msg)
 			} else {
 				n.waiting = append(n.waiting, parcel[M]{n.written, e.To, e.Msg})
+				s.parcels++
 			}
 		case protocol.KindSendAhead:
 			s.send(n, e.To, e.Msg)

@@ -40,6 +40,7 @@ type queue[M any] struct {
 	heap   []due
 	events []event[M]
 	free   int32 // first of the list, or -1
+	held   int   // events that are not free: in the heap, or waiting elsewhere for the end of a pause
 	seq    uint64
 }
 
@@ -55,6 +56,7 @@ func newQueue[M any]() queue[M] { return queue[M]{free: -1} }
 
 // alloc returns a place for an event, whose old content is to be overwritten.
 func (q *queue[M]) alloc() int32 {
+	q.held++
 	if i := q.free; i >= 0 {
 		q.free = q.events[i].next
 		return i
@@ -65,6 +67,7 @@ func (q *queue[M]) alloc() int32 {
 
 // release gives a place back.
 func (q *queue[M]) release(i int32) {
+	q.held--
 	q.events[i] = event[M]{next: q.free} // what it held may be large
 	q.free = i
 }

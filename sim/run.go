@@ -39,6 +39,10 @@ func (s *Sim[M]) RunUntil(limit time.Duration, cond func() bool) error {
 
 // run makes steps until a condition holds, which it tells, or the next one is due after until (less than 0: never), or there is none, or the simulation has failed.
 func (s *Sim[M]) run(cond func() bool, until time.Duration) (held bool) {
+	if s.running {
+		panic("sim: a step is asked for within a step")
+	}
+	s.running = true
 	defer s.contain()
 	for s.failure == nil && len(s.queue.heap) > 0 {
 		if until >= 0 && s.queue.heap[0].at > until {
@@ -54,6 +58,7 @@ func (s *Sim[M]) run(cond func() bool, until time.Duration) (held bool) {
 
 // contain makes a node's panic a failure. Panics of others pass.
 func (s *Sim[M]) contain() {
+	s.running = false
 	n := s.calling
 	if n == nil {
 		return
@@ -68,8 +73,8 @@ func (s *Sim[M]) contain() {
 
 // step takes the next event.
 func (s *Sim[M]) step() {
-	if len(s.queue.heap) > s.config.MaxEvents {
-		s.fail(nil, "bound", fmt.Errorf("%d events are to come, more than MaxEvents", len(s.queue.heap)))
+	if n := s.queue.held + s.parcels; n > s.config.MaxEvents {
+		s.fail(nil, "bound", fmt.Errorf("%d events and messages wait, more than MaxEvents", n))
 		return
 	}
 	d := s.queue.pop()

@@ -24,6 +24,8 @@ type Sim[M any] struct {
 	stats      Stats
 	failure    *Failure
 	calling    *node[M] // whose method runs, or the codec for it
+	running    bool
+	parcels    int // messages that wait for disks
 	injectors  []*injector[M]
 	schedules  []*wan.Schedule
 	datagrams  *Datagrams // nil: streams
