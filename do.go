@@ -39,26 +39,31 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // wait waits until the task has ended. Meanwhile its goroutine, whose stack is
 // warm, carries plain attempts: their results are part of the task's.
 func (t *task) wait() {
-	watched := false
-	for {
-		select {
-		case a := <-t.done:
-			if a == nil {
-				return
-			}
-			if !watched && t.ctx.Done() != nil {
-				watched = true
-				defer context.AfterFunc(t.ctx, t.cancelled)()
-			}
-			a.op.Transport.Start(a.ctx, a)
-			t.mu.Lock()
-			t.idle = !t.ended
-			t.mu.Unlock()
-		case <-t.ctx.Done():
-			t.cancelled()
-			t.drainWork()
-			return
-		}
+	a := t.firstWork()
+	if a == nil {
+		return
+	}
+	if t.ctx.Done() != nil { // it may end while an attempt is carried
+		defer context.AfterFunc(t.ctx, t.cancelled)()
+	}
+	for ; a != nil; a = <-t.done {
+		a.op.Transport.Start(a.ctx, a)
+		t.mu.Lock()
+		t.idle = !t.ended
+		t.mu.Unlock()
+	}
+}
+
+// firstWork waits for the first attempt to carry. It returns nil if the task ends
+// before that.
+func (t *task) firstWork() *Attempt {
+	select {
+	case a := <-t.done:
+		return a
+	case <-t.ctx.Done():
+		t.cancelled()
+		t.drainWork()
+		return nil
 	}
 }
 

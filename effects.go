@@ -69,7 +69,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 	}
 	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) { return f(ctx) }}}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
-	v, err := l.run.task.make(ctx, l, op, spec, nil)
+	v, err := l.run.task.make(ctx, l, op, spec, nil, false)
 	if p, ok := v.(*PanicError); ok && err == errPanicked {
 		panic(p)
 	}

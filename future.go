@@ -314,7 +314,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
 	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoSpeculation: false}
-	v, err := l.run.task.make(ctx, l, op, spec, nil)
+	v, err := l.run.task.make(ctx, l, op, spec, nil, false)
 	if err == errPanicked {
 		panic(f.failed)
 	}

@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -44,15 +45,33 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		}
 		spec.NoPrediction = true
 	}
-	return t.make(ctx, l, op, spec, func() []any {
-		if k, ok := op.Transport.(Keeper); ok {
+	for recorded := t.recorded(l, spec); ; recorded = false {
+		// Not deeper in the stack: both run code of the user's messages.
+		var predictions []any
+		if k, ok := op.Transport.(Keeper); ok && !recorded {
 			k.Keep()
 		}
-		if deep {
-			return nil
+		if !deep && !recorded {
+			predictions = t.predictions(ctx, op)
 		}
-		return t.predictions(ctx, op)
-	})
+		v, err := t.make(ctx, l, op, spec, predictions, recorded)
+		if err != errUnprepared {
+			return v, err
+		}
+	}
+}
+
+// errUnprepared says that a call is not in the record any more.
+var errUnprepared = errors.New("foresay: the call is not in the record")
+
+// recorded reports whether the call is sure to be one that was sent already.
+func (t *task) recorded(l *lane, spec *spectree.CallSpec) bool {
+	if l.run.tree.ID == 1 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tree.Recorded(l.tree, spec)
 }
 
 // depth returns on how many open assumptions the lane's run stands.
@@ -82,43 +101,36 @@ func (op *Operation) conflict() string {
 	return key
 }
 
-// enter waits until the call may be made, and returns with mu held then. Unless
-// the call was made before it calls prepare first, which returns predictions.
-// That may be nil.
-func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec, prepare func() []any) (predictions []any, err error) {
-	if prepare != nil && l.run.tree.ID == 1 { // else it may be a call of the record
-		predictions, prepare = prepare(), nil
-	}
+// enter waits until the call may be made, and returns with mu held then.
+func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) error {
 	t.mu.Lock()
 	for {
 		if err := l.run.check(); err != nil {
-			return nil, err
-		}
-		if prepare != nil && !t.tree.Recorded(l.tree, spec) {
-			t.mu.Unlock()
-			predictions, prepare = prepare(), nil
-			t.mu.Lock()
-			continue
+			return err
 		}
 		if !t.tree.MustPin(l.tree, spec) {
-			return predictions, nil
+			return nil
 		}
 		if err := t.barrier(ctx, l); err != nil {
-			return nil, err
+			return err
 		}
 		t.mu.Lock()
 	}
 }
 
-// make makes the call and waits for its answer. For prepare see enter.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, prepare func() []any) (any, error) {
+// make makes the call and waits for its answer. If the call was to be found in
+// the record, and is not, it returns errUnprepared.
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any, recorded bool) (any, error) {
 	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
 		return nil, contextError(ctx) // code that nobody waits for does nothing more
 	}
 	limit := t.ownLimit(ctx) // before any wait that plain code would not have
-	predictions, err := t.enter(ctx, l, spec, prepare)
-	if err != nil {
+	if err := t.enter(ctx, l, spec); err != nil {
 		return nil, err
+	}
+	if recorded && !t.tree.Recorded(l.tree, spec) {
+		t.mu.Unlock()
+		return nil, errUnprepared
 	}
 	slot := len(predictions) > 0 && op.Site.takeSlot()
 	if slot {
