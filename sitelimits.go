@@ -31,7 +31,7 @@ func (l *SiteLimits) check() error {
 		value int
 	}{{"Pending", l.Pending}, {"Depth", l.Depth}, {"Width", l.Width}} {
 		if f.value < 0 {
-			return fmt.Errorf("Limits.%s is %d; want 0 for no limit, or more", f.name, f.value)
+			return fmt.Errorf("field Limits.%s is %d; want 0 for no limit, or more", f.name, f.value)
 		}
 	}
 	return nil

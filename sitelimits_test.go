@@ -156,7 +156,7 @@ func TestSiteMinSaving(t *testing.T) {
 func TestSiteLimitsAreChecked(t *testing.T) {
 	for name, limits := range map[string]SiteLimits{"Pending": {Pending: -1}, "Depth": {Depth: -1}, "Width": {Width: -2}} {
 		_, err := NewSite(SiteConfig{Name: "/kv/Get", Limits: limits})
-		if err == nil || !strings.Contains(err.Error(), "site /kv/Get: Limits."+name) {
+		if err == nil || !strings.Contains(err.Error(), "site /kv/Get: field Limits."+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
