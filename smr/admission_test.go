@@ -1,0 +1,301 @@
+package smr
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// TestNeededWelcomesIsExact tries all sets: those that said yes to the first disk, those of them that lost their own disks since, and those that are asked by the second disk. For
+// each size of a group the number is the smallest with which somebody always knows.
+func TestNeededWelcomesIsExact(t *testing.T) {
+	for n := 2; n <= 7; n++ {
+		k := NeededWelcomes(n)
+		if k > n-1 {
+			t.Errorf("n = %d: %d are needed of %d others", n, k, n-1)
+		}
+		if !alwaysKnown(n, k) {
+			t.Errorf("n = %d: two disks can both hear yes from %d others", n, k)
+		}
+		if k > 1 && alwaysKnown(n, k-1) {
+			t.Errorf("n = %d: %d others are more than needed", n, k)
+		}
+	}
+	for n, want := range map[int]int{1: 0, 2: 1, 3: 2, 4: 2, 5: 3} {
+		if got := NeededWelcomes(n); got != want {
+			t.Errorf("n = %d: %d, want %d", n, got, want)
+		}
+	}
+}
+
+func alwaysKnown(n, k int) bool {
+	others := uint(1)<<(n-1) - 1
+	lost := max((n-1)/2-1, 0) // with the replica's own that is what the group tolerates
+	for yes := uint(0); yes <= others; yes++ {
+		for forgot := uint(0); forgot <= others; forgot++ {
+			for asked := uint(0); asked <= others; asked++ {
+				if bits.OnesCount(yes) == k && bits.OnesCount(forgot) <= lost && bits.OnesCount(asked) == k && yes&^forgot&asked == 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// cluster is a group of nothing but admissions: what they send is delivered in any order, more than once or never, and disks are lost.
+type cluster struct {
+	rnd      *rand.Rand
+	group    []Member
+	nodes    map[protocol.ID]*applicant
+	wire     []letter
+	admitted map[protocol.ID]Incarnation
+	lost     int
+}
+
+type applicant struct {
+	*Admission
+	keys memory
+	env  *protocol.Env[Message]
+}
+
+type letter struct {
+	from, to protocol.ID
+	msg      Message
+}
+
+// memory is a key space.
+type memory map[string][]byte
+
+func (m memory) Get(key []byte) ([]byte, bool) {
+	v, ok := m[string(key)]
+	return v, ok
+}
+
+func (m memory) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		var keys []string
+		for k := range m {
+			if k >= string(lo) && (hi == nil || k < string(hi)) {
+				keys = append(keys, k)
+			}
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			if !yield([]byte(k), m[k]) {
+				return
+			}
+		}
+	}
+}
+
+func newCluster(n int, seed uint64) *cluster {
+	c := &cluster{rnd: rand.New(rand.NewPCG(seed, 1)), nodes: map[protocol.ID]*applicant{}, admitted: map[protocol.ID]Incarnation{}}
+	for id := range n {
+		c.group = append(c.group, Member{ID: protocol.ID(id + 1)})
+	}
+	return c
+}
+
+func (c *cluster) start(id protocol.ID, keys memory) {
+	cfg := ReplicaConfig{ID: id, Members: c.group, RoundTrip: time.Second}
+	a := &applicant{NewAdmission(cfg, NewState(&journal{}, c.group)), keys, protocol.NewEnv[Message](keys, 1, c.rnd)}
+	c.nodes[id] = a
+	c.step(a, func() { a.Start(a.env, true) })
+}
+
+// step makes a call and carries out its effects.
+func (c *cluster) step(a *applicant, call func()) {
+	a.env.Begin(0)
+	call()
+	for _, e := range a.env.Out {
+		switch e.Kind {
+		case protocol.KindPut:
+			a.keys[string(e.Key)] = e.Value
+		case protocol.KindSend, protocol.KindSendAhead:
+			c.wire = append(c.wire, letter{a.self, e.To, e.Msg})
+		}
+	}
+}
+
+// deliver hands over a letter, which may stay on the wire.
+func (c *cluster) deliver(i int, stays bool) {
+	l := c.wire[i]
+	if !stays {
+		c.wire = slices.Delete(c.wire, i, i+1)
+	}
+	a := c.nodes[l.to]
+	if a == nil {
+		return
+	}
+	switch m := l.msg.(type) {
+	case Hello:
+		c.step(a, func() { a.Hello(a.env, l.from, m) })
+	case Welcome:
+		c.step(a, func() { a.Welcome(a.env, l.from, m) })
+	}
+}
+
+// check tells of two disks that took part under one ID.
+func (c *cluster) check() error {
+	for id, a := range c.nodes {
+		if !a.Admitted() {
+			continue
+		}
+		if first, ok := c.admitted[id]; ok && first != a.Own() {
+			return fmt.Errorf("replica %d took part with two disks", id)
+		}
+		c.admitted[id] = a.Own()
+	}
+	return nil
+}
+
+func (c *cluster) random() protocol.ID { return c.group[c.rnd.IntN(len(c.group))].ID }
+
+// anything does something at random.
+func (c *cluster) anything() {
+	id := c.random()
+	a := c.nodes[id]
+	switch n := c.rnd.IntN(20); {
+	case a == nil:
+		c.start(id, memory{})
+	case n == 0 && c.lost < max((len(c.group)-1)/2, 0):
+		c.lost++
+		c.start(id, memory{})
+	case n == 1:
+		c.start(id, a.keys)
+	case n < 4:
+		c.step(a, func() { a.Expire(a.env) })
+	case len(c.wire) > 0 && n == 4:
+		c.wire = slices.Delete(c.wire, 0, 1)
+	case len(c.wire) > 0:
+		c.deliver(c.rnd.IntN(len(c.wire)), n < 7)
+	}
+	if len(c.wire) > 200 {
+		c.wire = c.wire[100:]
+	}
+}
+
+// TestNoSecondDisk plays groups of two to seven at random, with as many lost disks as they tolerate. No two disks take part under one ID; and those that lost nothing all
+// take part in the end, if enough that said yes are left.
+func TestNoSecondDisk(t *testing.T) {
+	refused, admitted := 0, 0
+	for seed := range uint64(3000) {
+		c := newCluster(2+int(seed%6), seed)
+		for range 250 {
+			c.anything()
+			if err := c.check(); err != nil {
+				t.Fatalf("seed %d, %d replicas: %v", seed, len(c.group), err)
+			}
+		}
+		for _, a := range c.nodes {
+			if a.Refused() {
+				refused++
+			}
+		}
+		admitted += len(c.admitted)
+	}
+	if refused < 100 || admitted < 1000 {
+		t.Errorf("%d were refused and %d took part in all runs", refused, admitted)
+	}
+}
+
+// TestAllTakePartWithoutLosses has messages lost and replicas restarted, but no disk lost.
+func TestAllTakePartWithoutLosses(t *testing.T) {
+	for seed := range uint64(300) {
+		c := newCluster(1+int(seed%6), seed)
+		c.lost = 100
+		for range 100 {
+			c.anything()
+		}
+		for _, m := range c.group {
+			if c.nodes[m.ID] == nil {
+				c.start(m.ID, memory{})
+			}
+		}
+		for range 3 {
+			for _, m := range c.group {
+				a := c.nodes[m.ID]
+				c.step(a, func() { a.Expire(a.env) })
+			}
+			for len(c.wire) > 0 {
+				c.deliver(0, false)
+			}
+		}
+		for id, a := range c.nodes {
+			if !a.Admitted() {
+				t.Errorf("seed %d: replica %d of %d does not take part", seed, id, len(c.group))
+			}
+		}
+	}
+}
+
+func TestLostDiskIsToldWhy(t *testing.T) {
+	c := newCluster(3, 1)
+	for id := protocol.ID(1); id <= 3; id++ {
+		c.start(id, memory{})
+	}
+	for id := protocol.ID(1); id <= 3; id++ {
+		a := c.nodes[id]
+		c.step(a, func() { a.Expire(a.env) })
+	}
+	for len(c.wire) > 0 {
+		c.deliver(0, false)
+	}
+	old := c.nodes[2].Own()
+	c.start(2, memory{})
+	told := ""
+	for len(c.wire) > 0 {
+		if r, ok := c.wire[0].msg.(Refused); ok {
+			told = r.Reason
+		}
+		c.deliver(0, false)
+	}
+	a := c.nodes[2]
+	if !a.Refused() || a.Admitted() || !strings.Contains(told, "another disk of replica 2") {
+		t.Errorf("refused %v, admitted %v, told %q", a.Refused(), a.Admitted(), told)
+	}
+	c.start(2, a.keys)
+	if !c.nodes[2].Refused() {
+		t.Error("it has forgotten that it was refused")
+	}
+	one := c.nodes[1]
+	c.step(one, func() {
+		if one.Genuine(one.env, 2, a.Own()) && one.Genuine(one.env, 2, old) {
+			t.Error("messages from both disks are taken")
+		}
+	})
+}
+
+// TestJoinerIsBoundByTheLog has a replica added with one disk, and come back with another.
+func TestJoinerIsBoundByTheLog(t *testing.T) {
+	state := NewState(&journal{}, nil)
+	cfg := ReplicaConfig{ID: 4, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second}
+	a := NewAdmission(cfg, state)
+	env := protocol.NewEnv[Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	a.Start(env, true)
+	for from := protocol.ID(1); from <= 3; from++ {
+		a.Welcome(env, from, Welcome{From: 1, Asked: a.Own(), Known: a.Own()})
+	}
+	if a.Admitted() {
+		t.Error("it takes part without being a member")
+	}
+	for _, c := range []struct {
+		disk              Incarnation
+		admitted, refused bool
+	}{{a.Own(), true, false}, {a.Own() + 1, false, true}} {
+		state.members = members{now: []identified{{Member: Member{ID: 1}}, {Member{ID: 4}, c.disk}}}
+		a.Changed(env)
+		if a.Admitted() != c.admitted || a.Refused() != c.refused {
+			t.Errorf("bound to its own disk: %v; admitted %v, refused %v", c.disk == a.Own(), a.Admitted(), a.Refused())
+		}
+	}
+}
