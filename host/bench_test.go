@@ -2,7 +2,13 @@ package host_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
+	"math/big"
 	"net"
 	"syscall"
 	"testing"
@@ -139,6 +145,33 @@ func rounds(b *testing.B, window int, security func(id protocol.ID, cfg *transpo
 	b.ReportMetric(float64(p.SentMessages)/float64(p.SentFrames), "msg/frame")
 }
 
+// withTLS makes hosts that show one certificate for all their names.
+func withTLS(b *testing.B) func(id protocol.ID, cfg *transport.Config) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0),
+		DNSNames: []string{"replica-1", "client"}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		b.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return func(_ protocol.ID, cfg *transport.Config) {
+		cfg.TLS = &tls.Config{
+			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool,
+		}
+	}
+}
+
 func plain(_ protocol.ID, cfg *transport.Config) { cfg.Insecure = true }
 
 // BenchmarkRounds measures messages of 16 bytes to another host and back: each op is two messages.
@@ -149,6 +182,7 @@ func BenchmarkRounds(b *testing.B) {
 	}{{"window=1", 1}, {"window=64", 64}, {"window=1024", 1024}, {"window=16384", 16384}} {
 		b.Run(c.name, func(b *testing.B) { rounds(b, c.window, plain, nil) })
 	}
+	b.Run("window=1024/tls", func(b *testing.B) { rounds(b, 1024, withTLS(b), nil) })
 	b.Run("window=1024/memory", func(b *testing.B) { rounds(b, 1024, plain, host.NewMemory()) })
 }
 

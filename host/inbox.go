@@ -64,7 +64,7 @@ func (b *inbox[M]) Receive(msgs []transport.Inbound) {
 	for len(msgs) > 0 {
 		n := min(len(msgs), decodeChunk)
 		for i, m := range msgs[:n] {
-			msg, err := b.codec.Decode(m.Payload)
+			msg, err := b.decode(m.Payload)
 			chunk[i] = input[M]{msg: msg, from: m.From, size: int32(len(m.Payload))}
 			if err != nil {
 				// What cannot be read is as good as lost.
@@ -75,6 +75,16 @@ func (b *inbox[M]) Receive(msgs []transport.Inbound) {
 		b.add(chunk[:n])
 		msgs = msgs[n:]
 	}
+}
+
+// decode is the codec's, whose mistakes must not end the process: anybody can send anything.
+func (b *inbox[M]) decode(payload []byte) (msg M, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return b.codec.Decode(payload)
 }
 
 func (b *inbox[M]) add(ins []input[M]) {

@@ -188,17 +188,17 @@ func TestUnreadableMessages(t *testing.T) {
 		from := b.add(host.Spec[string]{ID: 2, Node: relay(1)})
 		b.run()
 		time.Sleep(time.Second)
-		for _, msg := range []string{"one", "unreadable", "two"} {
+		for _, msg := range []string{"one", "unreadable", "two", "panic", "three"} {
 			if err := from.Deliver(w.Context(), msg); err != nil {
 				w.Fatal(err)
 			}
 		}
 		time.Sleep(time.Second)
-		if got, want := d.all()[1:], []string{"2 says one", "2 broken", "2 says two"}; !slices.Equal(got, want) {
+		if got, want := d.all()[1:], []string{"2 says one", "2 broken", "2 says two", "2 broken", "2 says three"}; !slices.Equal(got, want) {
 			w.Errorf("got %q, want %q", got, want)
 		}
-		if got := n.Stats().Malformed; got != 1 {
-			w.Errorf("%d malformed, want 1", got)
+		if got := n.Stats().Malformed; got != 2 {
+			w.Errorf("%d malformed, want 2", got)
 		}
 	})
 }

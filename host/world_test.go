@@ -29,8 +29,11 @@ func (texts) Append(buf []byte, msg string) ([]byte, error) {
 }
 
 func (texts) Decode(b []byte) (string, error) {
-	if string(b) == "unreadable" {
+	switch string(b) {
+	case "unreadable":
 		return "", errors.New("this cannot be read")
+	case "panic":
+		panic("a codec must not")
 	}
 	return string(b), nil
 }
