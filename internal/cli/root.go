@@ -61,7 +61,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(p.demoCommand(), p.benchCommand(), p.versionCommand())
+	root.AddCommand(p.demoCommand(), p.benchCommand(), p.simCommand(), p.versionCommand())
 	return root
 }
 

@@ -26,7 +26,9 @@ type Scenario struct {
 	// Script does what it likes in the middle of the run, beside the faults. nil: nothing.
 	Script func(*World)
 	Trace  io.Writer // gets a line for each thing that happens; nil: nobody
-	Replay string    // the command that repeats the run, for failures to name
+	// Explain gets how the simulation stands when the run has ended or failed, as sim.Explain tells it. nil: nobody.
+	Explain io.Writer
+	Replay  string // the command that repeats the run, for failures to name
 }
 
 // A Report is what a scenario came to.
@@ -91,6 +93,11 @@ func Play(sc Scenario) (Report, error) {
 	}
 	err = w.run()
 	report := w.report()
+	if sc.Explain != nil {
+		if e := w.Sim.Explain(sc.Explain); e != nil {
+			return report, fmt.Errorf("smrtest: Scenario.Explain: %w", e)
+		}
+	}
 	if err != nil {
 		if _, ok := err.(*sim.Failure); !ok {
 			err = fmt.Errorf("%s: seed %d, faults %v: %w\nrepeat it with: %s", sc.Protocol.Name, sc.Seed, sc.Faults, err, sc.Replay)
