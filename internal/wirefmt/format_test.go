@@ -1,0 +1,178 @@
+package wirefmt_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
+
+type message any
+
+type sample struct {
+	U     uint64
+	U32   uint32
+	I     int64
+	B     bool
+	Byte  byte
+	Bytes []byte
+	S     string
+	List  []uint64
+}
+
+type empty struct{}
+
+func encodeSample(w *wirefmt.Writer, m sample) {
+	w.Uint(m.U)
+	w.Uint(uint64(m.U32))
+	w.Int(m.I)
+	w.Bool(m.B)
+	w.Buf = append(w.Buf, m.Byte)
+	w.Bytes(m.Bytes)
+	w.String(m.S)
+	w.List(len(m.List))
+	for _, v := range m.List {
+		w.Uint(v)
+	}
+}
+
+func decodeSample(r *wirefmt.Reader) sample {
+	m := sample{U: r.Uint(), U32: r.Uint32(), I: r.Int(), B: r.Bool(), Byte: r.Byte(), Bytes: r.Bytes(), S: r.String()}
+	for range r.List(1) {
+		m.List = append(m.List, r.Uint())
+	}
+	return m
+}
+
+func format(version byte) protocol.Codec[message] {
+	return wirefmt.NewFormat("test", version,
+		wirefmt.NewKind[message](1, encodeSample, decodeSample),
+		wirefmt.NewKind[message](2, func(*wirefmt.Writer, empty) {}, func(*wirefmt.Reader) empty { return empty{} }))
+}
+
+func samples() []message {
+	return []message{
+		empty{}, sample{},
+		sample{U: math.MaxUint64, U32: math.MaxUint32, I: math.MinInt64, B: true, Byte: 255, Bytes: []byte{0}, S: "ä", List: []uint64{0, 1 << 40}},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	f := format(7)
+	for _, m := range samples() {
+		b, err := f.Append([]byte("x"), m)
+		if err != nil || b[0] != 'x' {
+			t.Fatalf("%+v: %v, %q", m, err, b)
+		}
+		got, err := f.Decode(b[1:])
+		if diff := cmp.Diff(m, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if len(b) > 1 {
+			clear(b) // what was decoded must not hold a part of it
+			if diff := cmp.Diff(m, got); diff != "" {
+				t.Errorf("shares memory with its bytes (-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestErrorsSayWhatAndWhere(t *testing.T) {
+	f := format(7)
+	good, err := f.Append(nil, samples()[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what  string
+		bytes []byte
+		want  string
+	}{
+		{"nothing", nil, "message of 0 bytes has no version and kind"},
+		{"version only", []byte{7}, "message of 1 bytes"},
+		{"another version", []byte{8, 1}, "message of version 8, this program knows version 7"},
+		{"another kind", []byte{7, 3}, "message of unknown kind 3"},
+		{"more than a message", append(bytes.Clone(good), 1), "sample at byte 40 of 41: 1 bytes too many"},
+		{"cut off", good[:len(good)-1], "cut off"},
+		{"no truth value", []byte{7, 1, 0, 0, 0, 2}, "2 is no truth value"},
+		{"more than 32 bits", []byte{7, 1, 0, 255, 255, 255, 255, 127}, "too large for 32 bits"},
+		{"a long byte string", []byte{7, 1, 0, 0, 0, 0, 0, 100, 1}, "100 bytes announced, 1 left"},
+		{"a long list", []byte{7, 1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 3}, "a list of 65535 announced, 0 bytes left"},
+		{"an endless number", []byte{7, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, "cut off or too large"},
+	} {
+		m, err := f.Decode(c.bytes)
+		if err == nil || m != nil || !strings.HasPrefix(err.Error(), "test: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", c.what, m, err, c.want)
+		}
+	}
+	var version *wirefmt.VersionError
+	if _, err := f.Decode([]byte{8, 1}); !errors.As(err, &version) || version.Got != 8 || version.Want != 7 {
+		t.Errorf("another version: %#v", err)
+	}
+	if b, err := f.Append([]byte("x"), "text"); err == nil || string(b) != "x" {
+		t.Errorf("a string was encoded: %q, %v", b, err)
+	}
+	if b, err := f.Append(nil, nil); err == nil || len(b) != 0 {
+		t.Errorf("nil was encoded: %q, %v", b, err)
+	}
+}
+
+func TestKindsAreDistinct(t *testing.T) {
+	kind := func(tag byte) wirefmt.Kind[message] {
+		return wirefmt.NewKind[message](tag, func(*wirefmt.Writer, empty) {}, func(*wirefmt.Reader) empty { return empty{} })
+	}
+	other := wirefmt.NewKind[message](1, encodeSample, decodeSample)
+	for _, kinds := range [][]wirefmt.Kind[message]{{kind(1), kind(2)}, {kind(1), other}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("two kinds share a tag or a type, and nobody minds")
+				}
+			}()
+			wirefmt.NewFormat("test", 1, kinds...)
+		}()
+	}
+}
+
+func TestReaderKeepsItsFirstError(t *testing.T) {
+	r := wirefmt.NewReader([]byte{1, 2, 3})
+	r.Failf("first")
+	if r.Uint() != 0 || r.Byte() != 0 || r.Bytes() != nil || r.List(1) != 0 || r.Rest() != nil || r.String() != "" {
+		t.Error("something was read after an error")
+	}
+	r.Failf("second")
+	if err := r.Close(); err == nil || err.Error() != "at byte 0 of 3: first" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	codec := format(7)
+	for _, m := range samples() {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := codec.Decode(b)
+		if err != nil {
+			return
+		}
+		again, err := codec.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := codec.Decode(again)
+		if diff := cmp.Diff(m, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package smr
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// sentTo returns what a call sent, but to the application.
+func sentTo(env *protocol.Env[Message]) []letter {
+	var out []letter
+	for _, e := range env.Out {
+		if e.Kind == protocol.KindSend || e.Kind == protocol.KindSendAhead {
+			out = append(out, letter{to: e.To, msg: e.Msg})
+		}
+	}
+	return out
+}
+
+func newDesk(t *testing.T, maxPending int) (*Desk, *State, *protocol.Env[Message]) {
+	t.Helper()
+	cfg, err := ReplicaConfig{ID: 1, Members: group(1, 2, 3), Machine: &journal{}, MaxPending: maxPending}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := NewState(cfg.Machine, cfg.Members)
+	env := protocol.NewEnv[Message](nil, 1, nil)
+	env.Begin(0)
+	return NewDesk(cfg, state), state, env
+}
+
+func TestDeskTakesOnce(t *testing.T) {
+	d, state, env := newDesk(t, 3)
+	entries := d.Take(env, 9, OpenRequest{Nonce: 5}, nil)
+	entries = d.Take(env, 9, OpenRequest{Nonce: 5}, entries)
+	if len(entries) != 1 || entries[0].Open.Window != 3 {
+		t.Fatalf("entries %v", entries)
+	}
+	d.Applied(env, entries[0], state.Apply(1, entries[0]))
+	req := Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: 1, Command: []byte("a")}, {Seq: 2, Brief: true, Command: []byte("b")}}}
+	entries = d.Take(env, 9, req, nil)
+	if more := d.Take(env, 9, req, nil); len(entries) != 2 || len(more) != 0 {
+		t.Fatalf("entries %v, and again %v", entries, more)
+	}
+	req.Commands = append(req.Commands, RequestedCommand{Seq: 3}, RequestedCommand{Seq: 4})
+	entries = d.Take(env, 9, req, entries)
+	if len(entries) != 3 || d.Taken() != 3 {
+		t.Errorf("entries %v of %d taken", entries, d.Taken())
+	}
+	for i, e := range entries {
+		d.Applied(env, e, state.Apply(Slot(i+2), e))
+	}
+	d.Flush(env)
+	d.Flush(env)
+	if d.Taken() != 0 {
+		t.Errorf("%d are taken after all were applied", d.Taken())
+	}
+	again := d.Take(env, 9, Request{Session: 1, Acked: 1, Commands: req.Commands[:1]}, nil)
+	d.Flush(env)
+	if len(again) != 0 {
+		t.Errorf("an executed command was taken again")
+	}
+	want := []letter{
+		{to: 9, msg: OpenReply{Nonce: 5, Session: 1, Window: 3}},
+		{to: 9, msg: Busy{Session: 1, Seqs: []Seq{4}}},
+		{to: 9, msg: Replies{Session: 1, Items: []CommandReply{
+			{Seq: 1, Outcome: Committed, Slot: 2, Result: []byte("1: a")},
+			{Seq: 2, Outcome: Committed, Slot: 3}, // brief
+			{Seq: 3, Outcome: Committed, Slot: 4, Result: []byte("3: ")},
+		}}},
+		{to: 9, msg: Replies{Session: 1, Items: []CommandReply{{Seq: 1, Outcome: Committed, Slot: 2, Result: []byte("1: a")}}}},
+	}
+	if diff := cmp.Diff(want, sentTo(env), cmp.AllowUnexported(letter{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestDeskKnowsJoiners(t *testing.T) {
+	d, state, env := newDesk(t, 3)
+	a := NewAdmission(d.cfg, state)
+	add := ChangeRequest{Session: 1, Seq: 1, Acked: 1, Change: Change{Add: Member{ID: 4}}}
+	if entries := d.TakeChange(env, 9, add, a, nil); len(entries) != 0 {
+		t.Errorf("a replica that nobody knows is taken: %v", entries)
+	}
+	if sent := sentTo(env); len(sent) != 1 || sent[0].msg.(NotYet).Reason == "" {
+		t.Errorf("sent %v", sent)
+	}
+	a.Hello(env, 4, Hello{From: 77, Join: true})
+	entries := d.TakeChange(env, 9, add, a, nil)
+	if len(entries) != 1 || entries[0].Members.Incarnation != 77 {
+		t.Errorf("entries %v", entries)
+	}
+}
