@@ -94,8 +94,11 @@ func (s *storage) append(entries []*raftpb.Entry) {
 	if keep > uint64(len(s.entries)) {
 		panic(fmt.Sprintf("raft: entry %d appended to a log that ends at %d", entries[0].GetIndex(), s.last()))
 	}
-	// The library may still hold a part of the old slice.
-	s.entries = append(s.entries[:keep:keep], entries...)
+	if keep < uint64(len(s.entries)) {
+		// The library may still hold the part that is replaced.
+		s.entries = s.entries[:keep:keep]
+	}
+	s.entries = append(s.entries, entries...)
 	s.records = s.records[:keep]
 }
 

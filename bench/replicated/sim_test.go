@@ -1,0 +1,74 @@
+package replicated
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/multipaxos"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/wan"
+)
+
+func setting(t *testing.T, p smr.Protocol, network string) Setting {
+	d, err := wan.Preset(network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Setting{Protocol: p, WAN: d, Seed: 1, Ack: smr.Propose, Every: 50 * time.Millisecond}
+}
+
+// Each site's latency is the model's: the round trip to the leader, and the leader's to a majority.
+func TestLatencyIsTheModels(t *testing.T) {
+	for _, p := range []smr.Protocol{multipaxos.Protocol(), raft.Protocol()} {
+		for _, network := range []string{"na3", "na5", "globe3"} {
+			t.Run(p.Name+" "+network, func(t *testing.T) {
+				sites, err := Latency(setting(t, p, network), 2*time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range sites {
+					if len(s.Took) < 20 {
+						t.Errorf("%s: %d calls", s.Site, len(s.Took))
+						continue
+					}
+					got := slices.Sorted(slices.Values(s.Took))[len(s.Took)/2]
+					if diff := got - s.Model; diff < 0 || diff > s.Model*3/100+time.Millisecond {
+						t.Errorf("%s: median %v, model %v", s.Site, got, s.Model)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestFailover(t *testing.T) {
+	for _, p := range []smr.Protocol{multipaxos.Protocol(), raft.Protocol()} {
+		t.Run(p.Name, func(t *testing.T) {
+			for seed := range uint64(5) {
+				s := setting(t, p, "na3")
+				s.Seed = seed + 1
+				g, err := Failover(s)
+				t.Log(g)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if g.All > time.Second || g.Lost > 0 || g.Acknowledged < 500 {
+					t.Errorf("seed %d: %v", s.Seed, g)
+				}
+			}
+		})
+	}
+}
+
+func TestModel(t *testing.T) {
+	d, err := wan.Preset("na5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The leader is in Washington; the second nearest of its four peers is Texas, 42 ms away, and from Toronto it takes 57 ms to it.
+	if got, want := Model(d, "TRT"), 99*time.Millisecond; got != want {
+		t.Errorf("Model = %v, want %v", got, want)
+	}
+}
