@@ -285,3 +285,16 @@ func BenchmarkDelay(b *testing.B) {
 		}
 	}
 }
+
+// TestQueuesAreNoSteps begins with long queues, when nobody knows yet how short a trip can be.
+func TestQueuesAreNoSteps(t *testing.T) {
+	for seed := range uint64(300) {
+		l := &line{there: 10 * ms, back: 20 * ms, queue: 40 * ms, rnd: rand.New(rand.NewPCG(seed, 5))}
+		d := newDelay(t, clock.DelayConfig{})
+		for i := range 300 {
+			if d.Add(l.probe(time.Minute + time.Duration(i)*10*ms)) {
+				t.Fatalf("seed %d: a clock is said to have stepped at probe %d", seed, i)
+			}
+		}
+	}
+}

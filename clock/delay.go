@@ -40,7 +40,7 @@ type reading struct {
 }
 
 // fewTrips is how many trips it takes to know about how long one is without queues.
-const fewTrips = 16
+const fewTrips = 32
 
 // NewDelay returns an estimator without measurements.
 func NewDelay(c DelayConfig) (*Delay, error) {
@@ -95,13 +95,17 @@ func (d *Delay) Add(p Probe) (stepped bool) {
 // steps tells whether the clocks have moved against each other. By a probe, their offset is known up to half of what the way there and the way back differ by. A
 // queue on one of the ways makes the trip longer by its length, and moves the offset by half of that. What moves it by more than the queues of two probes and Step is a clock.
 // How long a trip is, the peer's clock does not change: trips are kept.
+//
+// How short a trip without queues is, is a guess from the trips of the window. With queues as long as the ways, one window in thousands is dropped for nothing.
 func (d *Delay) steps(r reading) bool {
 	if d.oneWay.Len(r.at) == 0 {
 		return false
 	}
-	var shortest time.Duration
+	var shortest time.Duration // without queues
 	if d.trips.Len(r.at) >= fewTrips {
-		shortest, _ = d.trips.Percentile(r.at, 0)
+		least, _ := d.trips.Percentile(r.at, 0)
+		median, _ := d.trips.Percentile(r.at, 0.5)
+		shortest = max(0, least-(median-least)) // no probe need have met no queue
 	}
 	shortest = min(shortest, r.trip)
 	queues := (r.trip - shortest + max(0, d.best.trip-shortest)) / 2

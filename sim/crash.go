@@ -94,6 +94,15 @@ func (s *Sim[M]) crashWithin(n *node[M], out []protocol.Effect[M]) {
 	s.Crash(n.id, keep)
 }
 
+// SetDisk makes a node's disk faster or slower for syncs from now on, until Heal. Times below 0 are 0.
+func (s *Sim[M]) SetDisk(id protocol.ID, d Disk) {
+	if n := s.lookup(id); n != nil {
+		d.Latency, d.Jitter = max(d.Latency, 0), max(d.Jitter, 0)
+		s.trace.note(s, n, fmt.Sprintf("its disk takes %v now, and up to %v more", d.Latency, d.Jitter))
+		n.disk = d
+	}
+}
+
 // Restart brings a node back that is down, with what is on its disk. It does nothing to one that is up.
 func (s *Sim[M]) Restart(id protocol.ID) {
 	n := s.lookup(id)

@@ -240,7 +240,7 @@ func (s *Sim[M]) Heal() {
 			s.link(n, peer).cuts = 0
 		}
 		n.crashing = crashPlan{}
-		n.disk = n.ownDisk
+		s.SetDisk(n.id, n.ownDisk)
 		s.setClock(n, n.ownClock)
 		s.Resume(n.id)
 		if !n.diskLost {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -67,9 +66,8 @@ func (in *injector[M]) loseDisk(id protocol.ID) {
 func (in *injector[M]) slowDisk(id protocol.ID) {
 	n := in.sim.lookup(id)
 	by := in.lasting(50 * time.Millisecond)
-	n.disk = Disk{Latency: n.ownDisk.Latency + by, Jitter: n.ownDisk.Jitter + by}
-	in.sim.trace.note(in.sim, n, fmt.Sprintf("its disk takes %v longer", by))
-	in.later(0, func() { n.disk = n.ownDisk })
+	in.sim.SetDisk(id, Disk{Latency: n.ownDisk.Latency + by, Jitter: n.ownDisk.Jitter + by})
+	in.later(0, func() { in.sim.SetDisk(id, n.ownDisk) })
 }
 
 func (in *injector[M]) pause(id protocol.ID) {

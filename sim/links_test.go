@@ -190,6 +190,7 @@ func TestUnknownPeersAreNoBodys(t *testing.T) {
 	b.Pause(7, 1, true)
 	b.Resume(7)
 	b.Jump(7, 1)
+	b.SetDisk(7, sim.Disk{})
 	if b.Up(7) || b.Get(7) != nil || b.Clock(7) != 0 {
 		t.Error("there is a node 7")
 	}

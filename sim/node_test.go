@@ -204,3 +204,33 @@ func TestDrivenFromTheApplication(t *testing.T) {
 		t.Error("it is up")
 	}
 }
+
+// TestMessagesToOneselfDieWithTheIncarnation crashes a node while what it and its application said to it is due.
+func TestMessagesToOneselfDieWithTheIncarnation(t *testing.T) {
+	b := newBench(t, sim.Config[any]{})
+	b.do(ms, 1, func(env *protocol.Env[any]) { env.Send(1, "said before the crash") })
+	b.At(ms, func() {
+		b.At(ms, func() { // behind the call, before what it sent
+			b.Deliver(1, act(func(*protocol.Env[any]) { t.Error("asked before the crash") }))
+			b.Crash(1, sim.KeepAll)
+			b.Restart(1)
+		})
+	})
+	b.do(2*ms, 1, func(env *protocol.Env[any]) { env.Send(1, "after") })
+	b.run(t)
+	b.want(t, 1, "2ms 1: after")
+}
+
+func TestHealTellsAndResets(t *testing.T) {
+	b := newBench(t, sim.Config[any]{Disk: sim.Disk{Latency: ms}})
+	b.Cut(1, 2)
+	b.Cut(1, 2)
+	b.SetDisk(1, sim.Disk{Latency: time.Second})
+	b.CrashInWrite(1, 2, sim.KeepAll)
+	b.send(0, "lost")
+	b.do(ms, 1, func(env *protocol.Env[any]) { env.Append("slow"); env.Send(2, "slow") })
+	b.At(10*ms, b.Heal)
+	b.do(2*time.Second, 1, func(env *protocol.Env[any]) { env.Append("fast"); env.Send(2, "fast") })
+	b.run(t)
+	b.want(t, 2, "60ms broken 1", "1.051s 1: slow", "2.051s 1: fast")
+}

@@ -49,7 +49,7 @@ func (s *Sim[M]) resume(n *node[M]) {
 	e := s.queue.events[i]
 	s.queue.release(i)
 	s.take(&e)
-	if n.paused && n.pauses == pause {
+	if n.paused {
 		s.add(0, event[M]{kind: evResume, node: n.index, n: pause})
 	}
 }
