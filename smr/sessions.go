@@ -64,10 +64,9 @@ func (t *sessions) remove(s *session) {
 	delete(t.opens, s.by)
 }
 
-// seen answers a command that must not be executed: one that was executed, or whose session is not there. Otherwise ok is false, and the
-// command's answer is to be given to done.
-func (t *sessions) seen(e Entry) (reply Reply, ok bool) {
-	s := t.byID[e.Session]
+// seen answers a command of a session, which is nil if it is not there, that must not be executed. Otherwise ok is false, and the command's answer is to be kept
+// in done until it is acknowledged.
+func (s *session) seen(e Entry) (reply Reply, ok bool) {
 	switch {
 	case s == nil:
 		return Reply{Outcome: Unknown, Reason: fmt.Sprintf("session %d is not open any more", e.Session), Gone: true}, true
@@ -85,9 +84,8 @@ func (t *sessions) seen(e Entry) (reply Reply, ok bool) {
 	return Reply{}, false
 }
 
-// use notes that a session sent an entry, and what its client has acknowledged.
-func (t *sessions) use(e Entry) {
-	s := t.byID[e.Session]
+// use notes that a session, which may be nil, has sent an entry, and what its client has acknowledged.
+func (t *sessions) use(s *session, e Entry) {
 	if s == nil || s.by.client != e.Client {
 		return
 	}
@@ -108,9 +106,6 @@ func (t *sessions) use(e Entry) {
 	}
 	s.acked = e.Acked
 }
-
-// done keeps the answer of a command until it is acknowledged.
-func (t *sessions) done(e Entry, r Reply) { t.byID[e.Session].done[e.Seq] = r }
 
 func (t *sessions) append(w *wirefmt.Writer) {
 	w.Uint(uint64(t.last))

@@ -50,8 +50,9 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 	s.applied = slot
 	switch e.Kind {
 	case Command, ChangeMembers:
-		s.sessions.use(e)
-		if r, ok := s.sessions.seen(e); ok {
+		from := s.sessions.byID[e.Session]
+		s.sessions.use(from, e)
+		if r, ok := from.seen(e); ok {
 			return r
 		}
 		var r Reply
@@ -60,7 +61,7 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 		} else {
 			r = s.members.change(slot, *e.Members)
 		}
-		s.sessions.done(e, r)
+		from.done[e.Seq] = r
 		return r
 	case OpenSession:
 		return s.sessions.open(slot, e)
@@ -72,7 +73,7 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 func (s *State) Skip(to Slot) { s.applied = max(s.applied, to) }
 
 // Seen answers a command that must not be proposed again: one that was executed, or whose session is not there.
-func (s *State) Seen(e Entry) (Reply, bool) { return s.sessions.seen(e) }
+func (s *State) Seen(e Entry) (Reply, bool) { return s.sessions.byID[e.Session].seen(e) }
 
 // Read answers a query from the state as it is.
 func (s *State) Read(query []byte) []byte { return s.machine.Read(query) }

@@ -77,7 +77,7 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseReco
 	if to <= l.base {
 		return
 	}
-	l.votes = slices.Clone(l.votes[min(to-l.base, smr.Slot(len(l.votes))):])
+	l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, smr.Slot(len(l.votes))))) // the memory is used again: a log grows to the same length each time
 	l.base = to
 	n := 0
 	for n < len(l.records) && l.records[n].last <= to {
