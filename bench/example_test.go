@@ -18,6 +18,9 @@ func ExampleExperiments() {
 	// bandwidth [virtual real]
 	// overhead [real]
 	// multilevel [virtual real]
+	// smr-latency [virtual]
+	// smr-throughput [real]
+	// smr-failover [virtual]
 }
 
 func ExampleResult_WriteTable() {

@@ -49,8 +49,19 @@ type Experiment struct {
 	// Modes are the modes that it can run in, its default first.
 	Modes []Mode
 
+	// Either it is a study, which plays the same requests through all systems, or points are measured one after the other.
 	study   func(scale) study
+	points  func(scale, Options) []point
 	figures []figure
+}
+
+// NeedsBubble tells whether the experiment needs Options.Bubble in a mode.
+func (e Experiment) NeedsBubble(m Mode) bool { return m == Virtual && e.study != nil }
+
+// point is a part of an experiment that gives some of its rows.
+type point struct {
+	doing string
+	run   func(context.Context) ([]Row, error)
 }
 
 // scale is what the size of a study depends on.
@@ -69,7 +80,10 @@ func pick[T any](s scale, quick, full T) T {
 
 // Experiments returns all experiments, in the order in which they are best read.
 func Experiments() []Experiment {
-	return []Experiment{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), multilevel()}
+	return []Experiment{
+		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), multilevel(),
+		smrLatency(), smrThroughput(), smrFailover(),
+	}
 }
 
 // Lookup returns the experiment of that name.
@@ -109,6 +123,13 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.points != nil {
+		rows, err := e.measure(ctx, mode, o)
+		if err != nil {
+			return nil, err
+		}
+		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
+	}
 	s := newSession(e.Name, e.study(scale{mode, o.Quick}), mode, o.Seed, o.Progress)
 	if mode == Virtual {
 		if o.Bubble == nil {
@@ -122,4 +143,24 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Experiment: e.Name, Mode: mode, Rows: s.rows()}, nil
+}
+
+// measure runs the experiment's points.
+func (e Experiment) measure(ctx context.Context, mode Mode, o Options) ([]Row, error) {
+	var rows []Row
+	points := e.points(scale{mode, o.Quick}, o)
+	for i, p := range points {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if o.Progress != nil {
+			o.Progress(Progress{Experiment: e.Name, Done: i, Total: len(points), Doing: p.doing})
+		}
+		more, err := p.run(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("bench: %s: %s: %w", e.Name, p.doing, err)
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
 }

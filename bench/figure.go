@@ -32,8 +32,9 @@ type figure struct {
 	// bars draws bars side by side for each x, instead of lines.
 	bars bool
 	// across, if not empty, draws horizontal bars of y for each combination of these
-	// columns, in place of x, with a mark at 1: y is a ratio.
+	// columns, in place of x; ratio draws a mark at 1.
 	across []string
+	ratio  bool
 }
 
 // A Figure is a picture of a result.

@@ -80,6 +80,9 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 		legend.Add(l.name, bars)
 	}
 	p.X.Max *= 1.05
+	if !f.ratio {
+		return nil
+	}
 	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: p.Y.Min}, {X: 1, Y: p.Y.Max}})
 	if err != nil {
 		return err

@@ -10,6 +10,9 @@ import (
 // plausible makes a result that has all the rows of the experiment's study, without running it.
 func plausible(t *testing.T, e Experiment) *Result {
 	t.Helper()
+	if e.study == nil {
+		return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: samples(e)}
+	}
 	s := newSession(e.Name, e.study(scale{mode: e.Modes[0], quick: true}), e.Modes[0], 1, nil)
 	for g, group := range s.groups {
 		for i := range group {
@@ -20,6 +23,26 @@ func plausible(t *testing.T, e Experiment) *Result {
 		}
 	}
 	return &Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()}
+}
+
+// samples makes rows that have something for each figure.
+func samples(e Experiment) []Row {
+	var rows []Row
+	for _, f := range e.figures {
+		for i, system := range []string{"raft", "multipaxos"} {
+			row := Row{{"system", system}}
+			if f.where.Name != "" {
+				row = append(row, f.where)
+			}
+			for _, c := range f.across {
+				if row.Value(c) == nil {
+					row = append(row, Cell{c, "some"})
+				}
+			}
+			rows = append(rows, append(row, Cell{f.y, 10.0 * float64(i+1)}))
+		}
+	}
+	return rows
 }
 
 func TestEveryExperimentDrawsItsFigures(t *testing.T) {
@@ -55,7 +78,7 @@ func checkSVG(t *testing.T, got Figure, want figure) {
 			text.Write(c)
 		}
 	}
-	for _, part := range []string{want.title, want.xLabel, want.yLabel, "grpc"} {
+	for _, part := range []string{want.title, want.xLabel, want.yLabel} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("%s does not say %q", got.Name, part)
 		}

@@ -71,7 +71,7 @@ func overheadFigures() []figure {
 			figures = append(figures, figure{
 				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
 				y: string(y.column), yLabel: "times plain gRPC's", where: Cell{"calls", calls.n},
-				across: []string{"system", "prediction", "predicted_by", "path"}, series: []string{"callers"},
+				across: []string{"system", "prediction", "predicted_by", "path"}, ratio: true, series: []string{"callers"},
 			})
 		}
 	}

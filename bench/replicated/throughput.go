@@ -37,7 +37,8 @@ type Load struct {
 
 // Rate is what came of a Load.
 type Rate struct {
-	Calls   int
+	Calls   int // within Lasting
+	All     int // with those of the warm-up
 	Lasting time.Duration
 	Took    []time.Duration // of some of the calls, evenly chosen
 	Syncs   uint64          // commits of the disks; 0 if not durable
@@ -203,7 +204,7 @@ func (g *group) measure() (Rate, error) {
 	r := Rate{Lasting: time.Since(began), Syncs: g.syncs() - syncs}
 	end()
 	callers.Wait()
-	r.Calls, r.Took = int(m.calls.Load()), m.took
+	r.Calls, r.All, r.Took = int(m.calls.Load()), int(m.all.Load()), m.took
 	return r, errors.Join(m.err, context.Cause(g.ctx))
 }
 
@@ -220,7 +221,8 @@ func (g *group) syncs() uint64 {
 // meter counts calls.
 type meter struct {
 	on    atomic.Bool
-	calls atomic.Int64
+	calls atomic.Int64 // while on
+	all   atomic.Int64
 
 	mu   sync.Mutex
 	took []time.Duration
@@ -245,7 +247,9 @@ func (m *meter) call(ctx context.Context, g *group, c *client.Client, caller uin
 		case err != nil:
 			m.fail(err)
 			return
-		case m.on.Load():
+		}
+		m.all.Add(1)
+		if m.on.Load() {
 			if m.calls.Add(1)%sampling == 0 {
 				m.note(time.Since(began))
 			}

@@ -24,8 +24,9 @@ func (p *program) benchCommand() *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
 		Use:   "bench NAME",
-		Short: "Run an experiment: plain gRPC and Foresay side by side",
-		Long: "Run an experiment: the same requests through plain gRPC and through Foresay.\n\n" +
+		Short: "Run an experiment, with the systems that it compares side by side",
+		Long: "Run an experiment: the same requests through plain gRPC and through Foresay, or the same calls\n" +
+			"to services replicated by different protocols.\n\n" +
 			"In virtual mode time passes only where calls wait: latencies are exact and the same everywhere.\n" +
 			"In real mode the systems take turns on the wall clock, over this machine's loopback interface.",
 		Args: cobra.ArbitraryArgs,
@@ -93,7 +94,7 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 	}
 	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed}
 	var result *bench.Result
-	if mode == bench.Virtual {
+	if e.NeedsBubble(mode) {
 		result, err = p.runInChild(ctx, e, o)
 	} else {
 		bar := newProgress(p.Err)

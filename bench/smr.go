@@ -1,0 +1,263 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/wan"
+)
+
+// acks are what a call of a replicated service can wait for.
+func acks() []smr.CallKind { return []smr.CallKind{smr.Propose, smr.Execute} }
+
+// ackName is how rows call it: a position fixed, or a result.
+func ackName(k smr.CallKind) string {
+	if k == smr.Propose {
+		return "commit"
+	}
+	return "execute"
+}
+
+// syncTime is what a sync of a disk takes in virtual time, where it is modelled.
+const syncTime = time.Millisecond
+
+func durableName(durable bool) string {
+	if durable {
+		return "yes"
+	}
+	return "no"
+}
+
+// latencyCells returns the usual figures of latencies, which it sorts.
+func latencyCells(took []time.Duration) []Cell {
+	slices.Sort(took)
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	return []Cell{
+		measure("mean_ms", ms(sum)/float64(max(len(took), 1))), measure("p50_ms", ms(quantile(took, 0.5))),
+		measure("p95_ms", ms(quantile(took, 0.95))), measure("p99_ms", ms(quantile(took, 0.99))),
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func smrLatency() Experiment {
+	return Experiment{
+		Name:    "smr-latency",
+		Summary: "replicated writes from each site of the papers' networks (thesis tables 4.1 and 4.4)",
+		Modes:   []Mode{Virtual},
+		points:  latencyPoints,
+		figures: []figure{
+			{
+				suffix: "na3", title: "Writes to three replicas in North America, the leader in WA", y: "p50_ms", yLabel: "median latency (ms)",
+				across: []string{"site"}, series: []string{"system", "ack"}, where: Cell{"wan", "na3"},
+			},
+			{
+				suffix: "globe3", title: "Writes to three replicas on three continents, the leader in WA", y: "p50_ms", yLabel: "median latency (ms)",
+				across: []string{"site"}, series: []string{"system", "ack"}, where: Cell{"wan", "globe3"},
+			},
+		},
+	}
+}
+
+func latencyPoints(s scale, o Options) []point {
+	var points []point
+	for _, network := range pick(s, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
+		for _, p := range catalog.Protocols() {
+			for _, ack := range acks() {
+				for _, durable := range pick(s, []bool{false}, []bool{false, true}) {
+					points = append(points, point{
+						doing: fmt.Sprintf("%s %s %s durable=%s", network, p.Name, ackName(ack), durableName(durable)),
+						run: func(context.Context) ([]Row, error) {
+							return latencyRows(s, o, network, p, ack, durable)
+						},
+					})
+				}
+			}
+		}
+	}
+	return points
+}
+
+func latencyRows(s scale, o Options, network string, p smr.Protocol, ack smr.CallKind, durable bool) ([]Row, error) {
+	d, err := wan.Preset(network)
+	if err != nil {
+		return nil, err
+	}
+	setting := replicated.Setting{Protocol: p, WAN: d, Seed: o.Seed, Ack: ack, Every: 20 * time.Millisecond}
+	if durable {
+		setting.Sync = syncTime
+	}
+	sites, err := replicated.Latency(setting, pick(s, 2*time.Second, 10*time.Second))
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	var all, model []time.Duration
+	row := func(site string, took, model []time.Duration) Row {
+		r := Row{
+			{"system", p.Name},
+			{"wan", network},
+			{"site", site},
+			{"ack", ackName(ack)},
+			{"durable", durableName(durable)},
+			{"batch", "default"},
+		}
+		r = append(r, latencyCells(took)...)
+		slices.Sort(model)
+		r = append(r, measure("model_p50_ms", ms(quantile(model, 0.5))), measure("model_p95_ms", ms(quantile(model, 0.95))))
+		return append(r, Cell{"calls", len(took)})
+	}
+	for _, site := range sites {
+		for range site.Took {
+			model = append(model, site.Model)
+		}
+		all = append(all, site.Took...)
+	}
+	rows = append(rows, row("all", all, model))
+	for _, site := range sites {
+		rows = append(rows, row(string(site.Site), site.Took, []time.Duration{site.Model}))
+	}
+	return rows, nil
+}
+
+func smrFailover() Experiment {
+	return Experiment{
+		Name:    "smr-failover",
+		Summary: "how long nobody is answered when the leader of three replicas in North America is killed",
+		Modes:   []Mode{Virtual},
+		points:  failoverPoints,
+		figures: []figure{{
+			title: "Time without an answer after a leader's death, longest of all kills", y: "gap_max_ms", yLabel: "gap (ms)",
+			across: []string{"ack"}, series: []string{"system"},
+		}},
+	}
+}
+
+func failoverPoints(s scale, o Options) []point {
+	var points []point
+	kills := pick(s, 20, 1000)
+	for _, p := range catalog.Protocols() {
+		for _, ack := range acks() {
+			points = append(points, point{
+				doing: fmt.Sprintf("%s %s, %d kills", p.Name, ackName(ack), kills),
+				run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, p, ack, kills) },
+			})
+		}
+	}
+	return points
+}
+
+func failoverRow(ctx context.Context, o Options, p smr.Protocol, ack smr.CallKind, kills int) ([]Row, error) {
+	d, err := wan.Preset("na3")
+	if err != nil {
+		return nil, err
+	}
+	var all, one []time.Duration
+	acknowledged, lost := 0, 0
+	for i := range kills {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		g, err := replicated.Failover(replicated.Setting{
+			Protocol: p, WAN: d, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: syncTime,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all, one = append(all, g.All), append(one, g.One)
+		acknowledged, lost = acknowledged+g.Acknowledged, lost+g.Lost
+	}
+	slices.Sort(all)
+	slices.Sort(one)
+	return []Row{{
+		{"system", p.Name},
+		{"wan", "na3"},
+		{"site", "all"},
+		{"ack", ackName(ack)},
+		{"durable", "yes"},
+		{"batch", "default"},
+		{"kills", kills},
+		measure("gap_p50_ms", ms(quantile(all, 0.5))),
+		measure("gap_p99_ms", ms(quantile(all, 0.99))),
+		measure("gap_max_ms", ms(quantile(all, 1))),
+		measure("one_client_gap_p50_ms", ms(quantile(one, 0.5))),
+		measure("one_client_gap_max_ms", ms(quantile(one, 1))),
+		{"acknowledged", acknowledged},
+		{"lost", lost},
+	}}, nil
+}
+
+func smrThroughput() Experiment {
+	return Experiment{
+		Name:    "smr-throughput",
+		Summary: "writes of 16 bytes to three replicas, all in one process over this machine's loopback interface",
+		Modes:   []Mode{Real},
+		points:  throughputPoints,
+		figures: []figure{{
+			title: "Replicated writes of 16 bytes", y: "ops_per_s", yLabel: "writes per second",
+			across: []string{"durable", "batch"}, series: []string{"system"},
+		}},
+	}
+}
+
+func throughputPoints(s scale, _ Options) []point {
+	var points []point
+	for _, durable := range []bool{false, true} {
+		for _, batch := range pick(s, []int{0}, []int{0, 1}) {
+			for _, p := range catalog.Protocols() {
+				points = append(points, point{
+					doing: fmt.Sprintf("%s durable=%s batch=%s", p.Name, durableName(durable), batchName(batch)),
+					run:   func(ctx context.Context) ([]Row, error) { return throughputRow(ctx, s, p, durable, batch) },
+				})
+			}
+		}
+	}
+	return points
+}
+
+func batchName(n int) string {
+	if n == 0 {
+		return "default"
+	}
+	return fmt.Sprint(n)
+}
+
+func throughputRow(ctx context.Context, s scale, p smr.Protocol, durable bool, batch int) ([]Row, error) {
+	dir, err := os.MkdirTemp("", "foresay-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	l := replicated.Load{
+		Protocol: p, Ack: smr.Propose, Replicas: 3, Clients: 4, Window: 1024, Durable: durable, Dir: dir, MaxBatch: batch,
+		For: pick(s, 500*time.Millisecond, 4*time.Second),
+	}
+	before := cpuTime()
+	r, err := replicated.Throughput(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	cpu := cpuTime() - before // of the warm-up too, as of its calls
+	row := Row{
+		{"system", p.Name},
+		{"wan", "loopback"},
+		{"site", "all"},
+		{"ack", ackName(l.Ack)},
+		{"durable", durableName(durable)},
+		{"batch", batchName(batch)},
+		{"clients", l.Clients},
+		{"window", l.Window},
+		measure("ops_per_s", r.PerSecond()),
+	}
+	row = append(row, latencyCells(r.Took)...)
+	return []Row{append(row, measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))), Cell{"disk_commits", int(r.Syncs)})}, nil
+}
