@@ -46,6 +46,7 @@ type Admission struct {
 	roundTrip time.Duration
 
 	admitted bool
+	welcome  bool   // somebody said that its ID is not another disk's
 	refused  string // why; "" if not
 	agreed   map[protocol.ID]bool
 	known    map[protocol.ID]binding
@@ -148,6 +149,11 @@ func (a *Admission) Own() Incarnation { return a.own }
 // Admitted tells whether the replica takes part: votes, promises, leads. One that does not may still learn what was decided.
 func (a *Admission) Admitted() bool { return a.admitted && a.refused == "" }
 
+// Votes tells whether the replica may answer as an acceptor does. One that takes part may; and one that joins, before it knows that the log has made it a member:
+// those who count its votes know that, and with which disk. But first a member must have said that the ID is no member's from the beginning,
+// of whose disks the log says nothing.
+func (a *Admission) Votes() bool { return a.refused == "" && (a.admitted || a.join && a.welcome) }
+
 // Refused tells whether the replica must do nothing any more, not even learn.
 func (a *Admission) Refused() bool { return a.refused != "" }
 
@@ -235,6 +241,8 @@ func (a *Admission) Hello(env *protocol.Env[Message], from protocol.ID, h Hello)
 		answer.Known = bound
 	case known && b.incarnation != h.From:
 		answer.Known = b.incarnation
+	case h.Join && member && bound == 0:
+		answer.Reason = fmt.Sprintf("replica %d belongs to the group from the beginning: it cannot join under this ID", from)
 	case h.Join && !member:
 		a.remember(from, h.From)
 		answer.Members = a.state.Members() // it is admitted by the change that adds it
@@ -258,12 +266,14 @@ func (a *Admission) Welcome(env *protocol.Env[Message], from protocol.ID, w Welc
 	switch {
 	case w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
 	case a.join && len(w.Members) > 0:
+		a.welcome = true
 		a.meet(env, w.Members)
 	case w.Known != a.own:
 		a.refuse(env, fmt.Sprintf("replica %d knows another disk of replica %d. Add a replica with an empty disk and another ID instead", from, a.self))
 	case w.Reason != "":
 		a.refuse(env, w.Reason)
 	default:
+		a.welcome = true
 		a.agreed[from] = true
 		a.maybeAdmit(env)
 	}

@@ -299,3 +299,39 @@ func TestJoinerIsBoundByTheLog(t *testing.T) {
 		}
 	}
 }
+
+// TestLostDiskCannotJoin has a member from the beginning come back with an empty disk as one that joins. Nobody lets it, not even those who never knew its first disk.
+func TestLostDiskCannotJoin(t *testing.T) {
+	a := NewAdmission(ReplicaConfig{ID: 2, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second}, NewState(&journal{}, nil))
+	other := NewAdmission(ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+	env := protocol.NewEnv[Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	a.Start(env, true)
+	if a.Votes() {
+		t.Error("it votes before anybody was asked")
+	}
+	env.Begin(0)
+	other.Hello(env, 2, Hello{From: a.Own(), Join: true})
+	sent := sentTo(env)
+	if len(sent) != 1 || sent[0].to != 2 {
+		t.Fatalf("sent %v", sent)
+	}
+	a.Welcome(env, 1, sent[0].msg.(Welcome))
+	if a.Votes() || !a.Refused() {
+		t.Errorf("it votes: %v, it is refused: %v", a.Votes(), a.Refused())
+	}
+}
+
+func TestJoinerVotesWhenItIsWelcome(t *testing.T) {
+	a := NewAdmission(ReplicaConfig{ID: 4, Members: group(1, 2, 3), Join: true, RoundTrip: time.Second}, NewState(&journal{}, nil))
+	other := NewAdmission(ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+	env := protocol.NewEnv[Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	a.Start(env, true)
+	env.Begin(0)
+	other.Hello(env, 4, Hello{From: a.Own(), Join: true})
+	a.Welcome(env, 1, sentTo(env)[0].msg.(Welcome))
+	if !a.Votes() || a.Admitted() {
+		t.Errorf("it votes: %v, it takes part: %v", a.Votes(), a.Admitted())
+	}
+}

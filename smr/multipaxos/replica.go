@@ -223,9 +223,11 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	}
 }
 
-// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows that it is a member: those who count its
-// votes know, and with which disk. So it can help to elect the leader that brings it up to date.
-func (r *Replica) votes() bool { return r.role != removed && (r.role != blank || r.cfg.Join) }
+// votes tells whether the replica answers as an acceptor. One that joins does, even before it knows that it is a member, so that it can help to elect the leader
+// that brings it up to date.
+func (r *Replica) votes() bool {
+	return r.role != removed && (r.role != blank || r.cfg.Join) && r.admission.Votes()
+}
 
 // sender returns the disk that a replica's message says it comes from.
 func sender(msg smr.Message) (smr.Incarnation, bool) {
