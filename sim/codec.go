@@ -41,7 +41,7 @@ func (s *Sim[M]) pack(n *node[M], msg M) packet[M] {
 		p = packet[M]{s.decode(n, b), true, len(b)}
 	}
 	if s.config.SizeBytes != nil {
-		p.sizeBytes = s.config.SizeBytes(p.msg)
+		p.sizeBytes = max(0, s.config.SizeBytes(p.msg))
 	}
 	return p
 }

@@ -70,3 +70,48 @@ func Example() {
 	// 64ms apple is number 1
 	// 364ms plum is number 2
 }
+
+// Many seeds, each with its own faults, are how a protocol is judged. Here is one of them.
+func ExampleSim_Inject() {
+	faults := sim.Swarm(3, sim.StreamFaults)
+	fmt.Println("faults:", faults)
+	s, err := sim.New(sim.Config[string]{
+		Seed: 3, WAN: wan.Uniform(60*time.Millisecond, "here", "there"), Disk: sim.Disk{Latency: 4 * time.Millisecond},
+		Replay: "foresay sim run --protocol counter --seed 3",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	counted := 0
+	for id, make := range []func() protocol.Node[string]{
+		func() protocol.Node[string] { return new(counter) },
+		func() protocol.Node[string] { return client{} },
+	} {
+		if err := s.Add(sim.Node[string]{ID: protocol.ID(id + 1), Site: "here", New: make}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if err := s.Inject(sim.Profile{Faults: faults, Every: 100 * time.Millisecond, MaxDown: 1}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range 50 {
+		s.At(time.Duration(i)*100*time.Millisecond, func() { s.Deliver(2, "plum") })
+	}
+	if err := s.Run(10 * time.Second); err != nil { // a failure would say how to repeat it
+		fmt.Println(err)
+		return
+	}
+	s.Heal()
+	err = s.RunUntil(time.Minute, func() bool {
+		log, _, err := s.Disk(1)
+		counted = len(log)
+		return err == nil && s.Up(1)
+	})
+	fmt.Println("came back:", err == nil, "and knows some:", counted > 0 && counted <= 50)
+	// Output:
+	// faults: crash,slowdisk,pause,skew,jump,partition,slow,jitter
+	// came back: true and knows some: true
+}

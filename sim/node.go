@@ -116,7 +116,7 @@ func (s *Sim[M]) end(n *node[M]) {
 
 func (s *Sim[M]) setTimer(n *node[M], name protocol.Timer, d time.Duration) {
 	s.hash.add(uint64(d)<<8 | uint64(protocol.KindAfter))
-	due := s.now + n.clock.lasts(d)
+	due := s.in(n.clock.lasts(min(d, farOff)))
 	s.calling = n // which panics if the timer is not comparable
 	t, ok := n.timers[name]
 	s.calling = nil

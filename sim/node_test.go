@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -233,4 +234,31 @@ func TestHealTellsAndResets(t *testing.T) {
 	b.do(2*time.Second, 1, func(env *protocol.Env[any]) { env.Append("fast"); env.Send(2, "fast") })
 	b.run(t)
 	b.want(t, 2, "60ms broken 1", "1.051s 1: slow", "2.051s 1: fast")
+}
+
+// TestTimesDoNotOverflow sets timers for never.
+func TestTimesDoNotOverflow(t *testing.T) {
+	for _, drift := range []int{-500_000, 0, 500_000} {
+		b := newBench(t, sim.Config[any]{})
+		if err := b.SetClock(1, sim.Clock{DriftPPM: drift}); err != nil {
+			t.Fatal(err)
+		}
+		b.do(0, 1, func(env *protocol.Env[any]) {
+			env.After(math.MaxInt64, "never")
+			env.After(math.MaxInt64-time.Hour, "hardly ever")
+			env.After(time.Hour, "in an hour")
+		})
+		b.After(math.MaxInt64, func() {})
+		b.At(math.MaxInt64, func() {})
+		b.Pause(2, math.MaxInt64, false)
+		if err := b.Run(10 * time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.notes[1]) != 1 {
+			t.Errorf("with a drift of %d: %q", drift, b.notes[1])
+		}
+		if err := b.Run(math.MaxInt64); err != nil || b.Now() < 50*365*24*time.Hour {
+			t.Errorf("%v at %v", err, b.Now())
+		}
+	}
 }

@@ -9,9 +9,9 @@ import (
 // Step makes the next step, whenever it is due. It returns false if there is none, or the simulation has failed: see Err.
 func (s *Sim[M]) Step() bool { return s.run(func() bool { return true }, -1) }
 
-// Run lets time pass. It returns the simulation's failure, if it has one.
+// Run lets time pass, a hundred years of it at most in all. It returns the simulation's failure, if it has one.
 func (s *Sim[M]) Run(d time.Duration) error {
-	until := s.now + d
+	until := s.in(d)
 	s.run(nil, until)
 	if s.failure == nil {
 		s.now = until
@@ -25,7 +25,7 @@ func (s *Sim[M]) RunUntil(limit time.Duration, cond func() bool) error {
 	if s.failure == nil && cond() {
 		return nil
 	}
-	until := s.now + limit
+	until := s.in(limit)
 	if s.run(cond, until) {
 		return s.Err()
 	}

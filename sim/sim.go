@@ -113,7 +113,7 @@ func (s *Sim[M]) Err() error {
 // Stats returns what was counted so far.
 func (s *Sim[M]) Stats() Stats { return s.stats }
 
-// Get returns the present incarnation of a node, or nil if it is down or there is none of the ID. It must not be called into where that changes it.
+// Get returns the present incarnation of a node, or nil if it is down or there is none of the ID. It is there to be looked at: calls of its methods belong to the Sim.
 func (s *Sim[M]) Get(id protocol.ID) protocol.Node[M] {
 	if n := s.lookup(id); n != nil {
 		return n.node
@@ -171,7 +171,11 @@ func (s *Sim[M]) lookup(id protocol.ID) *node[M] {
 	return s.nodes[i]
 }
 
+// farOff bounds how far ahead events can be, so that sums of times do not overflow: about a hundred years.
+const farOff = 1 << 61
+
 // add puts an event in that is due in d.
-func (s *Sim[M]) add(d time.Duration, e event[M]) {
-	s.queue.add(s.now+max(d, 0), e)
-}
+func (s *Sim[M]) add(d time.Duration, e event[M]) { s.queue.add(s.in(d), e) }
+
+// in returns the time in d: not before now, and not so late that times overflow.
+func (s *Sim[M]) in(d time.Duration) time.Duration { return s.now + min(max(d, 0), farOff-s.now) }
