@@ -84,7 +84,7 @@ func (c *Config[M]) validate() error {
 		errs = append(errs, fmt.Errorf("MaxEvents of %d is negative", c.MaxEvents))
 	}
 	if c.Epoch < 0 {
-		errs = append(errs, fmt.Errorf("Epoch of %v is negative", c.Epoch))
+		errs = append(errs, fmt.Errorf("an Epoch of %v is negative", c.Epoch))
 	}
 	return errors.Join(errs...)
 }

@@ -81,7 +81,11 @@ func (in *injector[M]) pause(id protocol.ID) {
 // skew makes a clock wrong by tenths of a second, and by up to a thousandth: more than a clock is that is looked after.
 func (in *injector[M]) skew(id protocol.ID) {
 	const mean = 200 * time.Millisecond
-	in.sim.setClock(in.sim.lookup(id), Clock{Offset: in.lasting(mean) - in.lasting(mean), DriftPPM: in.rand.IntN(2001) - 1000})
+	offset := in.lasting(mean)
+	if in.rand.IntN(2) == 0 {
+		offset = -offset
+	}
+	in.sim.setClock(in.sim.lookup(id), Clock{Offset: offset, DriftPPM: in.rand.IntN(2001) - 1000})
 }
 
 func (in *injector[M]) jump(id protocol.ID) {
