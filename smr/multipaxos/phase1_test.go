@@ -1,0 +1,297 @@
+package multipaxos
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+)
+
+func value(n int) smr.Entry {
+	return smr.Entry{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(n), Acked: 1, Command: []byte{byte(n)}}
+}
+
+func change(remove protocol.ID) smr.Entry {
+	return smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 99, Acked: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: remove}}}
+}
+
+// script runs one replica, of five, whose peers are written down.
+type script struct {
+	t   *testing.T
+	r   *Replica
+	env *protocol.Env[smr.Message]
+	out []protocol.Effect[smr.Message]
+}
+
+func newScript(t *testing.T, log ...AcceptRecord) *script {
+	t.Helper()
+	var group []smr.Member
+	for id := range protocol.ID(5) {
+		group = append(group, smr.Member{ID: id + 1})
+	}
+	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: kv.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{t: t, r: r, env: protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))}
+	s.do(func() { r.Start(s.env, nil) })
+	for _, rec := range log {
+		s.do(func() {
+			r.promised = max(r.promised, rec.Ballot)
+			r.log.accept(s.env, rec)
+			r.decide(s.env, rec.Commit)
+			r.rematch()
+		})
+	}
+	for id := protocol.ID(2); id <= 5; id++ {
+		s.receive(id, smr.Welcome{From: smr.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
+	}
+	if r.role != follower {
+		t.Fatalf("the replica is %v", r.role)
+	}
+	return s
+}
+
+// do makes a call, and delivers what the replica sends to itself.
+func (s *script) do(call func()) {
+	s.t.Helper()
+	s.env.Begin(0)
+	call()
+	if err := s.r.Check(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.out = append(s.out, s.env.Out...)
+	for _, e := range slices.Clone(s.env.Out) {
+		if e.Kind == protocol.KindSend && e.To == s.r.cfg.ID {
+			s.do(func() { s.r.Receive(s.env, e.To, e.Msg) })
+		}
+	}
+}
+
+func (s *script) receive(from protocol.ID, msg smr.Message) {
+	s.t.Helper()
+	s.do(func() { s.r.Receive(s.env, from, msg) })
+}
+
+// campaign brings the replica to phase 1 and returns its ballot.
+func (s *script) campaign() Ballot {
+	s.t.Helper()
+	s.do(func() { s.r.Expire(s.env, campaignTimer{}) })
+	b := s.r.candidacy.ballot
+	s.receive(2, PreVoteReply{From: 2, Ballot: b, Granted: true})
+	s.receive(3, PreVoteReply{From: 3, Ballot: b, Granted: true})
+	if s.r.candidacy.pre || s.r.promised != b {
+		s.t.Fatalf("phase 1 of ballot %v has not begun", b)
+	}
+	return b
+}
+
+// proposed returns what the leader sent to a peer with its first Accept.
+func (s *script) proposed(to protocol.ID) (first smr.Slot, entries []smr.Entry) {
+	for _, e := range s.out {
+		if a, ok := e.Msg.(Accept); ok && e.To == to && len(a.Entries) > 0 {
+			return a.First, a.Entries
+		}
+	}
+	return 0, nil
+}
+
+func (s *script) want(first smr.Slot, want ...smr.Entry) {
+	s.t.Helper()
+	if s.r.role != leader {
+		s.t.Fatalf("the replica is %v", s.r.role)
+	}
+	at, got := s.proposed(2)
+	if at != first || !slices.EqualFunc(got, want, smr.Entry.Equal) {
+		s.t.Errorf("proposed from slot %d on: %v, want from slot %d on: %v", at, got, first, want)
+	}
+}
+
+// TestPhase1TakesTheHighestBallot [Paxos Made Simple §2.2, P2c]: slot 2 was accepted in three ballots, slot 3 by one acceptor only.
+func TestPhase1TakesTheHighestBallot(t *testing.T) {
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []smr.Entry{value(1), value(20)}})
+	b := s.campaign()
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}})
+	if s.r.role == leader {
+		t.Fatal("two promises of five are enough")
+	}
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{4<<32 | 4, value(66)}}})
+	if s.r.role == leader {
+		t.Fatal("a promise that came twice counts twice")
+	}
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 2, Commit: 0, Last: true, Slots: []Vote{{2<<32 | 3, value(22)}}})
+	s.want(2, value(21), value(30))
+}
+
+// TestPhase1InPages has an acceptor whose votes take three messages.
+func TestPhase1InPages(t *testing.T) {
+	s := newScript(t)
+	b := s.campaign()
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	for slot := smr.Slot(1); slot <= 3; slot++ {
+		if s.r.role == leader {
+			t.Fatalf("it leads before slot %d is told", slot)
+		}
+		s.receive(2, Promise{From: 2, Ballot: b, Low: slot, Last: slot == 3, Slots: []Vote{{1<<32 | 2, value(int(slot))}}})
+		asked := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
+			m, ok := e.Msg.(Prepare)
+			return ok && e.To == 2 && m.Low == slot+1
+		})
+		if asked != (slot < 3) {
+			t.Errorf("after slot %d more is asked for: %v", slot, asked)
+		}
+	}
+	s.want(1, value(1), value(2), value(3))
+}
+
+// TestPhase1LearnsWhatIsDecided: acceptor 2 knows slot 1 to be decided as value 10, whatever was accepted in higher ballots elsewhere.
+func TestPhase1LearnsWhatIsDecided(t *testing.T) {
+	s := newScript(t)
+	b := s.campaign()
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true, Slots: []Vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}})
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Commit: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(10)}}})
+	s.want(2, value(20))
+	if s.r.commit != 1 {
+		t.Errorf("%d slots are decided, want 1", s.r.commit)
+	}
+}
+
+// TestPhase1AppliesDecidedChanges: slot 1 removed replica 5, so that three of the four that are left are a majority, with whoever was asked already.
+func TestPhase1AppliesDecidedChanges(t *testing.T) {
+	s := newScript(t)
+	open := smr.Entry{Kind: smr.OpenSession, Client: 9, Seq: 1, Open: &smr.Open{MaxSessions: 1, Window: 1000}}
+	b := s.campaign()
+	s.receive(5, Promise{From: 5, Ballot: b, Low: 1, Last: true})
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Commit: 2, Last: true, Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}})
+	if s.r.role == leader {
+		t.Fatal("the promise of a removed replica counts")
+	}
+	if s.r.commit != 2 || len(s.r.state.Members()) != 4 {
+		t.Fatalf("%d slots are decided, and there are %d members", s.r.commit, len(s.r.state.Members()))
+	}
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	s.want(3, value(3))
+}
+
+// TestPhase1EndsWithAChange: what lies above a change that is not decided was accepted in lower ballots and is not decided, so it is dropped. Nothing new is proposed above the
+// change before it is decided.
+func TestPhase1EndsWithAChange(t *testing.T) {
+	s := newScript(t)
+	b := s.campaign()
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Last: true, Slots: []Vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}})
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	s.want(1, value(1), change(5))
+	s.out = nil
+	s.receive(9, smr.OpenRequest{Nonce: 1})
+	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	if _, entries := s.proposed(2); entries != nil {
+		t.Errorf("proposed %v above a change that is not decided", entries)
+	}
+	s.receive(2, Accepted{From: 2, Ballot: b, Match: 2})
+	s.receive(3, Accepted{From: 3, Ballot: b, Match: 2})
+	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	if first, entries := s.proposed(2); first != 3 || len(entries) != 1 {
+		t.Errorf("after the change was decided: from slot %d on %v", first, entries)
+	}
+}
+
+// TestVotesOfEarlierBallotsDoNotCount: a majority has accepted slot 1, in different ballots. It is decided only when a majority has it in the leader's.
+func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []smr.Entry{value(1)}})
+	b := s.campaign()
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}})
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}})
+	s.receive(4, Accepted{From: 4, Ballot: 1<<32 | 2, Match: 1})
+	s.receive(5, Accepted{From: 5, Ballot: b, Match: 0})
+	s.receive(2, Accepted{From: 2, Ballot: b, Match: 1})
+	if s.r.commit != 0 {
+		t.Fatal("two votes of the leader's ballot decide, of five")
+	}
+	s.receive(3, Accepted{From: 3, Ballot: b, Match: 1})
+	if s.r.commit != 1 {
+		t.Error("three votes of the leader's ballot do not decide")
+	}
+}
+
+// TestFollowerDecidesOnlyWhatItHas: the leader says that three slots are decided; the follower has the third one from an earlier ballot.
+func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []smr.Entry{value(1), value(2), value(33)}})
+	b := Ballot(2<<32 | 3)
+	s.receive(3, Accept{From: 3, Ballot: b, First: 1, Commit: 3, Entries: []smr.Entry{value(1), value(2)}})
+	if s.r.commit != 2 || s.r.matched != 2 {
+		t.Errorf("decided %d, matched %d, want 2", s.r.commit, s.r.matched)
+	}
+	s.receive(3, Accept{From: 3, Ballot: b, First: 5, Commit: 3})
+	missing := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
+		m, ok := e.Msg.(Missing)
+		return ok && e.To == 3 && m.Want == 3
+	})
+	if !missing || s.r.commit != 2 {
+		t.Errorf("decided %d; slot 3 is asked for: %v", s.r.commit, missing)
+	}
+	s.receive(2, Accept{From: 2, Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []smr.Entry{value(33)}})
+	if s.r.commit != 2 {
+		t.Error("an Accept below the promise was taken")
+	}
+}
+
+// TestLogSurvives accepts, cuts and reads a log again at random, and compares it with a plain map.
+func TestLogSurvives(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(2, 3))
+	for range 200 {
+		env := protocol.NewEnv[smr.Message](nil, 1, nil)
+		var l slotLog
+		var disk []protocol.Record[smr.Message]
+		twin := map[smr.Slot]Vote{}
+		for n := range 60 {
+			env.Begin(0)
+			b := Ballot(n + 1)
+			switch rnd.IntN(4) {
+			case 0:
+				l.promise(env, PromiseRecord{Ballot: b})
+			case 1:
+				l.cut(env, l.base+smr.Slot(rnd.IntN(int(l.last()-l.base)+1)), PromiseRecord{Ballot: b})
+			default:
+				first := l.last() + 1 - smr.Slot(rnd.IntN(int(min(l.last()-l.base, 3))+1))
+				rec := AcceptRecord{Ballot: b, First: first}
+				for i := range 1 + rnd.IntN(4) {
+					rec.Entries = append(rec.Entries, value(n*10+i))
+					twin[first+smr.Slot(i)] = Vote{b, rec.Entries[i]}
+				}
+				l.accept(env, rec)
+			}
+			for _, e := range env.Out {
+				if e.Kind == protocol.KindAppend {
+					disk = append(disk, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+				} else {
+					disk = slices.DeleteFunc(disk, func(r protocol.Record[smr.Message]) bool { return r.Index < e.Index })
+				}
+			}
+			again := slotLog{}
+			for _, rec := range disk {
+				if err := again.load(rec); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(again.votes) == 0 {
+				again.base = max(again.base, l.base)
+			}
+			if again.base > l.base || again.last() < l.last() {
+				t.Fatalf("slots %d to %d are on disk, %d to %d in memory", again.base+1, again.last(), l.base+1, l.last())
+			}
+			for s := l.base + 1; s <= l.last(); s++ {
+				for _, v := range []Vote{l.at(s), again.at(s)} {
+					if v.Ballot != twin[s].Ballot || !v.Entry.Equal(twin[s].Entry) {
+						t.Fatalf("slot %d is %v in ballot %v, want %v in ballot %v", s, v.Entry, v.Ballot, twin[s].Entry, twin[s].Ballot)
+					}
+				}
+			}
+			if len(disk) != len(l.records) {
+				t.Fatalf("%d records are on disk, %d are known", len(disk), len(l.records))
+			}
+		}
+	}
+}
