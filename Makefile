@@ -1,7 +1,8 @@
 # make check is exactly what CI runs, after .ci/run has set a machine up.
 
 # The packages in which goroutines meet: they are tested with the race detector.
-CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./specgrpc/... ./wan/...
+CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./specgrpc/... ./wan/... \
+	./history ./host/... ./transport/... ./wal/... ./smr/client
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
@@ -10,7 +11,10 @@ STEPS = lint tidy gen-check mod-check examples test race demo
 
 # How long fuzz-short fuzzes each target, and how long soak goes on.
 FUZZTIME ?= 10s
-SOAK_SECONDS ?= 600
+SOAK_SECONDS ?= $(or $(SECONDS),600)
+
+# The packages whose tests soak runs, seed after seed.
+SEEDED = . ./internal/spectree ./internal/randtest ./predict ./specgrpc/... ./wan/... ./sim ./smr/...
 
 # What bench runs.
 EXPERIMENT ?= chain
@@ -63,15 +67,17 @@ fuzz-short:
 		done; \
 	done
 
-# The randomised tests with one seed after the other, and all planted bugs. They
-# read FORESAY_SEED; FORESAY_SEEDS says how many seeds each test of specgrpc tries.
+# The randomised tests with one seed after the other, and all planted bugs, for SECONDS. They
+# read FORESAY_SEED, and the conformance suites the 200 seeds from there on; FORESAY_SEEDS
+# says how many seeds each test of specgrpc tries.
+SOAK = go test -count=1 -run 'Random|Conformance' $(SEEDED)
 soak:
 	@seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); \
 	while [ $$SECONDS -lt $$end ]; do \
 		echo "==> FORESAY_SEED=$$seed"; \
-		FORESAY_PLANTS=all FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT) || \
-			{ echo "replay: FORESAY_PLANTS=all FORESAY_SEED=$$seed go test -count=1 -run Random $(CONCURRENT)"; exit 1; }; \
-		seed=$$((seed + 1)); \
+		FORESAY_PLANTS=all FORESAY_SEED=$$seed $(SOAK) || \
+			{ echo "replay: FORESAY_PLANTS=all FORESAY_SEED=$$seed $(SOAK)"; exit 1; }; \
+		seed=$$((seed + 200)); \
 	done
 
 # The programs of examples/ build; the packages' Example functions print what
