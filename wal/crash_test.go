@@ -79,7 +79,7 @@ func (e *enumeration) reopen(h *history, image *faultfs.Disk, id ID, done, opene
 }
 
 func TestCrashAnywhere(t *testing.T) {
-	e := &enumeration{nodes: 3, batches: 120, maxBytes: 1500, seeds: 3}
+	e := &enumeration{nodes: 3, batches: 100, maxBytes: 1500, seeds: 2}
 	if err := e.run(1); err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ var ErrClosed = errors.New("wal: the store is closed")
 type Options struct {
 	// FS is where the directory is, nil for the machine's file systems.
 	FS vfs.FS
-	// NoSync leaves out the syncs: a commit is done when it is written. It survives the end of the process, mostly, but not of the machine. It is for
-	// measuring what the disk costs, and for tests.
+	// NoSync leaves out the syncs: a commit is done when it is written, in part to a buffer of the process. Nothing is durable, also when the process alone
+	// ends, but for what Close or time has written. It is for measuring what the disk costs, and for tests.
 	NoSync bool
 	// Delay is how long the store waits before it writes a group, so that more gathers; 0 is not at all.
 	Delay time.Duration

@@ -416,6 +416,7 @@ func TestDelay(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if len(done) != 5 || done[0] != 10*time.Millisecond || done[4] != done[0] {
 			t.Errorf("done after %v", done)
 		}
