@@ -92,6 +92,10 @@ func (d *Desk) TakeChange(env *protocol.Env[Message], from protocol.ID, req Chan
 		d.reply(e, r, true)
 		return entries
 	}
+	if len(d.taken) >= d.cfg.MaxPending {
+		env.Send(from, Busy{Session: req.Session, Seqs: []Seq{req.Seq}})
+		return entries
+	}
 	if id := req.Change.Add.ID; req.Change.Remove == 0 {
 		disk, ok := known.Joiner(id)
 		_, member := d.state.Member(id)

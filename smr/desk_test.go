@@ -92,4 +92,10 @@ func TestDeskKnowsJoiners(t *testing.T) {
 	if len(entries) != 1 || entries[0].Members.Incarnation != 77 {
 		t.Errorf("entries %v", entries)
 	}
+	for seq := Seq(2); seq < 5; seq++ {
+		entries = d.TakeChange(env, 9, ChangeRequest{Session: 1, Seq: seq, Acked: 1, Change: Change{Remove: 3}}, a, entries)
+	}
+	if sent := sentTo(env); len(entries) != 3 || len(sent[len(sent)-1].msg.(Busy).Seqs) != 1 {
+		t.Errorf("four changes with room for three: %d are taken", len(entries))
+	}
 }

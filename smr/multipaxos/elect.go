@@ -187,7 +187,8 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.maybeLead(env)
 }
 
-// merge takes an acceptor's vote for a slot at most one beyond the last; the vote of the highest ballot binds the candidate, unless the slot is known to be decided.
+// merge takes an acceptor's vote for a slot at most one beyond the last; the vote of the highest ballot binds the candidate, or one that is known to be
+// decided, which is no other.
 func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 	i := int(s - c.low)
 	switch {
@@ -195,8 +196,6 @@ func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 		return // the pages of one acceptor come in order, so this is not so
 	case i == len(c.best):
 		c.best = append(c.best, v)
-	case s <= c.decide:
-		return
 	case s <= decided || v.Ballot > c.best[i].Ballot:
 		c.best[i] = v
 	}
