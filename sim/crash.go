@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -55,7 +56,7 @@ type crashPlan struct {
 }
 
 // CrashInNextWrite makes a node crash within its next call that writes: the calls that are not durable by then, that one being the last, survive as far as keep says. What
-// was given to SendAhead in it has left; if it survives, so has some of what was given to Send.
+// was given to SendAhead in it has left; if it survives, so has some of what was given to Send in it and before: the first messages, as many as chance has it.
 func (s *Sim[M]) CrashInNextWrite(id protocol.ID, keep Keep) {
 	if n := s.lookup(id); n != nil {
 		s.CrashInWrite(id, n.writes+1, keep)
@@ -82,14 +83,21 @@ func (s *Sim[M]) Writes(id protocol.ID) uint64 {
 func (s *Sim[M]) crashWithin(n *node[M], out []protocol.Effect[M]) {
 	keep := n.crashing.keep
 	survives := int(keep) >= len(n.pending)
-	leave := int(s.random(time.Duration(len(out)+1), uint64(n.id)<<32|uint64(n.incarnation), s.steps))
+	var durable []parcel[M] // what can leave, as all that it waits for is durable
+	if survives {
+		durable = slices.Clone(n.waiting[n.first:])
+	}
 	for i := range out {
 		switch e := &out[i]; {
 		case e.Kind == protocol.KindSendAhead:
 			s.send(n, e.To, e.Msg)
-		case e.Kind == protocol.KindSend && survives && i < leave:
-			s.send(n, e.To, e.Msg)
+		case e.Kind == protocol.KindSend && survives:
+			durable = append(durable, parcel[M]{to: e.To, msg: e.Msg})
 		}
+	}
+	leave := s.random(time.Duration(len(durable)+1), uint64(n.id)<<32|uint64(n.incarnation), s.steps)
+	for _, p := range durable[:leave] {
+		s.send(n, p.to, p.msg)
 	}
 	s.Crash(n.id, keep)
 }
