@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -194,70 +193,4 @@ func failoverRow(ctx context.Context, o Options, p smr.Protocol, ack smr.CallKin
 		{"acknowledged", acknowledged},
 		{"lost", lost},
 	}}, nil
-}
-
-func smrThroughput() Experiment {
-	return Experiment{
-		Name:    "smr-throughput",
-		Summary: "writes of 16 bytes to three replicas, all in one process over this machine's loopback interface",
-		Modes:   []Mode{Real},
-		points:  throughputPoints,
-		figures: []figure{{
-			title: "Replicated writes of 16 bytes", y: "ops_per_s", yLabel: "writes per second",
-			across: []string{"durable", "batch"}, series: []string{"system"},
-		}},
-	}
-}
-
-func throughputPoints(s scale, _ Options) []point {
-	var points []point
-	for _, durable := range []bool{false, true} {
-		for _, batch := range pick(s, []int{0}, []int{0, 1}) {
-			for _, p := range catalog.Protocols() {
-				points = append(points, point{
-					doing: fmt.Sprintf("%s durable=%s batch=%s", p.Name, durableName(durable), batchName(batch)),
-					run:   func(ctx context.Context) ([]Row, error) { return throughputRow(ctx, s, p, durable, batch) },
-				})
-			}
-		}
-	}
-	return points
-}
-
-func batchName(n int) string {
-	if n == 0 {
-		return "default"
-	}
-	return fmt.Sprint(n)
-}
-
-func throughputRow(ctx context.Context, s scale, p smr.Protocol, durable bool, batch int) ([]Row, error) {
-	dir, err := os.MkdirTemp("", "foresay-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	l := replicated.Load{
-		Protocol: p, Ack: smr.Propose, Replicas: 3, Clients: 4, Window: 1024, Durable: durable, Dir: dir, MaxBatch: batch,
-		For: pick(s, 500*time.Millisecond, 4*time.Second),
-	}
-	before := cpuTime()
-	r, err := replicated.Throughput(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	cpu := cpuTime() - before // of the warm-up too, as of its calls
-	row := Row{
-		{"system", p.Name},
-		{"wan", "loopback"},
-		{"site", "all"},
-		{"ack", ackName(l.Ack)},
-		{"durable", durableName(durable)},
-		{"batch", batchName(batch)},
-		{"clients", l.Clients},
-		{"window", l.Window},
-		measure("ops_per_s", r.PerSecond()),
-	}
-	row = append(row, latencyCells(r.Took)...)
-	return []Row{append(row, measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))), Cell{"disk_commits", int(r.Syncs)})}, nil
 }

@@ -2,14 +2,12 @@ package replicated
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/host"
@@ -41,7 +39,7 @@ type Rate struct {
 	All     int // with those of the warm-up
 	Lasting time.Duration
 	Took    []time.Duration // of some of the calls, evenly chosen
-	Syncs   uint64          // commits of the disks; 0 if not durable
+	Commits uint64          // of the disks, many calls in one; 0 if not durable
 }
 
 // PerSecond returns the calls per second.
@@ -67,7 +65,17 @@ func Throughput(ctx context.Context, l Load) (Rate, error) {
 			return Rate{}, err
 		}
 	}
-	return g.measure()
+	calls := &callers{load: l, ctx: ctx}
+	for _, c := range g.clients {
+		calls.put = append(calls.put, func(ctx context.Context, key, value []byte) error {
+			_, err := c.Do(ctx, smr.Call{Kind: l.Ack, Command: kv.Put(key, value)})
+			return err
+		})
+	}
+	if err := calls.warm(30 * time.Second); err != nil {
+		return Rate{}, err
+	}
+	return calls.measure(g.commits)
 }
 
 // group is a running Load.
@@ -178,37 +186,8 @@ func (g *group) closeStores() {
 	}
 }
 
-// measure has the clients call, in a closed loop, and counts what is answered between the warm-up and the end.
-func (g *group) measure() (Rate, error) {
-	warm, cancel := context.WithTimeout(g.ctx, 30*time.Second)
-	defer cancel()
-	for i, c := range g.clients {
-		if _, err := c.Do(warm, smr.Call{Kind: g.load.Ack, Command: kv.Put([]byte("warm"), nil)}); err != nil {
-			return Rate{}, fmt.Errorf("client %d: %w", i, errors.Join(err, context.Cause(g.ctx)))
-		}
-	}
-	var m meter
-	var callers sync.WaitGroup
-	calling, end := context.WithCancel(g.ctx)
-	defer end()
-	for i, c := range g.clients {
-		for w := range g.load.Window {
-			callers.Go(func() { m.call(calling, g, c, uint64(i*g.load.Window+w)) })
-		}
-	}
-	sleep(g.ctx, g.load.For/3)
-	began, syncs := time.Now(), g.syncs()
-	m.on.Store(true)
-	sleep(g.ctx, g.load.For)
-	m.on.Store(false)
-	r := Rate{Lasting: time.Since(began), Syncs: g.syncs() - syncs}
-	end()
-	callers.Wait()
-	r.Calls, r.All, r.Took = int(m.calls.Load()), int(m.all.Load()), m.took
-	return r, errors.Join(m.err, context.Cause(g.ctx))
-}
-
-func (g *group) syncs() uint64 {
+// commits returns how many commits the disks have made.
+func (g *group) commits() uint64 {
 	var sum uint64
 	if g.load.Durable {
 		for _, n := range g.nodes {
@@ -216,66 +195,4 @@ func (g *group) syncs() uint64 {
 		}
 	}
 	return sum
-}
-
-// meter counts calls.
-type meter struct {
-	on    atomic.Bool
-	calls atomic.Int64 // while on
-	all   atomic.Int64
-
-	mu   sync.Mutex
-	took []time.Duration
-	err  error
-}
-
-// sampling is how many calls there are to one whose time is kept.
-const sampling = 16
-
-// call makes one call after the other. Each writes a key of its own.
-func (m *meter) call(ctx context.Context, g *group, c *client.Client, caller uint64) {
-	key := make([]byte, 8)
-	value := make([]byte, 8)
-	binary.BigEndian.PutUint64(key, caller)
-	for n := uint64(0); ctx.Err() == nil; n++ {
-		binary.BigEndian.PutUint64(value, n)
-		began := time.Now()
-		_, err := c.Do(ctx, smr.Call{Kind: g.load.Ack, Command: kv.Put(key, value)})
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			m.fail(err)
-			return
-		}
-		m.all.Add(1)
-		if m.on.Load() {
-			if m.calls.Add(1)%sampling == 0 {
-				m.note(time.Since(began))
-			}
-		}
-	}
-}
-
-func (m *meter) note(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.took = append(m.took, d)
-}
-
-func (m *meter) fail(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.err == nil {
-		m.err = err
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
