@@ -130,6 +130,36 @@ func TestSendsWaitForTheDisk(t *testing.T) {
 	})
 }
 
+// Calls of one round are like others: each sees what those before it wrote, and what became durable meanwhile leaves in order.
+func TestCallsOfOneRound(t *testing.T) {
+	inWorld(t, func(w *world) {
+		disk := &handDisk{Memory: host.NewMemory()}
+		d := newDiary()
+		p := puppet(newDiary())
+		inner := p.receive
+		p.receive = func(env *protocol.Env[string], from protocol.ID, msg string) {
+			if msg == "sync" {
+				disk.sync(-1, nil)
+				env.Send(protocol.App, "after the sync")
+				return
+			}
+			inner(env, from, msg)
+		}
+		h := w.host(w.config(1))
+		n := h.add(host.Spec[string]{ID: 1, Node: p, Disk: disk, App: func(msg string) { d.note("%s", msg) }})
+		for _, msg := range []string{"put:k send:written", "get:k", "delete:k", "get:k", "sync"} {
+			if err := n.Deliver(w.Context(), msg); err != nil {
+				w.Fatal(err)
+			}
+		}
+		h.run()
+		synctest.Wait()
+		if got, want := d.all(), []string{"k=of k,true", "k=,false", "written", "after the sync"}; !slices.Equal(got, want) {
+			w.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestRestartWithTheDisk(t *testing.T) {
 	inWorld(t, func(w *world) {
 		disk := host.NewMemory()

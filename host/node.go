@@ -114,12 +114,10 @@ func (n *Node[M]) wait(stopping <-chan struct{}) {
 	}
 }
 
-// expire calls the node with the timers that have run out. Those that it sets meanwhile wait for the next round.
+// expire calls the node with timers that have run out.
 func (n *Node[M]) expire() (worked bool, err error) {
-	limit := n.timers.last
 	for range roundTimers {
-		now := n.clock()
-		t, ok := n.timers.pop(now, limit)
+		t, ok := n.timers.pop(n.clock())
 		if !ok {
 			break
 		}
@@ -188,10 +186,9 @@ func (n *Node[M]) begin() {
 	n.env.Begin(n.clock())
 }
 
-// finish makes durable what the node wrote, and sends what waited for it.
+// finish waits until what the node wrote is durable, and sends what waited for it. It follows a round, so all is with the disk.
 func (n *Node[M]) finish() error {
 	n.inbox.close()
-	n.commit()
 	timeout := time.NewTimer(n.stopTimeout)
 	defer timeout.Stop()
 	for {

@@ -51,9 +51,9 @@ func (t *timers) next() (due time.Duration, ok bool) {
 	return t.queue[0].due, true
 }
 
-// pop takes the first timer if it has run out and was set no later than the one with the number limit.
-func (t *timers) pop(now time.Duration, limit uint64) (protocol.Timer, bool) {
-	if len(t.queue) == 0 || t.queue[0].due > now || t.queue[0].seq > limit {
+// pop takes the first timer if it has run out.
+func (t *timers) pop(now time.Duration) (protocol.Timer, bool) {
+	if len(t.queue) == 0 || t.queue[0].due > now {
 		return nil, false
 	}
 	e := heap.Pop(&t.queue).(*timer)

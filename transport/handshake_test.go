@@ -87,6 +87,28 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// Who may not speak for a client does not get what is for it, nor ends its stream.
+func TestStrangerUnderAClientsID(t *testing.T) {
+	ca := newAuthority(t, "cluster")
+	inWorld(t, func(w *world) {
+		b := w.peer(2, transport.Config{TLS: ca.issue("replica-2")})
+		client := w.peer(70000, transport.Config{TLS: ca.issue("client-70000")}, 2)
+		client.send(2, "hello")
+		time.Sleep(time.Second)
+		stranger := w.peer(70000, transport.Config{TLS: ca.issue("client-70001")}, 2)
+		stranger.send(2, "it is me")
+		time.Sleep(time.Second)
+		b.send(70000, "secret")
+		time.Sleep(time.Second)
+		b.wants("70000: hello")
+		client.wants("2: secret")
+		stranger.wants("")
+		if got := client.Stats().Peers[0].Connects; got != 1 {
+			w.Errorf("the client was connected %d times", got)
+		}
+	})
+}
+
 func TestHostsOfDifferentClusters(t *testing.T) {
 	inWorld(t, func(w *world) {
 		b := w.peer(2, transport.Config{Cluster: "theirs"})
@@ -244,11 +266,6 @@ func TestStreamsByHand(t *testing.T) {
 		if err := newest.Send(hello(func(h *peerv1.Hello) { h.Epoch, h.Next = 6, 3 })); err != nil {
 			w.Fatal(err)
 		}
-		if err := newest.Send(&peerv1.Frame{First: 4, Messages: []byte{0, 1, 2, 1, 'u'}}); err != nil {
-			w.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		b.wants("1 broken, 1: u")
 		var err error
 		for err == nil {
 			_, err = newer.Recv()
@@ -256,6 +273,11 @@ func TestStreamsByHand(t *testing.T) {
 		if status.Code(err) != codes.Aborted {
 			w.Errorf("the stream that was replaced got %v", err)
 		}
+		if err := newest.Send(&peerv1.Frame{First: 4, Messages: []byte{0, 1, 2, 1, 'u'}}); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		b.wants("1 broken, 1: u")
 	})
 }
 

@@ -104,6 +104,31 @@ func TestNewSenderUnderAnOldID(t *testing.T) {
 	})
 }
 
+// What is sent to a client that is gone is lost, and its successor is told.
+func TestClientThatComesBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		b := w.peer(2, transport.Config{})
+		c := w.peer(70000, transport.Config{}, 2)
+		c.send(2, "one")
+		time.Sleep(time.Second)
+		if err := c.end(); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		b.send(70000, "lost")
+		c = w.peer(70000, transport.Config{}, 2)
+		c.send(2, "two")
+		time.Sleep(time.Second)
+		b.wants("70000: one, 70000 broken, 70000: two")
+		b.send(70000, "three")
+		time.Sleep(time.Second)
+		c.wants("2 broken, 2: three")
+		if got := b.Stats().Unroutable; got != 1 {
+			w.Errorf("%d messages unroutable, want 1", got)
+		}
+	})
+}
+
 // A second process has the same ID while the first is still there: what it sent last never comes after the second's.
 func TestTwoSendersUnderOneID(t *testing.T) {
 	for _, id := range []protocol.ID{1, 70000} {
@@ -116,6 +141,9 @@ func TestTwoSendersUnderOneID(t *testing.T) {
 			second.send(2, "two")
 			time.Sleep(time.Second)
 			b.wants(fmt.Sprintf("%d: one, %[1]d broken, %[1]d: two", id))
+			if got := first.Stats().Peers[0].Connects; got != 2 {
+				w.Errorf("the first sender was connected %d times, want 2: its first stream had to end", got)
+			}
 			if id == 70000 {
 				b.send(id, "hello")
 				time.Sleep(time.Second)
