@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -13,7 +14,7 @@ import (
 // explainedEvents bounds the events to come that Explain shows.
 const explainedEvents = 30
 
-// Explain writes how the simulation stands, for people: the failure if there is one, what happened last, each node with its clock, disk and state, the links that
+// Explain writes how the simulation stands, for people: the failure if there is one, what happened last, each node with its clock, disk, timers and state, the links that
 // are cut, and what is to come. The state of a node is its String, if it is a fmt.Stringer, else its fields.
 func (s *Sim[M]) Explain(w io.Writer) error {
 	var b strings.Builder
@@ -55,14 +56,42 @@ func (s *Sim[M]) explainNode(b *strings.Builder, n *node[M]) {
 	case n.paused:
 		fmt.Fprintf(b, ", stands still until %v, %d events wait", n.until, len(n.backlog))
 	}
-	fmt.Fprintf(b, ": clock %v, records %d to %d", n.clock.at(s.now), n.log.first(), n.log.next-1)
+	fmt.Fprintf(b, ": clock %v, ", n.clock.at(s.now))
+	if n.log.kept > 0 {
+		fmt.Fprintf(b, "records %d to %d", n.log.first(), n.log.next-1)
+	} else {
+		b.WriteString("no records")
+	}
 	if len(n.pending) > 0 {
 		fmt.Fprintf(b, ", %d writes and %d messages wait for the disk", len(n.pending), len(n.waiting)-n.first)
 	}
 	b.WriteByte('\n')
+	if timers := s.setTimers(n); len(timers) > 0 {
+		fmt.Fprintf(b, "    timers: %s\n", strings.Join(timers, ", "))
+	}
 	if n.node != nil {
 		fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(strings.TrimRight(stateOf(n.node), "\n"), "\n", "\n    "))
 	}
+}
+
+// setTimers returns a node's timers with how long they still take, the next one first.
+func (s *Sim[M]) setTimers(n *node[M]) []string {
+	type named struct {
+		due  time.Duration
+		name string
+	}
+	var timers []named
+	for name, t := range n.timers {
+		if t.set {
+			timers = append(timers, named{t.due, describe(name)})
+		}
+	}
+	slices.SortFunc(timers, func(a, b named) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.name, b.name)) })
+	var texts []string
+	for _, t := range timers {
+		texts = append(texts, fmt.Sprintf("%s in %v", t.name, t.due-s.now))
+	}
+	return texts
 }
 
 // stateOf returns a node's text. A node that panicked may do so again.
