@@ -69,7 +69,8 @@ func (c *chaos) step(t *testing.T, now time.Duration, call func()) {
 func (c *chaos) answer(l letter) Message {
 	if c.rnd.IntN(3) == 0 {
 		return []Message{
-			Redirect{}, Redirect{Leader: Member{ID: protocol.ID(1 + c.rnd.IntN(5))}}, Busy{Open: true}, Replies{Session: 99}, OpenReply{Nonce: 1},
+			Redirect{}, Redirect{Leader: Member{ID: protocol.ID(1 + c.rnd.IntN(5))}}, Busy{Open: true}, OpenReply{Nonce: 1},
+			Replies{Session: 99, Items: []CommandReply{{Seq: Seq(1 + c.rnd.IntN(40)), Outcome: Committed}}}, // of a session that it does not have any more
 		}[c.rnd.IntN(5)]
 	}
 	apply := func(e Entry) Reply { return c.state.Apply(c.state.Applied()+1, e) }
@@ -136,7 +137,7 @@ func TestOneDoneForEachCall(t *testing.T) {
 	outcomes := map[Outcome]int{}
 	for seed := range uint64(200) {
 		c := newChaos(t, seed, ClientConfig{RoundTrip: 10 * time.Millisecond, MaxPending: 30})
-		calls := CallID(0)
+		calls, commands := CallID(0), map[CallID]bool{}
 		for ms := range 4000 {
 			now := time.Duration(ms) * time.Millisecond
 			if ms < 1000 && ms%10 == 0 {
@@ -146,6 +147,7 @@ func TestOneDoneForEachCall(t *testing.T) {
 					if c.rnd.IntN(20) == 0 {
 						call.Kind, call.Change = Reconfigure, Change{Remove: 3}
 					}
+					commands[calls] = call.Kind < Read
 					c.step(t, now, func() { c.client.Receive(c.env, protocol.App, call) })
 				}
 				if c.rnd.IntN(5) == 0 && calls > 0 {
@@ -162,7 +164,7 @@ func TestOneDoneForEachCall(t *testing.T) {
 		for id := CallID(1); id <= calls; id++ {
 			d, ok := c.done[id]
 			n := executed[fmt.Sprint(id)]
-			if !ok || n > 1 || n == 1 && d.Outcome == Rejected {
+			if !ok || n > 1 || n == 1 && d.Outcome == Rejected || n == 0 && d.Outcome == Committed && commands[id] {
 				t.Fatalf("seed %d, call %d: done %v, %+v, executed %d times", seed, id, ok, d, n)
 			}
 			outcomes[d.Outcome]++

@@ -238,6 +238,84 @@ func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
 	}
 }
 
+// answers returns what was sent to a peer, and forgets it.
+func (s *script) answers(to protocol.ID) []smr.Message {
+	var out []smr.Message
+	for _, e := range s.out {
+		if e.To == to && (e.Kind == protocol.KindSend || e.Kind == protocol.KindSendAhead) {
+			out = append(out, e.Msg)
+		}
+	}
+	s.out = nil
+	return out
+}
+
+// TestPromiseIsKept [Paxos Made Simple §2.2, P1a]: below the ballot that was promised nothing is promised or accepted; the same ballot's question is answered again.
+func TestPromiseIsKept(t *testing.T) {
+	s := newScript(t)
+	b := Ballot(5<<32 | 3)
+	for range 2 {
+		s.answers(3)
+		s.receive(3, Prepare{From: 3, Ballot: b, Low: 1})
+		if got := s.answers(3); len(got) != 1 || got[0].(Promise).Ballot != b {
+			t.Fatalf("the answer to a Prepare is %v", got)
+		}
+	}
+	s.answers(2)
+	s.receive(2, Prepare{From: 2, Ballot: 4<<32 | 2, Low: 1})
+	s.receive(2, Accept{From: 2, Ballot: 4<<32 | 2, First: 1, Entries: []smr.Entry{value(1)}})
+	for _, m := range s.answers(2) {
+		if r, ok := m.(Refusal); !ok || r.Promised != b {
+			t.Errorf("a lower ballot is answered with %#v", m)
+		}
+	}
+	if s.r.promised != b || s.r.log.last() != 0 {
+		t.Errorf("promised %v, accepted %d slots", s.r.promised, s.r.log.last())
+	}
+}
+
+// TestWrongDiskIsNotHeard has a message from a replica's other disk, and one that says to be of a ballot that is not its sender's.
+func TestWrongDiskIsNotHeard(t *testing.T) {
+	s := newScript(t)
+	s.receive(3, Prepare{From: 3, Ballot: 1<<32 | 3, Low: 1})
+	s.answers(3)
+	s.receive(3, Prepare{From: 33, Ballot: 2<<32 | 3, Low: 1})
+	s.receive(3, Prepare{From: 3, Ballot: 2<<32 | 4, Low: 1})
+	s.receive(3, Accept{From: 3, Ballot: 2<<32 | 4, First: 1, Entries: []smr.Entry{value(1)}})
+	s.receive(3, Prepare{Ballot: 2<<32 | 3, Low: 1})
+	if got := s.answers(3); len(got) != 0 || s.r.promised != 1<<32|3 {
+		t.Errorf("answered %v, promised %v", got, s.r.promised)
+	}
+}
+
+// TestRestartRemembers starts a replica from the records of another one. What was promised, accepted and known to be decided is there.
+func TestRestartRemembers(t *testing.T) {
+	s := newScript(t)
+	s.receive(3, Accept{From: 3, Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []smr.Entry{value(1), value(2), value(3)}})
+	s.receive(2, Prepare{From: 2, Ballot: 2<<32 | 2, Low: 1})
+	var disk []protocol.Record[smr.Message]
+	for _, e := range s.out {
+		if e.Kind == protocol.KindAppend {
+			disk = append(disk, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+		}
+	}
+	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: s.r.cfg.Members, Machine: kv.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.env.Begin(0)
+	if err := r.load(s.env, disk); err != nil {
+		t.Fatal(err)
+	}
+	if r.promised != 2<<32|2 || r.log.last() != 3 || r.commit != 2 || r.matched != 2 || r.state.Applied() != 2 {
+		t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit, r.matched, r.state.Applied())
+	}
+	first := disk[1:]
+	if err := r.load(s.env, append(slices.Clone(first), protocol.Record[smr.Message]{Index: 99, Msg: AcceptRecord{First: 7}})); err == nil {
+		t.Error("a log with a gap was loaded")
+	}
+}
+
 // TestLogSurvives accepts, cuts and reads a log again at random, and compares it with a plain map.
 func TestLogSurvives(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 3))
