@@ -439,18 +439,26 @@ func TestMutualTLSOverTCP(t *testing.T) {
 	}
 	other.Send(1, []byte("hello"))
 	other.Flush()
-	if got := <-atMember; got != "hello from 70000" {
-		t.Errorf("got %q", got)
-	}
+	atMember.wants(t, "hello from 70000")
 	one.Send(70000, []byte("welcome"))
 	one.Flush()
-	if got := <-atClient; got != "welcome from 1" {
-		t.Errorf("got %q", got)
-	}
+	atClient.wants(t, "welcome from 1")
 	stop()
 	for range 2 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func (b inbox) wants(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got := <-b:
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("nothing came, want %q", want)
 	}
 }
