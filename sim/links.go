@@ -84,17 +84,15 @@ func (s *Sim[M]) SetLink(p wan.Path, l wan.Link) error {
 	}
 	s.trace.note(s, nil, fmt.Sprintf("link %v is now %+v", p, l))
 	s.setLink(&s.net.sites[from][to], l)
+	s.tellGaps()
 	return nil
 }
 
-// setLink changes a link, with what schedules say about it.
+// setLink changes a link, with what schedules say about it. Somebody has to call tellGaps afterwards.
 func (s *Sim[M]) setLink(r *route, l wan.Link) {
 	r.set, r.link = l, l
 	for _, schedule := range s.schedules {
 		r.link = schedule.Link(r.path, r.link, s.now)
-	}
-	if !r.link.Down {
-		s.tellGaps()
 	}
 }
 
@@ -125,6 +123,7 @@ func (s *Sim[M]) relink() {
 			}
 		}
 	}
+	s.tellGaps()
 }
 
 // tellGaps tells all nodes what they missed, as far as their links are up.
