@@ -12,7 +12,7 @@ import (
 // callers call in a closed loop: as many calls at once as a load says, each followed by another one.
 type callers struct {
 	load Load
-	ctx  context.Context                                      //tidy:ok of one measurement, which ends when it does
+	ctx  context.Context
 	put  []func(ctx context.Context, key, value []byte) error // of each client
 
 	on    atomic.Bool  // calls count
