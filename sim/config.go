@@ -19,6 +19,8 @@ type Config[M any] struct {
 	Datagrams *Datagrams
 	// Disk is that of nodes that have none of their own.
 	Disk Disk
+	// Shuffle makes what happens to different nodes at one instant come in an order of chance. Otherwise it comes in the order in which it was caused.
+	Shuffle bool
 	// Codec makes messages and records travel as bytes, so that it is proven and nodes share no memory. They are part of the hash then. nil: as values.
 	Codec protocol.Codec[M]
 	// CodecChance is how many messages take that way, the others being values; 0 is all of them.

@@ -154,7 +154,7 @@ func newCouriers(t testing.TB, seed uint64, faults sim.Faults, p *post, trace io
 	t.Helper()
 	m := wan.Uniform(20*time.Millisecond, "a", "b", "c", "d")
 	s, err := sim.New(sim.Config[letter]{
-		Seed: seed, WAN: m, Disk: sim.Disk{Latency: 2 * time.Millisecond, Jitter: time.Millisecond}, Codec: letters{}, CodecChance: 0.7, Trace: trace,
+		Seed: seed, WAN: m, Disk: sim.Disk{Latency: 2 * time.Millisecond, Jitter: time.Millisecond}, Codec: letters{}, CodecChance: 0.7, Trace: trace, Shuffle: seed%2 == 1,
 		Replay: fmt.Sprintf("FORESAY_SEED=%d go test ./sim -run TestCouriers", seed),
 	})
 	if err != nil {

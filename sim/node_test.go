@@ -262,3 +262,34 @@ func TestTimesDoNotOverflow(t *testing.T) {
 		}
 	}
 }
+
+// TestShuffle has things happen to two nodes at one instant: either may be first, but what happens to one of them keeps its order.
+func TestShuffle(t *testing.T) {
+	orders := make(map[string]int)
+	for seed := range uint64(40) {
+		for _, shuffle := range []bool{false, true} {
+			var order string
+			b := newBench(t, sim.Config[any]{Seed: seed, Shuffle: shuffle, App: func(_ protocol.ID, msg any) { order += fmt.Sprint(msg) }})
+			for id := range protocol.ID(2) {
+				b.Deliver(id+1, act(func(env *protocol.Env[any]) { env.After(10*ms, 1) }))
+			}
+			for i := range 3 {
+				for id := range protocol.ID(2) {
+					b.Deliver(id+1, act(func(env *protocol.Env[any]) { env.Send(protocol.App, fmt.Sprint(id+1, i, " ")) }))
+				}
+			}
+			b.run(t)
+			if shuffle {
+				orders[order]++
+			} else if order != "1 0 2 0 1 1 2 1 1 2 2 2 " {
+				t.Errorf("without shuffling the order is %s", order)
+			}
+		}
+	}
+	if len(orders) < 2 {
+		t.Errorf("the orders are %v", orders)
+	}
+	for order, n := range orders {
+		t.Log(order, n)
+	}
+}

@@ -33,7 +33,7 @@ type event[M any] struct {
 	next        int32 // in the list of free events
 }
 
-// A queue holds the events to come. Those of one instant come in the order in which they were put in.
+// A queue holds the events to come. Those of one instant come in the order in which they were put in, unless it shuffles them; those of one instant and one node do then too.
 //
 // It is a heap of small keys over a slab of events, so that a sift moves 24 bytes and nothing is allocated once the slab is large enough.
 type queue[M any] struct {
@@ -42,13 +42,19 @@ type queue[M any] struct {
 	free   int32 // first of the list, or -1
 	held   int   // events that are not free: in the heap, or waiting elsewhere for the end of a pause
 	seq    uint64
+
+	shuffle bool
+	seed    uint64
 }
 
 type due struct {
 	at    time.Duration
-	seq   uint64
+	seq   uint64 // the number of the event; above seqBits the rank of its node at this instant, if the queue shuffles
 	event int32
 }
+
+// seqBits is enough for years of steps.
+const seqBits = 48
 
 func (d due) before(e due) bool { return d.at < e.at || d.at == e.at && d.seq < e.seq }
 
@@ -81,6 +87,9 @@ func (q *queue[M]) add(at time.Duration, e event[M]) {
 // push puts an event in.
 func (q *queue[M]) push(at time.Duration, i int32) {
 	d := due{at, q.seq, i}
+	if q.shuffle {
+		d.seq |= mix(q.seed^mix(uint64(at))+uint64(q.events[i].node)) << seqBits
+	}
 	q.seq++
 	q.heap = append(q.heap, d)
 	h, child := q.heap, len(q.heap)-1

@@ -56,6 +56,7 @@ func New[M any](c Config[M]) (*Sim[M], error) {
 	}
 	c.setDefaults()
 	s := &Sim[M]{config: c, queue: newQueue[M](), byID: map[protocol.ID]int32{}, hash: newHash(c.Seed), datagrams: c.Datagrams}
+	s.queue.shuffle, s.queue.seed = c.Shuffle, mix(c.Seed^0x73687566)
 	s.net = newNetwork(c.Seed, c.WAN)
 	s.trace = newTrace[M](c.Trace, c.TraceKeep)
 	return s, nil
