@@ -337,6 +337,32 @@ func TestCutOffReplicaDoesNotDisturb(t *testing.T) {
 	}
 }
 
+// TestReplicaThatDoesNotHearTheLeader cuts one direction only: the replica reaches all others, who hear the leader and do not want another.
+func TestReplicaThatDoesNotHearTheLeader(t *testing.T) {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
+	before := w.statuses()[1]
+	w.Cut(1, 3)
+	w.run(3 * time.Second)
+	s := w.statuses()
+	if s[1].Role != "leader" || s[1].Ballot != before.Ballot || s[3].Role != "candidate" {
+		t.Errorf("the leader is %s in ballot %d, not %d; the replica that does not hear it is %s", s[1].Role, s[1].Ballot, before.Ballot, s[3].Role)
+	}
+}
+
+// TestFollowersLearnAtOnce has single commands. Followers execute them as soon as the leader can tell them, not with the next heartbeat.
+func TestFollowersLearnAtOnce(t *testing.T) {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
+	for range 10 {
+		w.call(w.clients["WA"], smr.Execute, kv.Put([]byte("k"), nil))
+		w.run(w.model("WA") + w.wan.Matrix.RTT("WA", "QC")/2)
+		s := w.statuses()
+		if s[2].Applied != s[1].Applied || s[3].Applied != s[1].Applied {
+			t.Errorf("at %v the leader has applied %d slots, its followers %d and %d", w.Now(), s[1].Applied, s[2].Applied, s[3].Applied)
+		}
+		w.run(7 * time.Millisecond)
+	}
+}
+
 // TestLeaderWithoutMajorityStops has reads at a leader that is cut off: none is answered from a state that may be old.
 func TestLeaderWithoutMajorityStops(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)

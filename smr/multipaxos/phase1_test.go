@@ -292,27 +292,55 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 func TestRestartRemembers(t *testing.T) {
 	s := newScript(t)
 	s.receive(3, Accept{From: 3, Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []smr.Entry{value(1), value(2), value(3)}})
-	s.receive(2, Prepare{From: 2, Ballot: 2<<32 | 2, Low: 1})
-	var disk []protocol.Record[smr.Message]
-	for _, e := range s.out {
-		if e.Kind == protocol.KindAppend {
-			disk = append(disk, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+	restart := func() (*Replica, error) {
+		var disk []protocol.Record[smr.Message]
+		for _, e := range s.out {
+			if e.Kind == protocol.KindAppend {
+				disk = append(disk, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+			}
 		}
+		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: s.r.cfg.Members, Machine: kv.New()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.env.Begin(0)
+		return r, r.load(s.env, disk)
 	}
-	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: s.r.cfg.Members, Machine: kv.New()})
+	for _, c := range []struct {
+		promised Ballot
+		matched  smr.Slot
+	}{{1<<32 | 3, 3}, {2<<32 | 2, 2}} {
+		r, err := restart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.promised != c.promised || r.log.last() != 3 || r.commit != 2 || r.matched != c.matched || r.state.Applied() != 2 {
+			t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit, r.matched, r.state.Applied())
+		}
+		s.receive(2, Prepare{From: 2, Ballot: 2<<32 | 2, Low: 1})
+	}
+	s.out = append(s.out, protocol.Effect[smr.Message]{Kind: protocol.KindAppend, Index: 99, Msg: AcceptRecord{First: 7}})
+	if _, err := restart(); err == nil {
+		t.Error("a log with a gap was loaded")
+	}
+}
+
+// TestJoinerWaitsForItsWelcome: a new disk does not answer as an acceptor before a member has said that its ID is free.
+func TestJoinerWaitsForItsWelcome(t *testing.T) {
+	s := newScript(t)
+	r, err := NewReplica(smr.ReplicaConfig{ID: 6, Members: s.r.cfg.Members, Machine: kv.New(), Join: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.env.Begin(0)
-	if err := r.load(s.env, disk); err != nil {
-		t.Fatal(err)
-	}
-	if r.promised != 2<<32|2 || r.log.last() != 3 || r.commit != 2 || r.matched != 2 || r.state.Applied() != 2 {
-		t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit, r.matched, r.state.Applied())
-	}
-	first := disk[1:]
-	if err := r.load(s.env, append(slices.Clone(first), protocol.Record[smr.Message]{Index: 99, Msg: AcceptRecord{First: 7}})); err == nil {
-		t.Error("a log with a gap was loaded")
+	j := &script{t: t, r: r, env: protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(2, 2)))}
+	j.do(func() { r.Start(j.env, nil) })
+	for want := range 2 {
+		j.answers(3)
+		j.receive(3, Prepare{From: 3, Ballot: 1<<32 | 3, Low: 1})
+		if got := j.answers(3); len(got) != want {
+			t.Errorf("a Prepare is answered with %v", got)
+		}
+		j.receive(2, smr.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: s.r.cfg.Members})
 	}
 }
 
