@@ -94,9 +94,8 @@ func (s *Store) runWriter() {
 		if group == nil {
 			return
 		}
-		err := s.write(group)
-		if err != nil {
-			err = s.fail(err)
+		if err := s.write(group); err != nil {
+			s.fail(err)
 		}
 		s.mu.Lock()
 		if s.err == nil {

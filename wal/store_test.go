@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -273,76 +272,6 @@ func TestTruncate(t *testing.T) {
 	mustClose(t, s)
 }
 
-// A batch that does not fit is refused, with all that follows, and nothing of it is seen or written. Other nodes go on.
-func TestRefusedBatch(t *testing.T) {
-	for name, fill := range map[string]func(*Batch){
-		"a gap":                func(b *Batch) { b.Append(3, nil) },
-		"a record again":       func(b *Batch) { b.Append(1, nil) },
-		"a gap in the batch":   func(b *Batch) { b.Append(2, nil); b.Append(4, nil) },
-		"truncated too far":    func(b *Batch) { b.Truncate(3) },
-		"truncated in batch":   func(b *Batch) { b.Append(2, nil); b.Truncate(4) },
-		"the index zero":       func(b *Batch) { b.Append(0, nil) },
-		"the index is maximal": func(b *Batch) { b.Append(1<<64-1, nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			disk := faultfs.New()
-			s := mustOpen(t, "/data", Options{FS: disk})
-			n, other := mustNode(t, s, "n"), mustNode(t, s, "other")
-			var b Batch
-			b.Append(1, []byte("first"))
-			if err := commitNow(n, &b); err != nil {
-				t.Fatal(err)
-			}
-			b.Put([]byte("k"), nil)
-			fill(&b)
-			err := commitNow(n, &b)
-			if err == nil || !strings.Contains(err.Error(), `/data: node "n": the batch`) {
-				t.Fatalf("got %v", err)
-			}
-			b.Append(2, nil)
-			if again := commitNow(n, &b); again != err {
-				t.Fatalf("the next got %v", again)
-			}
-			if _, ok := n.Keys().Get([]byte("k")); ok || n.NextIndex() != 2 {
-				t.Fatal("something of it is seen")
-			}
-			b.Append(1, nil)
-			if err := commitNow(other, &b); err != nil {
-				t.Fatal(err)
-			}
-			mustClose(t, s)
-			s = mustOpen(t, "/data", Options{FS: disk})
-			if m, err := look(s, "n"); err != nil || len(m.records) != 1 || len(m.keys) != 0 {
-				t.Fatalf("%v, %v", m, err)
-			}
-			mustClose(t, s)
-		})
-	}
-}
-
-// The calls of done come in the order of the commits, also of those that write nothing.
-func TestOrderOfDone(t *testing.T) {
-	s := mustOpen(t, "/data", Options{FS: faultfs.New()})
-	var got []int
-	for i := range 200 {
-		n := mustNode(t, s, fmt.Sprint("node-", i%3))
-		var b Batch
-		if i%4 != 0 {
-			b.Append(n.NextIndex(), []byte("r"))
-		}
-		n.Commit(&b, func(err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			got = append(got, i)
-		})
-	}
-	mustClose(t, s) // waits for all
-	if len(got) != 200 || !slices.IsSorted(got) {
-		t.Fatalf("got %v", got)
-	}
-}
-
 func TestClosed(t *testing.T) {
 	s := mustOpen(t, "/data", Options{FS: faultfs.New()})
 	n := mustNode(t, s, "n")
@@ -374,78 +303,6 @@ func TestClosed(t *testing.T) {
 	if s.Err() != nil {
 		t.Errorf("it has failed: %v", s.Err())
 	}
-}
-
-// Commit blocks when too much waits, and goes on when the disk does.
-func TestBackPressure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := &slowFS{FS: faultfs.New()}
-		s := mustOpen(t, "/data", Options{FS: slow, MaxPendingBytes: 1000})
-		n := mustNode(t, s, "n")
-		slow.delay = time.Second
-		start := time.Now()
-		for range 10 {
-			var b Batch
-			b.Append(n.NextIndex(), make([]byte, 2000))
-			n.Commit(&b, func(err error) {
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		if took := time.Since(start); took < 7*time.Second || took > 10*time.Second {
-			t.Errorf("10 commits, of which about two may wait, took %v", took)
-		}
-		mustClose(t, s)
-	})
-}
-
-// With a delay, what comes within it shares a sync.
-func TestDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := faultfs.New()
-		s := mustOpen(t, "/data", Options{FS: disk, Delay: 10 * time.Millisecond})
-		n := mustNode(t, s, "n")
-		disk.Trace()
-		var done []time.Duration
-		start := time.Now()
-		for range 5 {
-			var b Batch
-			b.Append(n.NextIndex(), nil)
-			n.Commit(&b, func(error) { done = append(done, time.Since(start)) })
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if len(done) != 5 || done[0] != 10*time.Millisecond || done[4] != done[0] {
-			t.Errorf("done after %v", done)
-		}
-		if disk.Ops() != 2 {
-			t.Errorf("%d operations for one group, not a write and a sync", disk.Ops())
-		}
-		mustClose(t, s)
-	})
-}
-
-// slowFS is a disk whose syncs of files take time, of a bubble's.
-type slowFS struct {
-	vfs.FS
-	delay time.Duration
-}
-
-func (fs *slowFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := fs.FS.Create(name, c)
-	return slowFile{f, fs}, err
-}
-
-type slowFile struct {
-	vfs.File
-	fs *slowFS
-}
-
-func (f slowFile) SyncData() error {
-	time.Sleep(f.fs.delay)
-	return f.File.SyncData()
 }
 
 func TestMemory(t *testing.T) {
