@@ -70,7 +70,7 @@ fuzz-short:
 # The randomised tests with one seed after the other, and all planted bugs, for SECONDS. They
 # read FORESAY_SEED, and the conformance suites the 200 seeds from there on; FORESAY_SEEDS
 # says how many seeds each test of specgrpc tries.
-SOAK = go test -count=1 -run 'Random|Conformance' $(SEEDED)
+SOAK = go test -count=1 -run 'Random|Conformance|Couriers' $(SEEDED)
 soak:
 	@seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); \
 	while [ $$SECONDS -lt $$end ]; do \

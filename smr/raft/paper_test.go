@@ -124,10 +124,13 @@ func TestTurns(t *testing.T) {
 	if got := r.turn(); got != 1 { // no leader yet, term 1, the first of three
 		t.Errorf("turn %d without a leader, want 1", got)
 	}
-	for leader, want := range map[protocol.ID]int{2: 1, 3: 0} {
-		heartbeat(r, env, leader, uint64(leader)+1)
-		if got := r.turn(); got != want {
-			t.Errorf("turn %d after leader %d, want %d", got, leader, want)
+	for _, tc := range []struct {
+		leader protocol.ID
+		want   int
+	}{{2, 1}, {3, 0}} {
+		heartbeat(r, env, tc.leader, uint64(tc.leader)+1)
+		if got := r.turn(); got != tc.want {
+			t.Errorf("turn %d after leader %d, want %d", got, tc.leader, tc.want)
 		}
 	}
 }
