@@ -35,7 +35,6 @@ type flood struct {
 	back   uint64
 	goal   uint64
 	done   chan struct{}
-	broken int
 }
 
 func (f *flood) Start(env *protocol.Env[word], _ []protocol.Record[word]) {}

@@ -370,10 +370,10 @@ func TestAddRefuses(t *testing.T) {
 			spec host.Spec[string]
 			want string
 		}{
-			{host.Spec[string]{Node: echo(), Codec: texts{}}, "host: add node 0 of group 0: Spec.ID is 0, which is no node's"},
-			{host.Spec[string]{ID: 2, Codec: texts{}}, "host: add node 2 of group 0: Spec.Node is nil"},
-			{host.Spec[string]{ID: 2, Node: echo()}, "host: add node 2 of group 0: Spec.Codec is nil"},
-			{host.Spec[string]{ID: 2, Node: echo(), Codec: texts{}, QueueHeld: -1}, "host: add node 2 of group 0: Spec.QueueHeld is -1, less than 0"},
+			{host.Spec[string]{Node: echo(), Codec: texts{}}, "host: add node 0 of group 0: the ID 0 is no node's"},
+			{host.Spec[string]{ID: 2, Codec: texts{}}, "host: add node 2 of group 0: no Spec.Node"},
+			{host.Spec[string]{ID: 2, Node: echo()}, "host: add node 2 of group 0: no Spec.Codec"},
+			{host.Spec[string]{ID: 2, Node: echo(), Codec: texts{}, QueueHeld: -1}, "host: add node 2 of group 0: the field QueueHeld is -1, less than 0"},
 			{host.Spec[string]{ID: 1, Node: echo(), Codec: texts{}}, "host: add node 1 of group 0: transport: open: node 1 of group 0 is open already"},
 			{host.Spec[string]{ID: 3, Node: echo(), Codec: texts{}, Disk: bad}, "host: add node 3 of group 0: record 1: this cannot be read"},
 		} {

@@ -33,11 +33,11 @@ type Spec[M any] struct {
 func (s Spec[M]) withDefaults() (Spec[M], error) {
 	switch {
 	case s.ID == protocol.App:
-		return s, errors.New("Spec.ID is 0, which is no node's")
+		return s, errors.New("the ID 0 is no node's")
 	case s.Node == nil:
-		return s, errors.New("Spec.Node is nil")
+		return s, errors.New("no Spec.Node")
 	case s.Codec == nil:
-		return s, errors.New("Spec.Codec is nil")
+		return s, errors.New("no Spec.Codec")
 	}
 	for _, q := range []struct {
 		name   string
@@ -48,7 +48,7 @@ func (s Spec[M]) withDefaults() (Spec[M], error) {
 		{"QueueDeliveries", &s.QueueDeliveries, 4096}, {"QueueHeld", &s.QueueHeld, 65536},
 	} {
 		if *q.value < 0 {
-			return s, fmt.Errorf("Spec.%s is %d, less than 0", q.name, *q.value)
+			return s, fmt.Errorf("the field %s is %d, less than 0", q.name, *q.value)
 		}
 		if *q.value == 0 {
 			*q.value = q.preset

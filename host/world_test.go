@@ -2,10 +2,8 @@ package host_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -199,9 +197,3 @@ func relay(to protocol.ID) *node {
 		}
 	}}
 }
-
-func dialTCP(ctx context.Context, address string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", address)
-}
-
-func number(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
