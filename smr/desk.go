@@ -143,8 +143,11 @@ func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 		d.out = append(d.out, outbox{to: e.Client, Replies: Replies{Session: e.Session}})
 	}
 	item := CommandReply{Seq: e.Seq, Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason, Gone: r.Gone}
-	if !wanted {
+	if n := len(item.Result); !wanted {
 		item.Result = nil
+	} else if n > MaxCommandBytes {
+		item.Outcome, item.Result = Unknown, nil
+		item.Reason = fmt.Sprintf("the command was executed at slot %d, but its result has %d bytes, more than %d", r.Slot, n, MaxCommandBytes)
 	}
 	d.out[i].Items = append(d.out[i].Items, item)
 }
@@ -153,7 +156,7 @@ func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 // disk: what they say is on the disks of a majority.
 func (d *Desk) Flush(env *protocol.Env[Message]) {
 	for i := range d.out {
-		env.SendAhead(d.out[i].to, d.out[i].Replies)
+		d.out[i].send(env)
 	}
 	if len(d.out) > 0 {
 		clear(d.out)

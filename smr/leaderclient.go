@@ -47,15 +47,14 @@ type (
 
 // Bounds of a LeaderClient. Times are multiples of ClientConfig.RoundTrip.
 const (
-	patience      = 2.5 // before an answer is missed: a command takes the round trip to the leader and the leader's own
-	maxPatience   = 20
-	giveUp        = 128 // on a call, altogether
-	giveUpNotYet  = 20  // on a change of the members that the leader says cannot be made
-	forgive       = 8   // before a leader that did not answer is believed in again, if others say that it leads
-	maxUnknowing  = 8   // times that somebody who knows no leader is asked again
-	maxProbe      = 64  // calls that are sent to somebody who may not lead
-	maxRequest    = 1024
-	maxRequestLen = 1 << 20 // bytes of commands in a message, unless a single one is longer
+	patience     = 2.5 // before an answer is missed: a command takes the round trip to the leader and the leader's own
+	maxPatience  = 20
+	giveUp       = 128 // on a call, altogether
+	giveUpNotYet = 20  // on a change of the members that the leader says cannot be made
+	forgive      = 8   // before a leader that did not answer is believed in again, if others say that it leads
+	maxUnknowing = 8   // times that somebody who knows no leader is asked again
+	maxProbe     = 64  // calls that are sent to somebody who may not lead
+	maxRequest   = 1024
 )
 
 // NewLeaderClient returns the client node of a protocol with a leader.
@@ -126,6 +125,8 @@ func (c *LeaderClient) onCall(env *protocol.Env[Message], call Call) {
 	switch {
 	case call.Kind < Propose || call.Kind > Reconfigure:
 		reject = fmt.Sprintf("there is no %v", call.Kind)
+	case len(call.Command) > MaxCommandBytes:
+		reject = fmt.Sprintf("the command has %d bytes, more than %d", len(call.Command), MaxCommandBytes)
 	case c.calls[call.ID] != nil:
 		reject = fmt.Sprintf("call %d is not done", call.ID)
 	case len(c.calls) >= c.cfg.MaxPending:
@@ -219,7 +220,11 @@ func (c *LeaderClient) sessionGone(env *protocol.Env[Message], reason string) {
 func (c *LeaderClient) onReadReplies(env *protocol.Env[Message], from protocol.ID, m ReadReplies) {
 	c.hears(env, from)
 	for _, r := range m.Items {
-		c.finish(env, c.reads.get(r.ID), Done{Outcome: Committed, Result: r.Result})
+		d := Done{Outcome: Committed, Result: r.Result}
+		if r.Reason != "" {
+			d = Done{Outcome: Rejected, Reason: r.Reason}
+		}
+		c.finish(env, c.reads.get(r.ID), d)
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *chaos) answer(l letter) Message {
 	case ReadRequest:
 		out := ReadReplies{}
 		for _, q := range m.Queries {
-			out.Items = append(out.Items, ReadReply{q.ID, c.state.Read(q.Body)})
+			out.Items = append(out.Items, ReadReply{ID: q.ID, Result: c.state.Read(q.Body)})
 		}
 		return out
 	}

@@ -77,7 +77,7 @@ func (c *LeaderClient) send(env *protocol.Env[Message], commands, reads iter.Seq
 			env.Send(c.target, ChangeRequest{Session: c.session, Acked: req.Acked, Seq: Seq(p.number), Change: p.Change})
 			continue
 		}
-		if len(req.Commands) >= maxRequest || length+len(p.Command) > maxRequestLen && length > 0 {
+		if len(req.Commands) >= maxRequest || length+len(p.Command) > MessageBytes && length > 0 {
 			env.Send(c.target, req)
 			req.Commands, length = nil, 0
 		}
@@ -87,15 +87,26 @@ func (c *LeaderClient) send(env *protocol.Env[Message], commands, reads iter.Seq
 	if len(req.Commands) > 0 {
 		env.Send(c.target, req)
 	}
-	var queries []Query
+	c.sendReads(env, reads, ought)
+}
+
+func (c *LeaderClient) sendReads(env *protocol.Env[Message], reads iter.Seq[*pending], ought func(*pending) bool) {
+	var req ReadRequest
+	length := 0
 	for p := range reads {
-		if ought(p) {
-			c.sent(env, p)
-			queries = append(queries, Query{ID: p.number, Body: p.Command})
+		if !ought(p) {
+			continue
 		}
+		c.sent(env, p)
+		if len(req.Queries) >= maxRequest || length+len(p.Command) > MessageBytes && length > 0 {
+			env.Send(c.target, req)
+			req.Queries, length = nil, 0
+		}
+		req.Queries = append(req.Queries, Query{ID: p.number, Body: p.Command})
+		length += len(p.Command)
 	}
-	for part := range slices.Chunk(queries, maxRequest) {
-		env.Send(c.target, ReadRequest{Queries: part})
+	if len(req.Queries) > 0 {
+		env.Send(c.target, req)
 	}
 }
 

@@ -66,10 +66,11 @@ type (
 	// ReadReplies answers queries.
 	ReadReplies struct{ Items []ReadReply }
 
-	// ReadReply is the answer to one query.
+	// ReadReply is the answer to one query, or the reason why there is none.
 	ReadReply struct {
 		ID     uint64
 		Result []byte
+		Reason string
 	}
 
 	// Redirect says that the replica does not lead. Leader is whom to ask, its ID 0 if the replica does not know.

@@ -102,13 +102,14 @@ func appendReadReplies(w *wirefmt.Writer, m ReadReplies) {
 	for _, i := range m.Items {
 		w.Uint(i.ID)
 		w.Bytes(i.Result)
+		w.String(i.Reason)
 	}
 }
 
 func readReadReplies(r *wirefmt.Reader) ReadReplies {
-	m := ReadReplies{Items: make([]ReadReply, r.List(2))}
+	m := ReadReplies{Items: make([]ReadReply, r.List(3))}
 	for i := range m.Items {
-		m.Items[i] = ReadReply{ID: r.Uint(), Result: r.Bytes()}
+		m.Items[i] = ReadReply{ID: r.Uint(), Result: r.Bytes(), Reason: r.String()}
 	}
 	return m
 }

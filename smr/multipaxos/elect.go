@@ -156,7 +156,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	size := 0
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
 		v := r.log.at(s)
-		if size += len(v.Entry.Command) + 32; size > maxMessageBytes && len(p.Slots) > 0 {
+		if size += len(v.Entry.Command) + 32; size > smr.MessageBytes && len(p.Slots) > 0 {
 			p.Last = false
 			break
 		}

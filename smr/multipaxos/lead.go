@@ -139,7 +139,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
 	for len(l.queue) > 0 && l.changing == 0 {
-		n := min(len(l.queue), r.cfg.MaxBatch)
+		n := smr.FitEntries(l.queue, min(len(l.queue), r.cfg.MaxBatch))
 		if i := slices.IndexFunc(l.queue[:n], func(e smr.Entry) bool { return e.Kind == smr.ChangeMembers }); i >= 0 {
 			n = i + 1
 			l.changing = l.end + smr.Slot(n)
@@ -183,7 +183,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, p.next+smr.Slot(r.cfg.MaxBatch)-1)
-		r.accept(env, p, r.log.entries(p.next, last, maxMessageBytes))
+		r.accept(env, p, r.log.entries(p.next, last, smr.MessageBytes))
 	}
 }
 

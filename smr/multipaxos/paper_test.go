@@ -1,9 +1,11 @@
 package multipaxos_test
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -420,5 +422,51 @@ func TestOverload(t *testing.T) {
 	slices.SortFunc(slots, cmp.Compare)
 	if distinct := len(slices.Compact(slots)); distinct != len(w.done) || distinct < 200 {
 		t.Errorf("%d of 300 calls are done, in %d slots", len(w.done), distinct)
+	}
+}
+
+// TestLargeCommandsTravel has more bytes at once than a message may have, in commands, results and queries. All messages stay below twice the bound, as
+// long as single commands do.
+func TestLargeCommandsTravel(t *testing.T) {
+	largest := 0
+	codec := multipaxos.Codec()
+	w := newWorld(t, "na3", sim.Config[smr.Message]{SizeBytes: func(m smr.Message) int {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, len(b))
+		return len(b)
+	}}, nil)
+	w.Partition([]protocol.ID{3}, []protocol.ID{1, 2})
+	for i := range 12 {
+		w.call(w.clients["WA"], smr.Execute, kv.Put(fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, 700<<10)))
+	}
+	w.call(w.clients["WA"], smr.Execute, kv.Put([]byte("too large"), make([]byte, smr.MaxCommandBytes)))
+	w.run(3 * time.Second)
+	for i := range 12 {
+		w.call(w.clients["WA"], smr.Read, kv.Get(fmt.Append(nil, i)))
+		w.call(w.clients["WA"], smr.Execute, kv.Get(fmt.Append(nil, i)))
+	}
+	w.Heal()
+	w.run(3 * time.Second)
+	rejected := 0
+	for _, a := range w.done {
+		r, err := kv.DecodeResult(a.Result)
+		switch {
+		case a.Outcome == smr.Rejected && strings.Contains(a.Reason, "2097168 bytes"):
+			rejected++
+		case a.Outcome != smr.Committed || err != nil || a.ID > 13 && len(r.Value) != 700<<10:
+			t.Errorf("call %d: %v, %s, %v, %d bytes", a.ID, a.Outcome, a.Reason, err, len(r.Value))
+		}
+	}
+	if len(w.done) != 37 || rejected != 1 {
+		t.Errorf("%d of 37 calls are done, %d rejected", len(w.done), rejected)
+	}
+	if s := w.statuses(); s[3].Applied != s[1].Applied {
+		t.Errorf("a follower is at slot %d, the leader at %d", s[3].Applied, s[1].Applied)
+	}
+	if largest > 3<<20 {
+		t.Errorf("a message of %d bytes", largest)
 	}
 }

@@ -82,11 +82,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		}
 		n++
 		l.count -= len(q.queries)
-		reply := smr.ReadReplies{Items: make([]smr.ReadReply, len(q.queries))}
+		items := make([]smr.ReadReply, len(q.queries))
 		for i, query := range q.queries {
-			reply.Items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
+			items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
 		}
-		env.SendAhead(q.from, reply)
+		smr.SendReads(env, q.from, items)
 	}
 	clear(l.waiting[:n])
 	if l.waiting = l.waiting[n:]; len(l.waiting) == 0 {

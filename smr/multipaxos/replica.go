@@ -70,9 +70,6 @@ const (
 	resend        = 3   // of a snapshot's chunks
 )
 
-// maxMessageBytes bounds the entries of one message, unless a single one is larger.
-const maxMessageBytes = 1 << 20
-
 // NewReplica returns a replica.
 func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	cfg, err := cfg.WithDefaults()
@@ -196,7 +193,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case smr.SnapshotWanted:
 		r.onSnapshotWanted(env, from, msg)
 	case Removed:
-		r.onRemoved(env)
+		if _, member := r.state.Member(from); member {
+			r.onRemoved(env)
+		}
 	}
 	if !r.votes() {
 		return
