@@ -2,6 +2,7 @@ package raft
 
 import (
 	"bytes"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -16,6 +17,8 @@ type blank struct{ smr.StateMachine }
 
 func (blank) Apply([]byte) []byte { return nil }
 func (blank) Read([]byte) []byte  { return nil }
+
+func (blank) Snapshot(io.Writer) error { return nil }
 
 // lone returns the replica of a group of three that the other two have admitted, and its world.
 func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {

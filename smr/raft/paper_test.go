@@ -1,6 +1,10 @@
 package raft
 
 import (
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,6 +135,52 @@ func TestTurns(t *testing.T) {
 		heartbeat(r, env, tc.leader, uint64(tc.leader)+1)
 		if got := r.turn(); got != tc.want {
 			t.Errorf("turn %d after leader %d, want %d", got, tc.leader, tc.want)
+		}
+	}
+}
+
+// A replica knows from its disk with whom its group began, whatever its configuration says after a restart.
+func TestGroupIsRememberedFromItsBeginning(t *testing.T) {
+	keys := keySpace{}
+	start := func(members ...protocol.ID) *replica {
+		cfg := smr.ReplicaConfig{ID: 1, Machine: blank{}}
+		for _, id := range members {
+			cfg.Members = append(cfg.Members, smr.Member{ID: id})
+		}
+		r, err := newReplica(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[smr.Message](keys, 1, rand.New(rand.NewPCG(1, 1)))
+		env.Begin(0)
+		r.Start(env, nil)
+		for _, e := range env.Out {
+			if e.Kind == protocol.KindPut {
+				keys[string(e.Key)] = e.Value
+			}
+		}
+		return r
+	}
+	start(1, 2, 3)
+	if got := len(start(1, 2, 3, 4, 5).state.Members()); got != 3 {
+		t.Errorf("after a restart with another configuration the group has %d members, want the 3 of its beginning", got)
+	}
+}
+
+// keySpace is a key space without order.
+type keySpace map[string][]byte
+
+func (k keySpace) Get(key []byte) ([]byte, bool) {
+	v, ok := k[string(key)]
+	return v, ok
+}
+
+func (k keySpace) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		for _, key := range slices.Sorted(maps.Keys(k)) {
+			if key >= string(lo) && (hi == nil || key < string(hi)) && !yield([]byte(key), k[key]) {
+				return
+			}
 		}
 	}
 }

@@ -55,14 +55,12 @@ func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[
 		}
 		st.install(&raftpb.Snapshot{Metadata: meta})
 		r.lastSnapshot = snap.Slot
+	case !r.cfg.Join && len(log) > 0:
+		return 0, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part of it is lost", len(log))
 	case !r.cfg.Join:
-		// The members of a new group begin after an entry that they all have: the group itself.
-		st.prior = position{1, 1}
-		st.hard = hardState{term: 1}
-		for _, m := range r.cfg.Members {
-			st.voters = append(st.voters, uint64(m.ID))
+		if err := r.begin(env); err != nil {
+			return 0, err
 		}
-		r.state.Skip(1)
 	}
 	for _, rec := range log {
 		m, ok := rec.Msg.(record)
@@ -73,10 +71,29 @@ func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[
 			return 0, err
 		}
 	}
+	if st.hard.term < st.prior.term {
+		st.hard = hardState{term: st.prior.term}
+	}
 	st.hard.commit = min(max(st.hard.commit, st.prior.index), st.last())
 	r.core.hard, r.core.last = st.hard, st.last()
 	r.adm.Start(env, len(log) == 0 && !ok)
 	return st.prior.index, nil
+}
+
+// begin makes the beginning of a new group, after an entry that all members have: the group itself. It is kept as a snapshot, so that
+// the replica knows with whom it began, whatever its configuration says later.
+func (r *replica) begin(env *protocol.Env[smr.Message]) error {
+	r.state.Skip(1)
+	state, err := r.state.Snapshot()
+	if err != nil {
+		return err
+	}
+	meta := &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: r.voters()}}
+	smr.SaveSnapshot(env, smr.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
+	r.core.log.install(&raftpb.Snapshot{Metadata: meta})
+	r.core.log.hard = hardState{term: 1}
+	r.lastSnapshot = 1
+	return nil
 }
 
 // maybeSnapshot makes a snapshot when enough was executed, or the library needs one for a replica that has nothing.
