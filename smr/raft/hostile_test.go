@@ -13,12 +13,15 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-type blank struct{ smr.StateMachine }
+// blank is a state machine without a state.
+type blank struct{}
 
 func (blank) Apply([]byte) []byte { return nil }
 func (blank) Read([]byte) []byte  { return nil }
 
 func (blank) Snapshot(io.Writer) error { return nil }
+
+func (blank) Restore(io.Reader) error { return nil }
 
 // lone returns the replica of a group of three that the other two have admitted, and its world.
 func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
