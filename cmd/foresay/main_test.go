@@ -17,7 +17,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "leader": leader, "address": address, "serve": serve, "crash": crash, "stop": stop,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Values[replicasKey{}] = map[string]*replica{}
+			return nil
+		},
 	})
 }
 

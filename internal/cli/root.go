@@ -27,6 +27,9 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	}
 	fmt.Fprintln(s.Err, "foresay:", err)
 	if usage := (usageError{}); p.began && !errors.As(err, &usage) {
+		if exit := (exitError{}); errors.As(err, &exit) {
+			return exit.code
+		}
 		return 1
 	}
 	fmt.Fprintf(s.Err, "Run '%s --help' for usage.\n", command.CommandPath())
@@ -45,6 +48,17 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// codeUnknown is the exit code of a change of which nobody could tell what became of it.
+const codeUnknown = 3
+
+// An exitError is a failure with an exit code of its own.
+type exitError struct {
+	code int
+	error
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func (p *program) root() *cobra.Command {
@@ -61,7 +75,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(p.demoCommand(), p.benchCommand(), p.simCommand(), p.versionCommand())
+	root.AddCommand(p.demoCommand(), p.benchCommand(), p.simCommand(), p.smrCommand(), p.versionCommand())
 	return root
 }
 

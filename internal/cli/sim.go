@@ -90,3 +90,10 @@ func (p *program) writeJSON(v any) error {
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
+
+// writeJSONLine is writeJSON on one line, for what comes one by one.
+func (p *program) writeJSONLine(v any) error {
+	e := json.NewEncoder(p.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/foresay/foresay/internal/cli/service"
+)
+
+// leader sets LEADER to the ID of a cluster's leader, and FOLLOWER and FOLLOWER_ADDRESS to another replica.
+func leader(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: leader clientfile")
+	}
+	ts.Check(ts.Exec("foresay", "smr", "status", "--json", "--config", args[0]))
+	var statuses []service.Status
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &statuses))
+	ts.Setenv("LEADER", "")
+	for _, s := range statuses {
+		switch s.Role {
+		case "leader":
+			ts.Setenv("LEADER", strconv.Itoa(int(s.Replica)))
+		case "follower":
+			ts.Setenv("FOLLOWER", strconv.Itoa(int(s.Replica)))
+			ts.Setenv("FOLLOWER_ADDRESS", s.Address)
+		}
+	}
+	if ts.Getenv("LEADER") == "" || ts.Getenv("FOLLOWER") == "" {
+		ts.Fatalf("no leader, or no follower")
+	}
+}
+
+// address sets ADDRESS to where a replica listens.
+func address(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: address replicafile")
+	}
+	cfg, err := service.ReadConfig(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Setenv("ADDRESS", cfg.Listen)
+}
+
+// A replica is a process that serve began.
+type replica struct {
+	cmd *exec.Cmd
+	log bytes.Buffer // standard error; read when the process has ended
+}
+
+type replicasKey struct{}
+
+// start starts a replica's process.
+func start(dir, config string) (*replica, error) {
+	r := &replica{cmd: exec.Command("foresay", "smr", "serve", "--config", config)}
+	r.cmd.Dir, r.cmd.Stderr = dir, &r.log
+	return r, r.cmd.Start()
+}
+
+// end sends a signal and waits for the process.
+func (r *replica) end(s syscall.Signal) error {
+	if err := r.cmd.Process.Signal(s); err != nil {
+		return err
+	}
+	return r.cmd.Wait()
+}
+
+// serve starts the replica of a file in the background.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serve replicafile")
+	}
+	running := ts.Value(replicasKey{}).(map[string]*replica)
+	r, err := start(ts.MkAbs("."), args[0])
+	ts.Check(err)
+	running[args[0]] = r
+	ts.Defer(func() {
+		if running[args[0]] == r {
+			_ = r.end(syscall.SIGKILL) // that it was killed is its error
+			ts.Logf("%s:\n%s", args[0], r.log.String())
+		}
+	})
+}
+
+// crash kills the replica of a file.
+func crash(ts *testscript.TestScript, neg bool, args []string) {
+	if r := taken(ts, neg, args); r.end(syscall.SIGKILL) == nil {
+		ts.Fatalf("the killed process ended well")
+	}
+}
+
+// stop ends the replica of a file, gracefully.
+func stop(ts *testscript.TestScript, neg bool, args []string) {
+	r := taken(ts, neg, args)
+	if err := r.end(syscall.SIGTERM); err != nil || !bytes.Contains(r.log.Bytes(), []byte("replica: stopped")) {
+		ts.Fatalf("%s: %v\n%s", args[0], err, r.log.String())
+	}
+}
+
+// taken returns the running replica of a file, which is not running from now on.
+func taken(ts *testscript.TestScript, neg bool, args []string) *replica {
+	running := ts.Value(replicasKey{}).(map[string]*replica)
+	if neg || len(args) != 1 || running[args[0]] == nil {
+		ts.Fatalf("usage: crash or stop, and the file of a running replica")
+	}
+	r := running[args[0]]
+	delete(running, args[0])
+	return r
+}

@@ -1,0 +1,206 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/client"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/transport"
+)
+
+// ClientOptions are what a client takes beside its file. The zero value is right for a process of its own.
+type ClientOptions struct {
+	Logger *slog.Logger // nil: none
+	// Dial connects to a member's address. nil is TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Nearest is the member to ask first, 0 for any.
+	Nearest protocol.ID
+}
+
+// A Client makes calls to the service. Its methods may be called concurrently.
+type Client struct {
+	*client.Client
+	// KV is the same client with the key-value store's results.
+	KV client.Typed[[]byte, []byte, kv.Result]
+
+	cfg    *ClientConfig
+	host   *host.Host
+	node   *host.Node[smr.Message]
+	status *host.Node[statusMessage]
+
+	mu      sync.Mutex
+	members map[protocol.ID]string // where the members are that are known
+	asking  map[uint64]chan told
+}
+
+// WithClient runs a client while f runs, and returns what f does, or why the client ended before.
+func WithClient(ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(context.Context, *Client) error) error {
+	c, err := newClient(cfg, o)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() {
+		err := c.host.Run(running)
+		if err != nil {
+			stop(err)
+		}
+		ended <- err
+	}()
+	err = f(running, c)
+	c.Close(nil)
+	stop(nil)
+	if e := <-ended; e != nil {
+		err = errors.Join(err, fmt.Errorf("client: %w", e))
+	}
+	return err
+}
+
+func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
+	fail := func(err error) (*Client, error) { return nil, fmt.Errorf("client: %w", err) }
+	tlsConfig, err := cfg.TLS.load()
+	if err != nil {
+		return fail(err)
+	}
+	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
+	c.host, err = host.New(host.Config{
+		Network: transport.Config{Cluster: cfg.Cluster, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial},
+		Logger:  o.Logger,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	for _, m := range cfg.Members {
+		if err := c.meet(m); err != nil {
+			return fail(err)
+		}
+	}
+	// Clients need no names of their own, only different ones.
+	id := firstClient + protocol.ID(rand.Uint32N(1<<32-1-uint32(firstClient)))
+	node, err := cfg.proto.NewClient(smr.ClientConfig{ID: id, Members: smrMembers(cfg.Members), RoundTrip: cfg.roundTrip, Nearest: o.Nearest})
+	if err != nil {
+		return fail(err)
+	}
+	c.Client = client.New(func(ctx context.Context, msg smr.Message) error { return c.node.Deliver(ctx, msg) })
+	same := func(b []byte) ([]byte, error) { return b, nil }
+	c.KV = client.Typed[[]byte, []byte, kv.Result]{
+		Client: c.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
+	}
+	c.node, err = host.Add(c.host, host.Spec[smr.Message]{Group: serviceGroup, ID: id, Node: node, Codec: cfg.proto.Codec, App: c.onMessage})
+	if err != nil {
+		return fail(err)
+	}
+	c.status, err = host.Add(c.host, host.Spec[statusMessage]{Group: statusGroup, ID: id, Node: statusNode{}, Codec: statusCodec(), App: c.onStatus})
+	if err != nil {
+		return fail(err)
+	}
+	return c, nil
+}
+
+// meet makes a member known.
+func (c *Client) meet(m Member) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.members[m.ID] != "" {
+		return nil // the file knows where it is
+	}
+	if err := c.host.SetPeer(m.ID, m.Address); err != nil {
+		return err
+	}
+	c.members[m.ID] = m.Address
+	return nil
+}
+
+// onMessage takes what the client node says. It is called by its goroutine, and does not wait.
+func (c *Client) onMessage(msg smr.Message) {
+	if m, ok := msg.(smr.MembersChanged); ok {
+		for _, member := range m.Members {
+			// One without an address is asked about again when somebody names it.
+			_ = c.meet(Member{member.ID, member.Address})
+		}
+		return
+	}
+	c.Receive(msg)
+}
+
+// Change has the members changed. A change that cannot be made yet, or of which nobody knows, is asked for again until ctx is done: making it twice is
+// making it once.
+func (c *Client) Change(ctx context.Context, change smr.Change) error {
+	for {
+		err := c.Reconfigure(ctx, change)
+		if _, ok := errors.AsType[*client.UnknownError](err); !ok || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(changePause):
+		}
+	}
+}
+
+// changePause is the time between two attempts of Change.
+const changePause = 100 * time.Millisecond
+
+// Unreachable says which members this client does not reach, and why; "" if it reaches all.
+func (c *Client) Unreachable() string {
+	var out []string
+	for _, p := range c.host.Stats().Network.Peers {
+		if p.Err != nil {
+			out = append(out, fmt.Sprintf("member %d at %s: %v", p.ID, p.Address, p.Err))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// unreachable returns why this client does not reach a member, nil if it does, or has not tried to the end.
+func (c *Client) unreachable() map[protocol.ID]error {
+	out := map[protocol.ID]error{}
+	for _, p := range c.host.Stats().Network.Peers {
+		if p.Err != nil {
+			out[p.ID] = p.Err
+		}
+	}
+	return out
+}
+
+// Equal tells whether all members of the group have answered, know the same leader, and have applied all that is committed.
+func Equal(statuses []Status) bool {
+	var newest *Status
+	for i := range statuses {
+		if s := &statuses[i]; s.Role != Unreachable && (newest == nil || s.Applied > newest.Applied) {
+			newest = s
+		}
+	}
+	if newest == nil || newest.Leader == 0 {
+		return false
+	}
+	answered := map[protocol.ID]bool{}
+	for _, s := range statuses {
+		if s.Applied == newest.Applied && s.Committed == newest.Applied && s.Leader == newest.Leader && s.Role != Unreachable {
+			answered[s.Replica] = true
+		}
+	}
+	for _, m := range newest.Members {
+		if !answered[m.ID] {
+			return false
+		}
+	}
+	return true
+}
+
+// statusRepeat is how long an answer about a replica's status is waited for before it is asked for again.
+const statusRepeat = 300 * time.Millisecond

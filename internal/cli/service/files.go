@@ -1,0 +1,195 @@
+package service
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/transport"
+)
+
+// InitOptions say which files Init makes.
+type InitOptions struct {
+	Dir       string
+	Protocol  string
+	Replicas  int
+	Cluster   string
+	Host      string // where all replicas listen
+	Port      int    // of the first one, the others follow; 0: ports that are free now
+	RoundTrip string
+	Leader    protocol.ID // who should lead first; 0: whoever comes first
+	Addresses []string    // of the replicas, instead of Host and Port
+}
+
+// ClientFile is the name of the clients' file in a directory that Init made.
+const ClientFile = "client.json"
+
+// ConfigFile returns the name of a replica's file in a directory that Init made.
+func ConfigFile(id protocol.ID) string { return fmt.Sprintf("replica-%d.json", id) }
+
+// Init makes the files of a cluster on this machine: one for each replica, one for clients, and certificates for all of them. It overwrites
+// nothing: a directory that has a cluster is an error. It returns the clients' configuration.
+func Init(o InitOptions) (*ClientConfig, error) {
+	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
+	if _, err := catalog.Protocol(o.Protocol); err != nil {
+		return fail(err)
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return fail(err)
+	}
+	clientFile := filepath.Join(o.Dir, ClientFile)
+	if _, err := os.Stat(clientFile); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = errors.New("the directory has a cluster already")
+		}
+		return fail(err)
+	}
+	addresses := o.Addresses
+	if addresses == nil {
+		var err error
+		if addresses, err = freeAddresses(o.Host, o.Port, o.Replicas); err != nil {
+			return fail(err)
+		}
+	}
+	ca, err := newAuthority(o.Dir, o.Cluster)
+	if err != nil {
+		return fail(err)
+	}
+	var members []Member
+	for i, a := range addresses {
+		members = append(members, Member{protocol.ID(i + 1), a})
+	}
+	for _, m := range members {
+		c := &Config{Cluster: o.Cluster, Protocol: o.Protocol, ID: m.ID, Members: members, RoundTrip: o.RoundTrip, Leader: o.Leader}
+		if err := writeReplica(o.Dir, ca, c); err != nil {
+			return fail(err)
+		}
+	}
+	files, err := ca.issue(o.Dir, transport.AnyClientName)
+	if err != nil {
+		return fail(err)
+	}
+	c := &ClientConfig{Cluster: o.Cluster, Protocol: o.Protocol, Members: members, TLS: files, RoundTrip: o.RoundTrip}
+	if err := writeJSON(clientFile, c); err != nil {
+		return fail(err)
+	}
+	c, err = ReadClientConfig(clientFile)
+	if err != nil {
+		return fail(err)
+	}
+	return c, nil
+}
+
+// InitJoin makes the files of one more replica in a directory that Init made: one that is to be added. An empty address is one that is free now.
+func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
+	fail := func(err error) (*Config, error) { return nil, fmt.Errorf("init %s: replica %d: %w", dir, id, err) }
+	if err := checkID("id", id); err != nil {
+		return fail(err)
+	}
+	base := &ClientConfig{} // read as it is: names of files stay relative
+	if err := readFile(filepath.Join(dir, ClientFile), base, base.Check); err != nil {
+		return fail(err)
+	}
+	if slices.ContainsFunc(base.Members, func(m Member) bool { return m.ID == id }) {
+		return fail(errors.New("a replica of this ID is there already; a new one needs an ID that none has had"))
+	}
+	name := filepath.Join(dir, ConfigFile(id))
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fmt.Errorf("%s is there already", name)
+		}
+		return fail(err)
+	}
+	ca, err := readAuthority(dir)
+	if err != nil {
+		return fail(err)
+	}
+	if address == "" {
+		host, _, err := net.SplitHostPort(base.Members[0].Address)
+		if err != nil {
+			return fail(err)
+		}
+		free, err := freeAddresses(host, 0, 1)
+		if err != nil {
+			return fail(err)
+		}
+		address = free[0]
+	}
+	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
+	if err := writeReplica(dir, ca, c); err != nil {
+		return fail(err)
+	}
+	if c, err = ReadConfig(name); err != nil {
+		return fail(err)
+	}
+	return c, nil
+}
+
+// writeReplica issues a replica's certificate and writes its file.
+func writeReplica(dir string, ca *authority, c *Config) error {
+	files, err := ca.issueReplica(dir, c.ID)
+	if err != nil {
+		return err
+	}
+	c.TLS, c.Data = files, fmt.Sprintf("replica-%d", c.ID)
+	return writeJSON(filepath.Join(dir, ConfigFile(c.ID)), c)
+}
+
+func writeJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(b, '\n'), 0o644)
+}
+
+// Where free ports are looked for: below those that systems give to connections, which come and go.
+const (
+	lowPort   = 10000
+	highPort  = 30000
+	portTries = 200
+)
+
+// freeAddresses returns addresses of a host, with ports in a row from first on, or if that is 0, with ports that nobody listens at now.
+func freeAddresses(host string, first, n int) ([]string, error) {
+	at := func(port int) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = net.JoinHostPort(host, strconv.Itoa(port+i))
+		}
+		return out
+	}
+	if first != 0 {
+		return at(first), nil
+	}
+	var err error
+	for range portTries {
+		addresses := at(lowPort + rand.IntN(highPort-lowPort-n))
+		if err = allFree(addresses); err == nil {
+			return addresses, nil
+		}
+	}
+	return nil, fmt.Errorf("no %d free ports in a row: %w", n, err)
+}
+
+func allFree(addresses []string) error {
+	for _, a := range addresses {
+		l, err := net.Listen("tcp", a)
+		if err != nil {
+			return err
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

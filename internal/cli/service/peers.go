@@ -1,0 +1,88 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// peerTable is which other replicas a replica's host talks to. It belongs to one goroutine.
+type peerTable struct {
+	*Replica
+	known   map[protocol.ID]bool      // the members
+	leaving map[protocol.ID]time.Time // others, and until when
+}
+
+// change takes the members that the replica knows now.
+func (t *peerTable) change(members []smr.Member) {
+	now := map[protocol.ID]bool{}
+	for _, m := range members {
+		now[m.ID] = true
+		delete(t.leaving, m.ID)
+		t.set(Member{m.ID, t.cfg.addressOf(m)})
+	}
+	for id := range t.known {
+		if !now[id] {
+			t.leaving[id] = time.Now().Add(farewell)
+		}
+	}
+	if t.known[t.cfg.ID] && !now[t.cfg.ID] {
+		t.log.Warn("replica: it was removed from the group, and can be stopped", "id", t.cfg.ID)
+	}
+	t.known = now
+	t.log.Info("replica: members", "members", fmt.Sprint(members))
+}
+
+// expect talks to a replica that waits to be added, as long as it says that it does.
+func (t *peerTable) expect(m Member) {
+	if t.known[m.ID] || m.ID == t.cfg.ID {
+		return
+	}
+	if _, before := t.leaving[m.ID]; !before {
+		t.log.Info("replica: another one waits to be added", "id", m.ID, "address", m.Address)
+	}
+	t.leaving[m.ID] = time.Now().Add(farewell)
+	t.set(m)
+}
+
+func (t *peerTable) set(m Member) {
+	if err := t.host.SetPeer(m.ID, m.Address); err != nil {
+		t.log.Error("replica: another one cannot be reached", "id", m.ID, "err", err)
+	}
+}
+
+// tidy forgets those whose time has come.
+func (t *peerTable) tidy(now time.Time) {
+	for id, due := range t.leaving {
+		if now.After(due) {
+			delete(t.leaving, id)
+			t.host.RemovePeer(id)
+		}
+	}
+}
+
+// announce has a replica that waits to be added tell all others where it is: they do not know it, and have to answer it.
+func (t *peerTable) announce() {
+	if !t.cfg.Join || t.known[t.cfg.ID] {
+		return
+	}
+	to := map[protocol.ID]bool{}
+	for _, m := range t.cfg.Members {
+		to[m.ID] = true
+	}
+	for id := range t.known {
+		to[id] = true
+	}
+	all := hereAll{address: cmp.Or(t.cfg.Advertise, t.cfg.Listen)}
+	for id := range to {
+		if id != t.cfg.ID {
+			all.to = append(all.to, id)
+		}
+	}
+	if err := t.status.TryDeliver(all); err != nil {
+		t.log.Warn("replica: the members were not told where it is", "err", err)
+	}
+}

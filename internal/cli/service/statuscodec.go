@@ -1,0 +1,92 @@
+package service
+
+import (
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
+
+// statusVersion is the version of the messages below.
+const statusVersion = 1
+
+// statusMessage is what the nodes that hand out status exchange.
+type statusMessage any
+
+type (
+	// ask is a client's question to a replica.
+	ask struct{ Number uint64 }
+	// answer is what the replica says: a Status in JSON.
+	answer struct {
+		Number uint64
+		Body   []byte
+	}
+
+	// here is what a replica that waits to be added tells the members: its address, which they need to answer it.
+	here struct{ Address string }
+	// hereAll goes from such a replica's application to its node, and hereIs from a member's node to its application.
+	hereAll struct {
+		address string
+		to      []protocol.ID
+	}
+	hereIs struct {
+		from    protocol.ID
+		address string
+	}
+
+	// askAll goes from a client's application to its node.
+	askAll struct {
+		number uint64
+		to     []protocol.ID
+	}
+	// asked goes from a replica's node to its application, which answers with answered.
+	asked struct {
+		from   protocol.ID
+		number uint64
+	}
+	answered struct {
+		to protocol.ID
+		answer
+	}
+	// told goes from a client's node to its application.
+	told struct {
+		from protocol.ID
+		answer
+	}
+)
+
+func statusCodec() protocol.Codec[statusMessage] {
+	return wirefmt.NewFormat("status", statusVersion,
+		wirefmt.NewKind[statusMessage](1, func(w *wirefmt.Writer, m ask) { w.Uint(m.Number) },
+			func(r *wirefmt.Reader) ask { return ask{r.Uint()} }),
+		wirefmt.NewKind[statusMessage](2, func(w *wirefmt.Writer, m answer) { w.Uint(m.Number); w.Bytes(m.Body) },
+			func(r *wirefmt.Reader) answer { return answer{r.Uint(), r.Bytes()} }),
+		wirefmt.NewKind[statusMessage](3, func(w *wirefmt.Writer, m here) { w.String(m.Address) },
+			func(r *wirefmt.Reader) here { return here{r.String()} }))
+}
+
+// statusNode hands questions about a replica's status and their answers to and fro. It keeps nothing.
+type statusNode struct{}
+
+func (statusNode) Start(*protocol.Env[statusMessage], []protocol.Record[statusMessage]) {}
+
+func (statusNode) Expire(*protocol.Env[statusMessage], protocol.Timer) {}
+
+func (statusNode) Receive(env *protocol.Env[statusMessage], from protocol.ID, msg statusMessage) {
+	switch m := msg.(type) {
+	case ask:
+		env.Send(protocol.App, asked{from, m.Number})
+	case answer:
+		env.Send(protocol.App, told{from, m})
+	case here:
+		env.Send(protocol.App, hereIs{from, m.Address})
+	case hereAll:
+		for _, id := range m.to {
+			env.Send(id, here{m.address})
+		}
+	case askAll:
+		for _, id := range m.to {
+			env.Send(id, ask{m.number})
+		}
+	case answered:
+		env.Send(m.to, m.answer)
+	}
+}

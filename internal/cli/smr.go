@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/service"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/client"
+)
+
+func (p *program) smrCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "smr",
+		Short: "Run and use a replicated key-value service",
+		Long: "Run and use a key-value service that is replicated by one of the protocols of 'foresay sim list'.\n\n" +
+			"A first look:    foresay smr dev\n" +
+			"Three processes: foresay smr init --dir DIR, then foresay smr serve --config DIR/replica-1.json and so on,\n" +
+			"                 then foresay smr put KEY VALUE --config DIR/client.json",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("smr: say what to do; 'foresay smr --help' shows it")
+			}
+			return usagef("smr: unknown command %q; 'foresay smr --help' shows all", args[0])
+		},
+	}
+	c.AddCommand(p.smrDevCommand(), p.smrInitCommand(), p.smrConfigCommand(), p.smrServeCommand(),
+		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
+		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand())
+	return c
+}
+
+// clientFlags say how a command reaches the service, and how long it waits for it.
+type clientFlags struct {
+	config    string
+	addresses []string
+	cluster   string
+	protocol  string
+	ca        string
+	cert      string
+	key       string
+	insecure  bool
+	roundTrip time.Duration
+	nearest   uint32
+	timeout   time.Duration
+	json      bool
+}
+
+const defaultCluster = "foresay"
+
+func (f *clientFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.config, "config", "", "the clients' `file`, such as init and dev make it")
+	flags.StringSliceVar(&f.addresses, "addr", nil, "instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")
+	flags.StringVar(&f.cluster, "cluster", defaultCluster, "with --addr: the cluster's name")
+	flags.StringVar(&f.protocol, "protocol", "raft", "with --addr: the cluster's protocol, one of "+strings.Join(catalog.Names(), ", "))
+	flags.StringVar(&f.ca, "ca", "", "with --addr: the `file` of the cluster's authority")
+	flags.StringVar(&f.cert, "cert", "", "with --addr: the `file` of the client's certificate")
+	flags.StringVar(&f.key, "key", "", "with --addr: the `file` of the certificate's key")
+	flags.BoolVar(&f.insecure, "insecure", false, "with --addr: no TLS")
+	flags.DurationVar(&f.roundTrip, "round-trip", 0, "with --addr: about the longest round-trip time to a replica (default 100ms)")
+	flags.Uint32Var(&f.nearest, "nearest", 0, "the `ID` of the replica to ask first")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for the service")
+	flags.BoolVar(&f.json, "json", false, "write JSON")
+}
+
+// clientConfig returns the configuration that the flags ask for.
+func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
+	switch {
+	case f.timeout <= 0:
+		return nil, usagef("smr: --timeout is %v; want more than 0", f.timeout)
+	case f.config != "" && f.addresses != nil:
+		return nil, usagef("smr: --config and --addr exclude each other")
+	case f.config != "":
+		return service.ReadClientConfig(f.config)
+	case f.addresses == nil:
+		return nil, usagef("smr: say where the service is, by --config or --addr; 'foresay smr dev' starts one")
+	}
+	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Insecure: f.insecure}
+	if f.roundTrip != 0 {
+		c.RoundTrip = f.roundTrip.String()
+	}
+	for _, a := range f.addresses {
+		m, err := parseMember(a)
+		if err != nil {
+			return nil, usagef("smr: --addr: %w", err)
+		}
+		c.Members = append(c.Members, m)
+	}
+	if f.ca != "" || f.cert != "" || f.key != "" {
+		c.TLS = &service.TLSFiles{CA: f.ca, Cert: f.cert, Key: f.key}
+	} else if !f.insecure {
+		return nil, usagef("smr: --addr needs --ca, --cert and --key, or --insecure")
+	}
+	if err := c.Check(); err != nil {
+		return nil, usagef("smr: %w", err)
+	}
+	return c, nil
+}
+
+func parseMember(text string) (service.Member, error) {
+	id, address, ok := strings.Cut(text, "=")
+	if !ok {
+		return service.Member{}, fmt.Errorf("%q is not ID=HOST:PORT", text)
+	}
+	n, err := parseID(id)
+	return service.Member{ID: n, Address: address}, err
+}
+
+func parseID(text string) (protocol.ID, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is no replica's ID", text)
+	}
+	return protocol.ID(n), nil
+}
+
+// withClient runs f with a client, for as long as the flags allow.
+func (p *program) withClient(ctx context.Context, f *clientFlags, do func(context.Context, *service.Client) error) error {
+	return p.withLastingClient(ctx, f, func(ctx context.Context, c *service.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+		return do(ctx, c)
+	})
+}
+
+// withLastingClient is withClient without the limit.
+func (p *program) withLastingClient(ctx context.Context, f *clientFlags, do func(context.Context, *service.Client) error) error {
+	cfg, err := f.clientConfig()
+	if err != nil {
+		return err
+	}
+	return service.WithClient(ctx, cfg, service.ClientOptions{Nearest: protocol.ID(f.nearest)}, func(ctx context.Context, c *service.Client) error {
+		return outcome(do(ctx, c), c)
+	})
+}
+
+// outcome makes what became of a call an error of the command. Who is not reached is told beside it.
+func outcome(err error, c *service.Client) error {
+	unknown, ok := errors.AsType[*client.UnknownError](err)
+	if !ok {
+		return err
+	}
+	if why := c.Unreachable(); why != "" {
+		err = fmt.Errorf("%w (%s)", err, why)
+	}
+	if unknown.Kind == readKind {
+		return err // nothing is in doubt but the answer
+	}
+	return exitError{codeUnknown, err}
+}

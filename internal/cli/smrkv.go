@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/service"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+)
+
+const readKind = smr.Read
+
+// maxValueBytes bounds a value, well below what hosts take as one message.
+const maxValueBytes = 1 << 20
+
+// kvCommand is a command that makes one call and shows its result.
+func (p *program) kvCommand(use, short, long string, args int, do func(context.Context, *service.Client, []string) (kvAnswer, error)) *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: cobra.ExactArgs(args),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
+				a, err := do(ctx, client, args)
+				if err != nil {
+					return fmt.Errorf("%s: %w", c.CommandPath()[len("foresay "):], err)
+				}
+				if f.json {
+					return p.writeJSON(a)
+				}
+				_, err = fmt.Fprintln(p.Out, a.text())
+				return err
+			})
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+// kvAnswer is what a call came to. A value that is no text is in Base64.
+type kvAnswer struct {
+	Key         string `json:"key"`
+	Value       string `json:"value,omitempty"`
+	ValueBase64 []byte `json:"value_base64,omitempty"`
+	Version     uint64 `json:"version"`
+	Deleted     bool   `json:"deleted,omitempty"`
+
+	raw  []byte
+	show bool // the value, not the version
+}
+
+func (a kvAnswer) text() string {
+	if a.show {
+		return string(a.raw)
+	}
+	return "version " + strconv.FormatUint(a.Version, 10)
+}
+
+// withValue adds a value, for showing it.
+func (a kvAnswer) withValue(v []byte) kvAnswer {
+	a.raw, a.show = v, true
+	if utf8.Valid(v) {
+		a.Value = string(v)
+	} else {
+		a.ValueBase64 = v
+	}
+	return a
+}
+
+// value returns the value that an argument means: itself, or what is on standard input if it is a dash.
+func (p *program) value(arg string) ([]byte, error) {
+	b := []byte(arg)
+	if arg == "-" {
+		var err error
+		if b, err = io.ReadAll(io.LimitReader(p.In, maxValueBytes+1)); err != nil {
+			return nil, err
+		}
+	}
+	if len(b) > maxValueBytes {
+		return nil, fmt.Errorf("the value has more than %d bytes", maxValueBytes)
+	}
+	return b, nil
+}
+
+func (p *program) smrPutCommand() *cobra.Command {
+	return p.kvCommand("put KEY VALUE", "Set a key", "Set a key's value, - for what is on standard input, and show the key's new version.", 2,
+		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
+			value, err := p.value(args[1])
+			if err != nil {
+				return kvAnswer{}, err
+			}
+			r, err := checked(c.KV.Execute(ctx, kv.Put([]byte(args[0]), value)))
+			return kvAnswer{Key: args[0], Version: r.Version}, err
+		})
+}
+
+func (p *program) smrGetCommand() *cobra.Command {
+	return p.kvCommand("get KEY", "Show a key's value", "Show a key's value: what the last write of it that was done before left there. Exits with 1 if there is none.", 1,
+		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
+			r, err := checked(c.KV.Read(ctx, kv.Get([]byte(args[0]))))
+			if err == nil && r.Status == kv.NotFound {
+				err = fmt.Errorf("%q is not there", args[0])
+			}
+			return kvAnswer{Key: args[0], Version: r.Version}.withValue(r.Value), err
+		})
+}
+
+func (p *program) smrDeleteCommand() *cobra.Command {
+	return p.kvCommand("delete KEY", "Remove a key", "Remove a key. Exits with 1 if it is not there.", 1,
+		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
+			r, err := checked(c.KV.Execute(ctx, kv.Delete([]byte(args[0]))))
+			if err == nil && r.Status == kv.NotFound {
+				err = fmt.Errorf("%q is not there", args[0])
+			}
+			return kvAnswer{Key: args[0], Version: r.Version, Deleted: true}, err
+		})
+}
+
+func (p *program) smrCASCommand() *cobra.Command {
+	return p.kvCommand("cas KEY VERSION VALUE", "Set a key if it still has a version",
+		"Compare and set: set a key's value if the key has the version, 0 for one that is not there.\n"+
+			"Exits with 1, and tells the version that is there, if it has another.", 3,
+		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
+			version, err := strconv.ParseUint(args[1], 10, 64)
+			if err != nil {
+				return kvAnswer{}, usagef("%q is no version", args[1])
+			}
+			value, err := p.value(args[2])
+			if err != nil {
+				return kvAnswer{}, err
+			}
+			r, err := checked(c.KV.Execute(ctx, kv.CompareAndSet([]byte(args[0]), version, value)))
+			if err == nil && r.Status == kv.Conflict {
+				err = fmt.Errorf("%q has version %d, not %d", args[0], r.Version, version)
+			}
+			return kvAnswer{Key: args[0], Version: r.Version}, err
+		})
+}
+
+// checked returns an error also if the store did not know what it was asked.
+func checked(r kv.Result, err error) (kv.Result, error) {
+	if err != nil {
+		return r, err
+	}
+	return r, r.Err()
+}
+
+func (p *program) smrScanCommand() *cobra.Command {
+	var f clientFlags
+	var limit int
+	c := &cobra.Command{
+		Use:   "scan [FROM [TO]]",
+		Short: "Show the keys of a range",
+		Long:  "Show the keys from FROM up to, but not including, TO, with their versions and values. Left out, an end is open.",
+		Args:  cobra.MaximumNArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usagef("smr scan: --limit is %d; want 1 or more", limit)
+			}
+			args = append(args, "", "")
+			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
+				r, err := checked(client.KV.Read(ctx, kv.Scan([]byte(args[0]), []byte(args[1]), limit)))
+				if err != nil {
+					return fmt.Errorf("smr scan: %w", err)
+				}
+				return p.writeScan(r, f.json)
+			})
+		},
+	}
+	f.add(c.Flags())
+	c.Flags().IntVar(&limit, "limit", 1000, "how many keys to show at most")
+	return c
+}
+
+func (p *program) writeScan(r kv.Result, asJSON bool) error {
+	answers := []kvAnswer{}
+	for _, i := range r.Items {
+		answers = append(answers, kvAnswer{Key: string(i.Key), Version: i.Version}.withValue(i.Value))
+	}
+	if asJSON {
+		return p.writeJSON(struct {
+			Items []kvAnswer `json:"items"`
+			More  bool       `json:"more"`
+		}{answers, r.More})
+	}
+	t := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "key\tversion\tvalue")
+	for _, a := range answers {
+		fmt.Fprintf(t, "%s\t%d\t%s\n", printable(a.Key), a.Version, printable(string(a.raw)))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if r.More {
+		fmt.Fprintln(p.Err, "there are more; go on from the last key")
+	}
+	return nil
+}
+
+// printable returns text for a cell of a table.
+func printable(s string) string {
+	const limit = 60
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			s = strconv.Quote(s)
+			break
+		}
+	}
+	if r := []rune(s); len(r) > limit {
+		s = string(r[:limit-1]) + "…"
+	}
+	return s
+}

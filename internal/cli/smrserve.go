@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/service"
+)
+
+func (p *program) smrServeCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one replica of a key-value service",
+		Long: "Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log goes to standard error.\n\n" +
+			"SIGTERM or an interrupt ends it when what it wrote is on disk; a second one ends it at once, which loses nothing that was\n" +
+			"acknowledged. It ends with status 1 if it must not take part: if its disk was lost, if another disk is known under its ID.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return usagef("smr serve: --config is missing; 'foresay smr init' makes files, 'foresay smr config' shows one")
+			}
+			return p.serve(c.Context(), file)
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "the replica's `file`")
+	return c
+}
+
+func (p *program) serve(ctx context.Context, file string) error {
+	cfg, err := service.ReadConfig(file)
+	if err != nil {
+		return fmt.Errorf("smr serve: %w", err)
+	}
+	r, err := service.OpenReplica(cfg, service.ReplicaOptions{Logger: cfg.Log.New(p.Err)})
+	if err != nil {
+		return fmt.Errorf("smr serve: %w", err)
+	}
+	err = r.Run(ctx)
+	if refused, ok := errors.AsType[*service.RefusedError](err); ok {
+		return fmt.Errorf("smr serve: refused: %w", refused)
+	}
+	if err != nil {
+		return fmt.Errorf("smr serve: %w", err)
+	}
+	return nil
+}
+
+func (p *program) smrConfigCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Show a replica's file, with comments",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(p.Out, service.Example())
+			return err
+		},
+	}
+}
+
+func (p *program) smrInitCommand() *cobra.Command {
+	var o service.InitOptions
+	var join uint32
+	var joinAt string
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make the files of a cluster on this machine",
+		Long: "Make the files of a cluster on this machine: one for each replica, one for clients, and certificates for all of them,\n" +
+			"of an authority made for it, whose key stays in the directory: that is for development.\n" +
+			"With --join, make those of one more replica, which is to be added to the cluster in the directory.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.Dir == "" {
+				return usagef("smr init: --dir is missing")
+			}
+			if c.Flags().Changed("join") {
+				return p.initJoin(o.Dir, join, joinAt)
+			}
+			if o.Replicas < 1 || o.Replicas > maxReplicas {
+				return usagef("smr init: --replicas is %d; want 1 to %d", o.Replicas, maxReplicas)
+			}
+			if o.Port < 0 || o.Port > 65535-o.Replicas {
+				return usagef("smr init: --port is %d, no port", o.Port)
+			}
+			if _, err := catalog.Protocol(o.Protocol); err != nil {
+				return usagef("smr init: --protocol: %w", err)
+			}
+			cfg, err := service.Init(o)
+			if err != nil {
+				return fmt.Errorf("smr init: %w", err)
+			}
+			for _, m := range cfg.Members {
+				fmt.Fprintf(p.Out, "foresay smr serve --config %s    # %s\n", filepath.Join(o.Dir, service.ConfigFile(m.ID)), m.Address)
+			}
+			_, err = fmt.Fprintf(p.Out, "foresay smr status --config %s\n", filepath.Join(o.Dir, service.ClientFile))
+			return err
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
+	flags.IntVar(&o.Replicas, "replicas", 3, "how many replicas")
+	flags.StringVar(&o.Protocol, "protocol", "raft", "the protocol; 'foresay sim list' names them")
+	flags.StringVar(&o.Cluster, "cluster", defaultCluster, "the cluster's name")
+	flags.StringVar(&o.Host, "host", "127.0.0.1", "where replicas listen")
+	flags.IntVar(&o.Port, "port", 0, "of the first replica, the others follow (default: free ones)")
+	flags.StringVar(&o.RoundTrip, "round-trip", "50ms", "about the longest round-trip time between two replicas")
+	flags.Uint32Var(&join, "join", 0, "make the files of one more replica, of this `ID`")
+	flags.StringVar(&joinAt, "at", "", "with --join: its `address` (default: a free port of the others' host)")
+	return c
+}
+
+// maxReplicas bounds the replicas of clusters that commands make.
+const maxReplicas = 9
+
+func (p *program) initJoin(dir string, id uint32, address string) error {
+	n, err := parseID(fmt.Sprint(id))
+	if err != nil {
+		return usagef("smr init: --join: %w", err)
+	}
+	cfg, err := service.InitJoin(dir, n, address)
+	if err != nil {
+		return fmt.Errorf("smr init: %w", err)
+	}
+	fmt.Fprintf(p.Out, "foresay smr serve --config %s\n", filepath.Join(dir, service.ConfigFile(cfg.ID)))
+	_, err = fmt.Fprintf(p.Out, "foresay smr add %d %s --config %s\n", cfg.ID, cfg.Listen, filepath.Join(dir, service.ClientFile))
+	return err
+}
