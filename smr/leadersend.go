@@ -110,6 +110,22 @@ func (c *LeaderClient) sendReads(env *protocol.Env[Message], reads iter.Seq[*pen
 	}
 }
 
+// Broken sends again what the leader may not have got, or its answers to which may be lost.
+func (c *LeaderClient) Broken(env *protocol.Env[Message], from protocol.ID) {
+	if !c.sure || from != c.target {
+		return
+	}
+	for _, f := range []*flights{&c.commands, &c.reads} {
+		for p := range f.since(0) {
+			p.sentTo = protocol.App
+		}
+	}
+	c.swept = protocol.App
+	if len(c.calls) > 0 || c.session == 0 {
+		c.soon(env)
+	}
+}
+
 func (c *LeaderClient) sent(env *protocol.Env[Message], p *pending) {
 	if p.sentTo == c.target {
 		p.tries++
@@ -136,6 +152,7 @@ func (c *LeaderClient) tick(env *protocol.Env[Message]) {
 		c.send(env, c.commands.since(0), c.reads.since(0), late)
 	case c.sure && (c.session == 0 || c.any(late)):
 		c.sure, c.silent, c.silentAt = false, c.target, env.Now
+		c.ask(env) // perhaps only a message was lost
 		c.next()
 		c.ask(env)
 	}

@@ -98,6 +98,13 @@ func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballo
 	env.SendAhead(from, m)
 }
 
+// Broken asks the leader for what it may have sent in vain.
+func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	if r.role == follower && from == r.leader && !r.admission.Refused() {
+		env.SendAhead(from, Missing{From: r.admission.Own(), Ballot: r.promised, Want: r.matched + 1})
+	}
+}
+
 // decide applies what is decided up to a slot.
 func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	for r.commit < to {

@@ -351,6 +351,56 @@ func TestReplicaThatDoesNotHearTheLeader(t *testing.T) {
 	}
 }
 
+// TestBrokenLinksCostARoundTrip has connections reset while a command is under way: the leader's to its client, or those between it and its followers. What was lost is sent again when
+// it is known to be lost, not when somebody's patience ends.
+func TestBrokenLinksCostARoundTrip(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		links func(client protocol.ID) [][2]protocol.ID
+	}{
+		{"answer", func(client protocol.ID) [][2]protocol.ID { return [][2]protocol.ID{{1, client}} }},
+		{"accepts", func(protocol.ID) [][2]protocol.ID { return [][2]protocol.ID{{1, 2}, {1, 3}} }},
+		{"votes", func(protocol.ID) [][2]protocol.ID { return [][2]protocol.ID{{2, 1}, {3, 1}} }},
+	} {
+		late := 0
+		for at := 35 * time.Millisecond; at < 135*time.Millisecond; at += 5 * time.Millisecond {
+			w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
+			client := w.clients["VA"]
+			w.call(client, smr.Execute, kv.Put([]byte("k"), nil))
+			w.run(at)
+			for _, l := range c.links(client) {
+				w.Reset(l[0], l[1])
+			}
+			w.run(time.Second)
+			if len(w.done) != 1 || w.done[0].took > w.model("VA")+110*time.Millisecond {
+				t.Errorf("%s lost after %v: %+v", c.what, at, w.done)
+			} else if w.done[0].took > w.model("VA") {
+				late++
+			}
+		}
+		if late == 0 {
+			t.Errorf("%s: none was lost", c.what)
+		}
+	}
+}
+
+// TestLostRequestCostsItsPatience has the connection to the leader reset while a request is on it, which nobody tells the client.
+func TestLostRequestCostsItsPatience(t *testing.T) {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
+	client := w.clients["VA"]
+	for _, kind := range []smr.CallKind{smr.Execute, smr.Read} {
+		w.done = nil
+		w.call(client, kind, kv.Get([]byte("k")))
+		w.run(10 * time.Millisecond)
+		w.Reset(client, 1)
+		w.run(time.Second)
+		// Two and a half times 100 ms, up to half of that between two looks, and then the call takes what it takes.
+		if len(w.done) != 1 || w.done[0].took > w.model("VA")+300*time.Millisecond || w.done[0].took < 250*time.Millisecond {
+			t.Errorf("%v: %+v", kind, w.done)
+		}
+	}
+}
+
 // TestFollowersLearnAtOnce has single commands. Followers execute them as soon as the leader can tell them, not with the next heartbeat.
 func TestFollowersLearnAtOnce(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
