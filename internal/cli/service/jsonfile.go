@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -112,6 +113,8 @@ func locate(name string, data []byte, lines map[string]int, err error) error {
 		if at := (*places)(nil); errors.As(field.err, &at) {
 			e.Line = at.line
 		}
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		e.Line, e.Err = lineAt(data, int64(len(data))), errors.New("the file ends too early")
 	case errors.As(err, &syntax):
 		e.Line = lineAt(data, syntax.Offset)
 	case errors.As(err, &kind):

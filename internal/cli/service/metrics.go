@@ -19,8 +19,8 @@ const (
 	metricsShutdown = time.Second
 )
 
-// serveMetrics serves /metrics and /ready until ctx ends.
-func (r *Replica) serveMetrics(ctx context.Context) error {
+// metricsHandler answers /metrics and /ready.
+func (r *Replica) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), statusTimeout)
@@ -48,7 +48,12 @@ func (r *Replica) serveMetrics(ctx context.Context) error {
 			fmt.Fprintf(w, "%s, replica %d leads\n", s.Role, s.Leader)
 		}
 	})
-	server := &http.Server{Handler: mux, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: time.Minute}
+	return mux
+}
+
+// serveMetrics serves them until ctx ends.
+func (r *Replica) serveMetrics(ctx context.Context) error {
+	server := &http.Server{Handler: r.metricsHandler(), ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(r.metrics) }()
 	select {

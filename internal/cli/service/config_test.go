@@ -1,0 +1,70 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestExampleCanBeRead(t *testing.T) {
+	c := &Config{}
+	if err := parse("example", []byte(Example()), c, c.check); err != nil {
+		t.Fatal(err)
+	}
+	if c.ID != 1 || len(c.Members) != 3 || c.roundTrip != 100*time.Millisecond || c.TLS == nil || c.Listen != "0.0.0.0:7400" {
+		t.Errorf("the example means %+v", c)
+	}
+	c.beside("/etc/foresay/one.json")
+	if c.Data != "/etc/foresay/replica-1" || c.TLS.CA != "/etc/foresay/ca.pem" {
+		t.Errorf("the files of /etc/foresay/one.json are %q and %q", c.Data, c.TLS.CA)
+	}
+}
+
+func TestMistakesAreTold(t *testing.T) {
+	const start = `{"cluster": "c", "protocol": "raft", "id": 1, "data": "d", "insecure": true, "members": [{"id": 1, "address": "h:1"}]`
+	for _, tc := range []struct{ text, want string }{
+		{`{"cluster": ""}`, `f:1: cluster: it is missing`},
+		{`[]`, `f:1: a array, where service.Config should be`},
+		{`{"cluster": "c"}{}`, `f:1: `},
+		{``, `f:1: the file ends too early`},
+		{`{"cluster"`, `f:1: the file ends too early`},
+		{start + `, "id": 2}`, `f:1: id: it is there already, in line 1`},
+		{start + ",\n\"max_batch\": -1}", `f:2: max_batch: -1 is less than 0`},
+		{start + ",\n\"round_trip\": \"soon\"}", `f:2: round_trip: "soon" is no duration such as 100ms`},
+		{start + ",\n\"leader\": 4}", `f:2: leader: 4 is no member`},
+		{start + ",\n\"log\": {\n\"level\": \"loud\"}}", `f:3: log.level: "loud" is not one of`},
+		{start + ",\n\"log\": {\n\"colour\": 1}}", `f:3: log.colour: there is no such field`},
+		{start + ",\n\"metrics\": \"9090\"}", `f:2: metrics: "9090": missing port in address`},
+		{start + ",\n\"tls\": {\"ca\": \"a\"}}", `f:1: insecure: it excludes tls`},
+		{`{"cluster": "c", "protocol": "raft", "id": 70000, "data": "d", "insecure": true, "members": [{"id": 1, "address": "h:1"}]}`, `f:1: id: 70000 is no replica's`},
+		{`{"cluster": "c", "protocol": "raft", "id": 1, "data": "d", "insecure": true, "members": []}`, `f:1: members: there are none`},
+		{
+			`{"cluster": "c", "protocol": "raft", "id": 2, "join": true, "listen": "0.0.0.0:1", "data": "d", "insecure": true, "members": [{"id": 1, "address": "h:1"}]}`,
+			`f: advertise: it is missing: others cannot reach a replica that is to be added at "0.0.0.0:1"`,
+		},
+		{
+			"{\"cluster\": \"c\", \"protocol\": \"raft\", \"id\": 1, \"data\": \"d\", \"insecure\": true, \"members\": [\n{\"id\": 1, \"address\": \"h:1\"},\n{\"id\": 1, \"address\": \"h:2\"}]}",
+			`f:3: members[1].id: 1 is there twice`,
+		},
+	} {
+		c := &Config{}
+		err := parse("f", []byte(tc.text), c, c.check)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s\ngives the error %v, want one that begins with %q", tc.text, err, tc.want)
+		}
+	}
+}
+
+// FuzzConfig: whatever a file holds, reading it ends, and an error names a line of it.
+func FuzzConfig(f *testing.F) {
+	f.Add(Example())
+	f.Add(`{"members": [{"id": 1}, {"address": ""}], "log": {}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c := &Config{}
+		err := parse("f", []byte(text), c, c.check)
+		if at, ok := errors.AsType[*FileError](err); err != nil && (!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
+			t.Errorf("the error %v of a file of %d lines", err, 1+strings.Count(text, "\n"))
+		}
+	})
+}

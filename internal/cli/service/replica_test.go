@@ -1,0 +1,256 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
+)
+
+// world is replicas in a bubble, with real disks and certificates, over a network in memory. Replica 1 is at a, and so on; clients are at z.
+type world struct {
+	*testing.T
+	dir string
+	net *shape.Network
+	cfg *ClientConfig
+}
+
+var worldSites = []wan.Site{"a", "b", "c", "d", "z"}
+
+func inWorld(t *testing.T, protocolName string, test func(*world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(10*time.Millisecond, worldSites...), 1)}
+		var err error
+		w.cfg, err = Init(InitOptions{
+			Dir: dir, Protocol: protocolName, Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1", "b:1", "c:1"}, Leader: 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(w)
+	})
+}
+
+// ran is a replica that runs.
+type ran struct {
+	*Replica
+	stop context.CancelFunc
+	done chan error
+	log  *bytes.Buffer // read it after the end
+}
+
+func (w *world) start(id protocol.ID) *ran {
+	w.Helper()
+	cfg, err := ReadConfig(filepath.Join(w.dir, ConfigFile(id)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	site := worldSites[id-1]
+	l, err := w.net.Listen(site)
+	if err != nil {
+		w.Fatal(err)
+	}
+	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
+	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listener: l, Dial: w.net.DialContext(site), Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go func() {
+		r.done <- r.Run(ctx)
+		close(r.done)
+	}()
+	w.Cleanup(func() {
+		stop()
+		<-r.done
+	})
+	return r
+}
+
+// end stops the replica and returns what Run did.
+func (r *ran) end() error {
+	r.stop()
+	return <-r.done
+}
+
+func (w *world) client(f func(context.Context, *Client)) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := WithClient(ctx, w.cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
+		f(ctx, c)
+		return nil
+	})
+	if err != nil {
+		w.Error(err)
+	}
+}
+
+// equal waits until all members have executed the same.
+func (w *world) equal(ctx context.Context, c *Client) []Status {
+	w.Helper()
+	for {
+		s, err := c.Status(ctx)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if Equal(s) {
+			return s
+		}
+		if ctx.Err() != nil {
+			w.Fatalf("the replicas did not come to be equal: %+v", s)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func TestService(t *testing.T) {
+	for _, name := range catalog.Names() {
+		t.Run(name, func(t *testing.T) { inWorld(t, name, testService) })
+	}
+}
+
+func testService(w *world) {
+	replicas := []*ran{w.start(1), w.start(2), w.start(3)}
+	w.client(func(ctx context.Context, c *Client) {
+		r, err := c.KV.Execute(ctx, kv.Put([]byte("k"), []byte("v")))
+		if err != nil || r.Version != 1 {
+			w.Fatalf("put: %+v, %v", r, err)
+		}
+		s := w.equal(ctx, c)
+		if len(s) != 3 || s[0].Disk == s[1].Disk || s[2].Address != "c:1" {
+			w.Fatalf("the statuses are %+v", s)
+		}
+		id := s[0].Leader
+		one := replicas[id-1]
+		if s[id-1].Role != "leader" {
+			w.Errorf("replica %d leads, and its status is %+v", id, s[id-1])
+		}
+		w.metrics(one, "/metrics", http.StatusOK, "foresay_leader 1\n", "foresay_members 3\n", fmt.Sprintf("foresay_peer_up{member=\"%d\"} 1\n", id%3+1))
+		w.metrics(one, "/ready", http.StatusOK, fmt.Sprintf("leader, replica %d leads\n", id))
+
+		// The leader stops; it comes back with its disk, which is still its.
+		if err := one.end(); err != nil || !strings.Contains(one.log.String(), "replica: stopped") {
+			w.Errorf("the replica ended with %v\n%s", err, one.log)
+		}
+		if r, err := c.KV.Read(ctx, kv.Get([]byte("k"))); err != nil || string(r.Value) != "v" {
+			w.Errorf("get: %+v, %v", r, err)
+		}
+		w.start(id)
+		w.equal(ctx, c)
+		w.join(ctx, c)
+	})
+}
+
+// join has a replica added, and its predecessor removed.
+func (w *world) join(ctx context.Context, c *Client) {
+	w.Helper()
+	if _, err := InitJoin(w.dir, 4, "d:1"); err != nil {
+		w.Fatal(err)
+	}
+	four := w.start(4)
+	add := smrMembers([]Member{{4, "d:1"}})[0]
+	w.metrics(four, "/ready", http.StatusServiceUnavailable, "no leader is known\n")
+	for _, change := range []change{{Add: add}, {Remove: 2}, {Remove: 2}} { // the second time it is so already
+		if err := c.Change(ctx, change); err != nil {
+			w.Errorf("%v: %v", change, err)
+		}
+	}
+	s := w.equal(ctx, c)
+	if last := s[len(s)-1]; last.Replica != 4 || last.Address != "d:1" || len(last.Members) != 3 {
+		w.Errorf("the statuses are %+v", s)
+	}
+}
+
+// metrics looks at what a replica's page says.
+func (w *world) metrics(r *ran, path string, code int, want ...string) {
+	w.Helper()
+	got := httptest.NewRecorder()
+	r.metricsHandler().ServeHTTP(got, httptest.NewRequest(http.MethodGet, path, nil))
+	if got.Code != code {
+		w.Errorf("%s has the code %d, want %d", path, got.Code, code)
+	}
+	for _, line := range want {
+		if !strings.Contains(got.Body.String(), line) {
+			w.Errorf("%s does not have %q:\n%s", path, line, got.Body)
+		}
+	}
+}
+
+func TestLostDiskIsRefused(t *testing.T) {
+	for _, name := range catalog.Names() {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, name, func(w *world) {
+				w.start(1)
+				w.start(2)
+				three := w.start(3)
+				w.client(func(ctx context.Context, c *Client) {
+					if _, err := c.KV.Execute(ctx, kv.Put([]byte("k"), nil)); err != nil {
+						w.Fatal(err)
+					}
+					w.equal(ctx, c)
+					if err := three.end(); err != nil {
+						w.Fatal(err)
+					}
+					if err := os.RemoveAll(filepath.Join(w.dir, "replica-3")); err != nil {
+						w.Fatal(err)
+					}
+					for range 2 { // and it stays so
+						err := <-w.start(3).done
+						if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.ID != 3 {
+							w.Errorf("the replica without its disk ended with %v, want to be refused", err)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
+// TestStrangers: a client without the cluster's certificate, and one of another cluster, are told why they get nowhere.
+func TestStrangers(t *testing.T) {
+	other := t.TempDir()
+	stranger, err := Init(InitOptions{Dir: other, Protocol: "raft", Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inWorld(t, "raft", func(w *world) {
+		w.start(1)
+		namesake := *w.cfg
+		namesake.Cluster = "other"
+		for want, cfg := range map[string]*ClientConfig{"certificate": stranger, "cluster": &namesake} {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
+				if _, err := c.KV.Read(ctx, kv.Get([]byte("k"))); err == nil {
+					t.Error("a stranger read a key")
+				}
+				if got := c.Unreachable(); !strings.Contains(got, want) {
+					t.Errorf("%q does not tell of the %s", got, want)
+				}
+				return nil
+			})
+			cancel()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
