@@ -37,6 +37,7 @@ type LeaderClient struct {
 	probe     time.Duration // when to ask the next one, if not sure
 	patience  time.Duration
 	flushing  bool
+	flushed   time.Duration
 	ticking   bool
 }
 
@@ -112,7 +113,7 @@ func (c *LeaderClient) Receive(env *protocol.Env[Message], from protocol.ID, msg
 func (c *LeaderClient) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	switch t.(type) {
 	case flushTimer:
-		c.flushing = false
+		c.flushing, c.flushed = false, env.Now
 		c.flush(env)
 	case tickTimer:
 		c.ticking = false
@@ -154,7 +155,7 @@ func (c *LeaderClient) onCall(env *protocol.Env[Message], call Call) {
 func (c *LeaderClient) soon(env *protocol.Env[Message]) {
 	if !c.flushing {
 		c.flushing = true
-		env.After(0, flushTimer{})
+		env.After(Pace(env.Now, c.flushed, c.cfg.RoundTrip), flushTimer{})
 	}
 	if !c.ticking {
 		c.ticking = true

@@ -15,7 +15,8 @@ type leadership struct {
 	start    smr.Slot // what other leaders may have had decided is not beyond it
 	changing smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
 	queue    []smr.Entry
-	waiting  bool // for proposeTimer
+	waiting  bool          // for proposeTimer
+	proposed time.Duration // when it ran out last
 	own      smr.Slot
 	peers    []*peer // in the order of the members, without the leader
 	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
@@ -113,13 +114,13 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.lead.waiting {
 		r.lead.waiting = true
-		env.After(0, proposeTimer{})
+		env.After(smr.Pace(env.Now, r.lead.proposed, r.cfg.RoundTrip), proposeTimer{})
 	}
 }
 
 func (r *Replica) onProposeTimer(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
-		r.lead.waiting = false
+		r.lead.waiting, r.lead.proposed = false, env.Now
 		r.propose(env)
 		r.askRound(env)
 	}
