@@ -145,3 +145,28 @@ func TestStrangersHaveNoSay(t *testing.T) {
 		t.Error("a message of another disk was taken")
 	}
 }
+
+// A member from the beginning that lost its disk and comes back as one that joins has no say before somebody has said that its ID is free.
+func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
+	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 2}, {ID: 3}}, Join: true, Machine: blank{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	r.Start(env, nil)
+	vote := func() bool {
+		env.Begin(0)
+		r.Receive(env, 2, rpc{2, &raftpb.Message{
+			Type: raftpb.MsgVote.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)), LogTerm: new(uint64(9)),
+		}})
+		return len(env.Out) > 0
+	}
+	if vote() {
+		t.Error("it votes, and nobody has said that its ID is no member's")
+	}
+	r.Receive(env, 2, smr.Welcome{From: 2, Asked: r.adm.Own(), Known: r.adm.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
+	if !vote() {
+		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")
+	}
+}

@@ -65,12 +65,12 @@ func (r *replica) confirmed(_ *protocol.Env[smr.Message], states []raft.ReadStat
 func (rd *reads) answer(env *protocol.Env[smr.Message], state *smr.State) {
 	for i := 0; i < len(rd.asked); {
 		client := rd.asked[i].client
-		var m smr.ReadReplies
+		var items []smr.ReadReply
 		for ; i < len(rd.asked) && rd.asked[i].client == client; i++ {
 			q := rd.asked[i]
-			m.Items = append(m.Items, smr.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
+			items = append(items, smr.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
 		}
-		env.SendAhead(client, m)
+		smr.SendReads(env, client, items)
 	}
 	rd.asking, rd.asked, rd.index = false, nil, 0
 }

@@ -216,7 +216,7 @@ func (r *replica) mayAnswer(m *raftpb.Message) bool {
 	}
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgPreVote, raftpb.MsgVote, raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
-		return r.cfg.Join
+		return r.adm.Votes()
 	}
 	return false
 }
