@@ -91,7 +91,8 @@ func (t *task) launch(a *Attempt) {
 	_, a.blocking = c.op.Transport.(BlockingTransport)
 	if a.blocking && t.idle && !a.speculative {
 		t.idle = false
-		t.done <- a // has room: there is one idle goroutine
+		t.work = a
+		t.done <- struct{}{} // has room: there is one idle goroutine
 		return
 	}
 	t.todo = append(t.todo, duty{kind: dutyStart, attempt: a})
@@ -107,9 +108,15 @@ func (t *task) sent(a *Attempt) {
 // start begins an attempt in a goroutine that may wait for its end.
 func (a *Attempt) start() {
 	if a.blocking {
-		go a.op.Transport.Start(a.ctx, a)
+		go a.carry()
 		return
 	}
+	a.op.Transport.Start(a.ctx, a)
+}
+
+// carry is start in a goroutine of its own.
+func (a *Attempt) carry() {
+	growStack(a.number & 1)
 	a.op.Transport.Start(a.ctx, a)
 }
 

@@ -24,9 +24,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 		return f(ctx)
 	}
 	t := newTask(ctx, func(ctx context.Context) (any, error) { return f(ctx) })
-	for _, o := range opts {
-		o.apply(&t.cfg)
-	}
+	t.cfg = with(t.cfg, opts)
 	t.setUp(spectree.Config{Replayable: true})
 	t.idle = true
 	t.start()
@@ -46,11 +44,13 @@ func (t *task) wait() {
 	if t.ctx.Done() != nil { // it may end while an attempt is carried
 		defer context.AfterFunc(t.ctx, t.cancelled)()
 	}
-	for ; a != nil; a = <-t.done {
+	for a != nil {
 		a.op.Transport.Start(a.ctx, a)
 		t.mu.Lock()
 		t.idle = !t.ended
 		t.mu.Unlock()
+		<-t.done
+		a = t.takeWork()
 	}
 }
 
@@ -58,8 +58,8 @@ func (t *task) wait() {
 // before that.
 func (t *task) firstWork() *Attempt {
 	select {
-	case a := <-t.done:
-		return a
+	case <-t.done:
+		return t.takeWork()
 	case <-t.ctx.Done():
 		t.cancelled()
 		t.drainWork()
@@ -69,9 +69,19 @@ func (t *task) firstWork() *Attempt {
 
 // drainWork waits for the end of a task that is being cancelled.
 func (t *task) drainWork() {
-	for a := range t.done {
-		go a.op.Transport.Start(a.ctx, a)
+	for range t.done {
+		a := t.takeWork()
+		go a.carry()
 	}
+}
+
+// takeWork returns the attempt that an idle goroutine is to carry, or nil if it
+// was woken by the task's end. It needs no lock: there is no more work before the
+// goroutine is idle again.
+func (t *task) takeWork() *Attempt {
+	a := t.work
+	t.work = nil
+	return a
 }
 
 // result returns what an ended task gives its caller, after its commit hooks.
@@ -81,7 +91,7 @@ func (t *task) result() (any, error) {
 	if t.err != nil || r == nil {
 		return nil, t.err
 	}
-	defer r.cancel(context.Canceled)
+	defer r.ctx.cancel(context.Canceled)
 	r.release()
 	return r.outcome()
 }

@@ -20,11 +20,7 @@ type Future[T any] struct{ f *future }
 // depends on the future. Outside of a task the future is a task of its own; in
 // a task, f is part of the run, like a Group's function.
 func Go[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts ...CallOption) *Future[T] {
-	cfg := defaults(ctx)
-	cfg.predictions, cfg.equal = nil, nil
-	for _, o := range opts {
-		o.apply(&cfg)
-	}
+	cfg := with(defaults(ctx), opts)
 	fn := func(ctx context.Context) (any, error) { return f(ctx) }
 	if l := laneOf(ctx); l != nil {
 		return &Future[T]{goInRun(ctx, l, cfg, fn)}
@@ -197,30 +193,34 @@ func (f *future) subscribe(s subscriber) {
 }
 
 // goTask runs fn as a task of its own.
-func goTask(ctx context.Context, cfg taskConfig, fn func(context.Context) (any, error)) *future {
+func goTask(ctx context.Context, cfg *taskConfig, fn func(context.Context) (any, error)) *future {
 	f := newFuture(ctx, cfg.equal)
 	f.guess(cfg.predictions)
 	t := newTask(ctx, fn)
 	t.cfg = cfg
 	t.setUp(spectree.Config{Replayable: true})
 	f.task = t
-	sink := &futureSink{f: f, task: t, started: make(chan struct{})}
+	sink := &futureSink{f: f, task: t}
 	t.out = sink
+	if ctx.Done() == nil {
+		t.start()
+		return f
+	}
+	started := make(chan struct{})
 	sink.stop = context.AfterFunc(ctx, func() {
-		<-sink.started
+		<-started
 		t.cancelled()
 	})
 	t.start()
-	close(sink.started)
+	close(started)
 	return f
 }
 
 // futureSink passes a task's results on to its future.
 type futureSink struct {
-	f       *future
-	task    *task
-	started chan struct{} // closed once the task is under way
-	stop    func() bool   // ends the watch over the task's context
+	f    *future
+	task *task
+	stop func() bool // ends the watch over the task's context, if that can end
 }
 
 func (s *futureSink) offer(r *run) {
@@ -238,7 +238,9 @@ func (s *futureSink) withdraw(r *run) {
 }
 
 func (s *futureSink) complete(r *run, err error) {
-	s.stop()
+	if s.stop != nil {
+		s.stop()
+	}
 	if r != nil && r.hooked {
 		go s.release(r) // user code, not for a transport's goroutine
 		return
@@ -264,7 +266,7 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 		if r == nil {
 			return
 		}
-		r.cancel(context.Canceled)
+		r.ctx.cancel(context.Canceled)
 		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
 		s.f.effects = r.tree.HasEffects()
 		if failed != nil {

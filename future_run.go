@@ -7,7 +7,7 @@ import (
 )
 
 // goInRun runs fn as a part of the run that ctx belongs to.
-func goInRun(ctx context.Context, l *lane, cfg taskConfig, fn func(context.Context) (any, error)) *future {
+func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Context) (any, error)) *future {
 	child := l.fork()
 	own, cancel := context.WithCancelCause(ctx)
 	f := newFuture(ctx, cfg.equal)

@@ -49,10 +49,12 @@ type handlerKey struct{}
 func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 	h := &Handler{cfg: cfg}
 	t := newTask(context.WithValue(ctx, handlerKey{}, h), nil)
-	t.cfg.name, t.cfg.limits, t.cfg.report = cfg.Name, cfg.Limits, cfg.Report
+	own := *t.cfg
+	own.name, own.limits, own.report = cfg.Name, cfg.Limits, cfg.Report
 	if cfg.Logger != nil {
-		t.cfg.logger = cfg.Logger
+		own.logger = cfg.Logger
 	}
+	t.cfg = &own
 	t.setUp(spectree.Config{Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable})
 	h.task = t
 	h.task.tree.Grant(cfg.Budget)
@@ -141,7 +143,7 @@ func (h *Handler) Finish() error {
 	if t.err != nil {
 		return t.err
 	}
-	defer t.winner.cancel(context.Canceled)
+	defer t.winner.ctx.cancel(context.Canceled)
 	t.winner.release()
 	return nil
 }

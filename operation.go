@@ -14,6 +14,8 @@ type Operation struct {
 	// call: the deterministic request bytes, or the Site's key of them, and the
 	// metadata that the Site names.
 	Identity string
+	// Whole says that Identity tells the site and the connection, too.
+	Whole bool
 	// Request is the request as the Site's predictors and conflict key see it.
 	Request any
 	// Observed says that the caller looks at the transport (headers, trailers,
@@ -45,6 +47,14 @@ type Transport interface {
 	Accept(prediction any) (any, bool)
 }
 
+// key returns what makes two calls the same call.
+func (op *Operation) key() string {
+	if op.Whole {
+		return op.Identity
+	}
+	return op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity
+}
+
 // BlockingTransport is a Transport whose Start returns when the attempt has
 // ended. The engine calls it in a goroutine that has nothing else to do.
 type BlockingTransport interface {
@@ -57,6 +67,7 @@ type BlockingTransport interface {
 type Keeper interface {
 	Transport
 	// Keep is called at most once, by Perform, in the caller's goroutine. It is
-	// not called for a call that was sent already, by an earlier run.
+	// not called for a call that was sent already, by an earlier run: then nothing
+	// uses the Operation once Perform has returned.
 	Keep()
 }

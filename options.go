@@ -118,14 +118,28 @@ type defaultsKey struct{}
 
 // WithDefaults returns a context whose tasks start with these options.
 func WithDefaults(ctx context.Context, opts ...Option) context.Context {
-	cfg := defaults(ctx)
-	for _, o := range opts {
-		o.apply(&cfg)
-	}
-	return context.WithValue(ctx, defaultsKey{}, cfg)
+	return context.WithValue(ctx, defaultsKey{}, with(defaults(ctx), opts))
 }
 
-func defaults(ctx context.Context) taskConfig {
-	cfg, _ := ctx.Value(defaultsKey{}).(taskConfig)
-	return cfg
+// noOptions is the configuration of most tasks.
+var noOptions taskConfig //tidy:ok nobody changes it
+
+// defaults returns the configuration that tasks start with. It is shared: see with.
+func defaults(ctx context.Context) *taskConfig {
+	if cfg, ok := ctx.Value(defaultsKey{}).(*taskConfig); ok {
+		return cfg
+	}
+	return &noOptions
+}
+
+// with returns a configuration changed by options: the same one if there are none.
+func with[O CallOption](cfg *taskConfig, opts []O) *taskConfig {
+	if len(opts) == 0 {
+		return cfg
+	}
+	changed := *cfg
+	for _, o := range opts {
+		o.apply(&changed)
+	}
+	return &changed
 }

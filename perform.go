@@ -33,7 +33,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	t := l.run.task
 	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
 	spec := &spectree.CallSpec{
-		Op: op.Site.cfg.Name + "\x00" + op.Conn + "\x00" + op.Identity, Effect: op.class(), Conflict: op.conflict(),
+		Op: op.key(), Effect: op.class(), Conflict: op.conflict(),
 		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || op.Site.cfg.Mode == ModeOff,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
@@ -244,7 +244,7 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		case <-w.ready:
 			return nil
 		case <-l.run.ctx.Done():
-			return t.interrupted(l.run.ctx, l, c, u, w)
+			return t.interrupted(&l.run.ctx, l, c, u, w)
 		}
 	case firm && c.attempt != nil && c.tree.Uses() == 1:
 		// As in plain code: the attempt ends, and its error is the call's result.

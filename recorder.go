@@ -11,7 +11,7 @@ import (
 // recorder keeps what happens in a task for its report and its log. It is used
 // under the task's mu.
 type recorder struct {
-	cfg   taskConfig
+	cfg   *taskConfig
 	start time.Time
 	runs  []RunReport
 	calls []CallReport
@@ -26,7 +26,7 @@ type recorder struct {
 
 type step struct{ run, index int }
 
-func newRecorder(cfg taskConfig) *recorder {
+func newRecorder(cfg *taskConfig) *recorder {
 	return &recorder{
 		cfg: cfg, start: time.Now(),
 		at: make(map[*spectree.Call]int), steps: make(map[*spectree.Use]step),
@@ -147,7 +147,7 @@ func (r *recorder) recordCall(a *spectree.Action, now time.Duration) {
 	cr := r.call(a.Call)
 	switch a.Kind {
 	case spectree.Hold:
-		r.held(a.Call, a.Reason)
+		r.held(a.Call, a.Reason())
 	case spectree.Settle:
 		if cr.Confirmed == never {
 			cr.Confirmed = now

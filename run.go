@@ -1,7 +1,6 @@
 package foresay
 
 import (
-	"context"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -11,13 +10,11 @@ import (
 
 // run is one execution of a task's function.
 type run struct {
-	task   *task
-	tree   *spectree.Run
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	main   lane
-	inner  laneContext    // what ctx is; here to save an allocation
-	lanes  sync.WaitGroup // goroutines of Group and of futures
+	task  *task
+	tree  *spectree.Run
+	ctx   runContext // of its code
+	main  lane
+	lanes sync.WaitGroup // goroutines of Group and of futures
 
 	// Set by the run's goroutine before it returns.
 	value  any
@@ -45,10 +42,7 @@ func newRun(t *task, tr *spectree.Run) *run {
 	tr.Data = r
 	r.main = lane{tree: tr.Main(), run: r}
 	tr.Main().Data = &r.main
-	base, cancel := context.WithCancelCause(t.ctx)
-	r.cancel = cancel
-	r.inner = laneContext{base, &r.main}
-	r.ctx = &r.inner
+	r.ctx.run = r
 	return r
 }
 
@@ -61,7 +55,7 @@ func (r *run) execute() {
 		}
 		r.returned()
 	}()
-	r.value, r.err = r.task.fn(r.ctx)
+	r.value, r.err = r.task.fn(&r.ctx)
 	normal = true
 }
 
@@ -114,10 +108,12 @@ func (r *run) returned() {
 	t := r.task
 	t.mu.Lock()
 	r.leaving = true
-	t.mu.Unlock()
-	r.endIdle()
-	r.lanes.Wait()
-	t.mu.Lock()
+	if len(r.forked) > 0 {
+		t.mu.Unlock()
+		r.endIdle()
+		r.lanes.Wait()
+		t.mu.Lock()
+	}
 	if r.failed == nil {
 		r.failed = r.stray
 	}

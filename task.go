@@ -15,8 +15,8 @@ import (
 type task struct {
 	ctx context.Context
 	fn  func(context.Context) (any, error)
-	cfg taskConfig
-	out sink // who else learns of results; nil for Do
+	cfg *taskConfig // may be shared
+	out sink        // who else learns of results; nil for Do
 
 	mu     sync.Mutex
 	tree   spectree.Tree
@@ -35,8 +35,9 @@ type task struct {
 	err   error         // ended without a winner
 	final chan struct{} // closed when the winner is known, or the task ended without one
 	// done is closed when the winner is confirmed and its commit hooks may run,
-	// or as above. Until then it brings work for an idle goroutine of Do's.
-	done  chan *Attempt
+	// or as above. Until then it tells an idle goroutine of Do's that it has work.
+	done  chan struct{}
+	work  *Attempt
 	ended bool // done is closed
 	idle  bool // Do's goroutine waits, or will
 }
@@ -65,19 +66,19 @@ const (
 // duty is something to do once mu is released.
 type duty struct {
 	kind    dutyKind
+	yes     bool
 	run     *run
 	attempt *Attempt
 	call    *call
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
-	yes      bool
 }
 
 // newTask returns a task that has its context's defaults and is to be
 // configured, and then set up.
 func newTask(ctx context.Context, fn func(context.Context) (any, error)) *task {
-	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), done: make(chan *Attempt, 1)}
+	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), done: make(chan struct{}, 1)}
 }
 
 // setUp readies a configured task.
@@ -134,7 +135,7 @@ func (t *task) obey(a *spectree.Action) {
 		t.todo = append(t.todo, duty{kind: dutyRun, run: r})
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
-		r.cancel(ErrMisspeculated)
+		r.ctx.cancel(ErrMisspeculated)
 		if t.out != nil && r.tree.Offered() {
 			t.todo = append(t.todo, duty{kind: dutyWithdraw, run: r})
 		}

@@ -307,5 +307,5 @@ func (t *Tree) held(c *Call, reason string) {
 		return
 	}
 	c.hold = reason
-	t.emitCall(Hold, c).Reason = reason
+	t.emitCall(Hold, c)
 }

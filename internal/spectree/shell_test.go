@@ -397,8 +397,8 @@ func describe(a *Action) string {
 	if a.Speculative {
 		out += " speculatively"
 	}
-	if a.Reason != "" {
-		out += ": " + a.Reason
+	if a.Kind == Hold {
+		out += ": " + a.Reason()
 	}
 	return out
 }

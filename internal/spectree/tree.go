@@ -41,7 +41,7 @@ const (
 	DiscardRun             // Run, Call (the call that refuted it, if any): it computed on a wrong guess
 	Resume                 // Use: its Answer is no longer Waiting
 	Send                   // Call, Use, Speculative: start an attempt on account of the use, or let a held one go on
-	Hold                   // Call, Reason: not sent yet; for reports only
+	Hold                   // Call: not sent yet; for reports only
 	Adopt                  // Call, Run: a new run uses a call that another one made; for reports only
 	Confirm                // Call: its caller's assumptions held
 	Abandon                // Call: nobody wants it any more
@@ -56,20 +56,22 @@ const (
 // Action is one thing that the engine must do, in order.
 type Action struct {
 	Kind        Kind
+	Speculative bool
 	Run         *Run
 	Call        *Call
 	Use         *Use
 	Lane        *Lane
-	Speculative bool
-	Reason      string
 }
+
+// Reason returns why a call is held.
+func (a *Action) Reason() string { return a.Call.hold }
 
 // Tree is the state of one task. The zero value is not usable; see New and Init.
 type Tree struct {
 	cfg    Config
 	caller Caller
 	out    []Action
-	few    [4]Action // what out begins with
+	few    [3]Action // what out begins with
 
 	runs      []*Run // alive
 	started   int    // runs started so far; the newest run's ID
