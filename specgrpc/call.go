@@ -25,20 +25,33 @@ type call struct {
 	request proto.Message // the attempts' own once it is kept
 	reply   protoreflect.MessageType
 	opts    []grpc.CallOption
+	kept    bool
+}
+
+// recycle gives a call back that is not the engine's.
+func (k *call) recycle() {
+	if c := k.conn; !k.kept {
+		*k = call{}
+		c.calls.Put(k)
+	}
 }
 
 // newCall describes a call to the engine.
 func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply proto.Message, opts []grpc.CallOption) (*call, error) {
 	m := c.method(fullMethod)
-	identity, err := c.identity(ctx, m, req, observes(opts))
+	observed := observes(opts)
+	identity, err := c.identity(ctx, m, req, observed)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: identify the call: %v", fullMethod, c.name(), err)
 	}
-	k := &call{conn: c, method: m, request: req, reply: reply.ProtoReflect().Type()}
-	k.opts = slices.DeleteFunc(slices.Clone(opts), isObserver)
+	k, ok := c.calls.Get().(*call)
+	if !ok {
+		k = new(call)
+	}
+	k.conn, k.method, k.request, k.reply, k.opts = c, m, req, reply.ProtoReflect().Type(), opts
 	k.op = foresay.Operation{
-		Site: m.site, Conn: c.cc.Target(), Identity: identity, Request: k.request,
-		Observed: len(k.opts) < len(opts), CanSpeculate: plainCodec(opts), Transport: k,
+		Site: m.site, Conn: c.cc.Target(), Identity: identity, Whole: true, Request: req,
+		Observed: observed, CanSpeculate: plainCodec(opts), Transport: k,
 	}
 	if k.op.Observed {
 		k.op.Site = m.observed
@@ -46,9 +59,11 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 	return k, nil
 }
 
-// Keep copies the request, since the caller may change it once it has a
-// predicted response.
+// Keep copies the request and the options, since the caller may change them once
+// it has a predicted response.
 func (k *call) Keep() {
+	k.kept = true
+	k.opts = slices.DeleteFunc(slices.Clone(k.opts), isObserver)
 	k.request = proto.Clone(k.request)
 	k.op.Request = k.request
 	if k.method.copyRequest {
@@ -57,10 +72,29 @@ func (k *call) Keep() {
 	}
 }
 
-// identity tells calls apart: by connection, request or the site's key of it,
-// metadata that the site names, and whether the caller looks at the transport.
+// identity tells calls apart: by connection, method, request or the site's key
+// of it, metadata that the site names, and whether the caller looks at the transport.
 func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (string, error) {
-	b := append(make([]byte, 0, 128), c.id...)
+	scratch, ok := c.scratches.Get().(*[]byte)
+	if !ok {
+		scratch = new([]byte)
+	}
+	b, err := c.appendIdentity((*scratch)[:0], ctx, m, req, observed)
+	identity := string(b)
+	if cap(b) <= maxScratchBytes {
+		*scratch = b
+		c.scratches.Put(scratch)
+	}
+	return identity, err
+}
+
+// maxScratchBytes is how large a buffer may be that waits for its next use.
+const maxScratchBytes = 64 << 10
+
+func (c *ClientConn) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
+	b = append(b, c.id...)
+	b = append(b, 0)
+	b = append(b, m.name...)
 	if observed {
 		b = append(b, "\x00observed"...)
 	}
@@ -74,10 +108,9 @@ func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message,
 	b = append(b, 0)
 	if cfg.Key != nil {
 		key, err := keyOf(cfg, req)
-		return string(append(b, key...)), err
+		return append(b, key...), err
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
-	return string(b), err
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
 }
 
 // keyOf calls the site's Key. Without a key a call cannot be told from others,

@@ -30,6 +30,9 @@ type ClientConn struct {
 	receive grpc.CallOption
 
 	methods sync.Map // full method name -> *method
+	// Free calls, that found their answer in the record, and buffers in which
+	// identities are put together.
+	calls, scratches sync.Pool
 }
 
 var _ grpc.ClientConnInterface = (*ClientConn)(nil)
@@ -116,7 +119,9 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 		return err
 	}
 	value, err := foresay.Perform(ctx, &k.op)
-	return k.deliver(value, err, res, opts)
+	err = k.deliver(value, err, res, opts)
+	k.recycle()
+	return err
 }
 
 // NewStream opens a stream. In a task it waits until the run is confirmed, as
