@@ -80,6 +80,9 @@ func (t *task) launch(a *Attempt) {
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
+	if !a.speculative {
+		t.plain.Store(a)
+	}
 	// The transport's interceptors may make calls of their own: not the run's.
 	c.outside.ctx = c.ctx
 	base := &c.outside

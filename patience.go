@@ -73,7 +73,7 @@ func (t *task) postpone(a *Attempt, use *spectree.Use, d time.Duration) {
 // has its own time. Under mu.
 func (t *task) launchPatient(a *Attempt, use *spectree.Use, more time.Duration) {
 	if c := blocker(use); c != nil && c.attempt != nil && c.attempt.patient == nil && !c.attempt.speculative {
-		more = max(more, t.settlesWithin(a.call, use)-time.Since(c.attempt.launched))
+		more = max(more, t.settlesWithin(a.call, use)-time.Since(c.attempt.began()))
 	}
 	if more > 0 {
 		t.postpone(a, use, more)
@@ -102,6 +102,29 @@ func (a *Attempt) impatient() bool {
 	a.patient = nil
 	return true
 }
+
+// began returns when the attempt was launched. If it waits for a future, what
+// counts is the newest attempt without a guess of the task that computes it: the
+// result has not been on its way for longer than that.
+func (a *Attempt) began() time.Time {
+	begun := a.launched
+	for range maxFutures {
+		ft, ok := a.op.Transport.(*futureTransport)
+		if !ok || ft.f.task == nil {
+			break
+		}
+		if a = ft.f.task.plain.Load(); a == nil {
+			break
+		}
+		if a.launched.After(begun) {
+			begun = a.launched
+		}
+	}
+	return begun
+}
+
+// maxFutures is how many futures that wait for each other began looks at.
+const maxFutures = 16
 
 // usually returns how long the future's result takes from its task's newest
 // call on, as far as is known.

@@ -120,3 +120,29 @@ func TestPatienceOnAWrongGuess(t *testing.T) {
 		}
 	})
 }
+
+// TestPatienceWithFutures: what is made for a guess at a future waits from when
+// the future's own call was really made, and not from when it was asked for.
+func TestPatienceWithFutures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 300 * time.Microsecond
+		w, s := newWorld(delay), testSites(t)
+		get := func(ctx context.Context, v int) (int, error) {
+			return perform(Predicting(ctx, 0), w.op(t, s.get, "get k%d", v))
+		}
+		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) { return get(ctx, 0) }); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		f := Go(t.Context(), func(ctx context.Context) (int, error) { return get(ctx, 0) })
+		for range 3 {
+			f = Then(f, get)
+		}
+		if v, err := f.Wait(t.Context()); v != 0 || err != nil {
+			t.Fatal(v, err)
+		}
+		if took := time.Since(start); took != 4*delay || len(w.spec) != 0 {
+			t.Errorf("took %v, want %v; made for callers on a guess: %v", took, 4*delay, w.spec)
+		}
+	})
+}

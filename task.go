@@ -29,7 +29,8 @@ type task struct {
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string][]int
 	rec     *recorder
-	newest  atomic.Pointer[Site] // of the newest call, for settlesWithin
+	newest  atomic.Pointer[Site]    // of the newest call, for settlesWithin
+	plain   atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
 	winner  *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
