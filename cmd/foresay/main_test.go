@@ -18,7 +18,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "leader": leader, "address": address, "serve": serve, "crash": crash, "stop": stop,
+			"exits": exits, "leader": leader, "address": address, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[replicasKey{}] = map[string]*replica{}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -43,6 +47,30 @@ func address(ts *testscript.TestScript, neg bool, args []string) {
 	cfg, err := service.ReadConfig(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Setenv("ADDRESS", cfg.Listen)
+}
+
+// watching starts a watch of a key, sets the key once the watch has told what is there, and has the watch's lines written to a file.
+func watching(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: watching clientfile key value outfile")
+	}
+	config, key, value := args[0], args[1], args[2]
+	watch := exec.Command("foresay", "smr", "watch", key, "--changes", "2", "--every", "20ms", "--config", config)
+	watch.Dir = ts.MkAbs(".")
+	out, err := watch.StdoutPipe()
+	ts.Check(err)
+	ts.Check(watch.Start())
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
+	if err == nil {
+		err = ts.Exec("foresay", "smr", "put", key, value, "--config", config)
+	}
+	if err != nil {
+		_ = watch.Process.Kill() // it would go on for ever
+	}
+	rest, readErr := io.ReadAll(lines)
+	ts.Check(errors.Join(err, readErr, watch.Wait()))
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), append([]byte(first), rest...), 0o600))
 }
 
 // A replica is a process that serve began.
