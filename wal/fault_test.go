@@ -146,7 +146,29 @@ func (fs retryFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 	return retryFile{f}, err
 }
 
+func (fs retryFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.ReuseForWrite(old, name, c)
+	return retryFile{f}, err
+}
+
+func (fs retryFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.OpenReadWrite(name, c, opts...)
+	return retryFile{f}, err
+}
+
+func (fs retryFS) OpenDir(name string) (vfs.File, error) {
+	f, err := fs.FS.OpenDir(name)
+	return retryFile{f}, err
+}
+
 type retryFile struct{ vfs.File }
+
+func (f retryFile) SyncTo(length int64) (fullSync bool, err error) {
+	if fullSync, err = f.File.SyncTo(length); err != nil {
+		return f.File.SyncTo(length)
+	}
+	return fullSync, nil
+}
 
 func (f retryFile) Sync() error {
 	if f.File.Sync() == nil {
