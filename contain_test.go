@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestPanicsOfCallbacks: functions that only compare or look on do not take a
@@ -28,6 +29,29 @@ func TestPanicsOfCallbacks(t *testing.T) {
 		got, err := Quorum(2, func(int, int) bool { panic("quorum") }, a, b).Wait(t.Context())
 		if err == nil {
 			t.Errorf("Quorum: got %v although nobody can tell that they agree", got)
+		}
+	})
+}
+
+// TestStrayWait: code that nobody waits for, and that waits itself, with the
+// run's own context, does not outlive the task.
+func TestStrayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
+		stray := make(chan error, 1)
+		start := time.Now()
+		if _, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			go func() {
+				_, err := perform(ctx, read(s, "slow", time.Hour, val(1)))
+				stray <- err
+			}()
+			time.Sleep(ms)
+			return 0, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-stray; err == nil || time.Since(start) != ms {
+			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
 }

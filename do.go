@@ -26,7 +26,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	t := newTask(ctx, func(ctx context.Context) (any, error) { return f(ctx) })
 	t.cfg = with(t.cfg, opts)
 	t.setUp(spectree.Config{Replayable: true})
-	t.idle = true
+	t.idle, t.watched = true, true
 	t.start()
 	t.wait()
 	v, err := t.result()

@@ -200,6 +200,7 @@ func goTask(ctx context.Context, cfg *taskConfig, fn func(context.Context) (any,
 	t.cfg = cfg
 	t.setUp(spectree.Config{Replayable: true})
 	f.task = t
+	t.watched = true
 	sink := &futureSink{f: f, task: t}
 	t.out = sink
 	if ctx.Done() == nil {

@@ -14,6 +14,7 @@ import (
 // the call with if it was not the one that made it first.
 type waiter struct {
 	ready chan struct{}
+	run   *run // if it is the task's sole
 	op    *Operation
 	ctx   context.Context
 	limit time.Duration
@@ -174,9 +175,35 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		w = &waiter{}
 		u.Data = w
 	}
-	w.ready = make(chan struct{})
+	ready := make(chan struct{})
+	w.ready = ready
+	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) {
+		t.sole, w.run = w, l.run
+		t.unlock()
+		<-ready
+		return t.answered(ctx, l, c, u, w)
+	}
 	t.unlock()
 	return t.await(ctx, l, c, u, w)
+}
+
+// answered returns what the task's sole waiter was woken for.
+func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
+	t.mu.Lock()
+	if u.Answer() == spectree.Waiting {
+		t.mu.Unlock()
+		return t.await(ctx, l, c, u, w)
+	}
+	defer t.mu.Unlock()
+	return c.taken(u)
+}
+
+// interrupt wakes the sole waiter before there is an answer. Under mu.
+func (t *task) interrupt() {
+	w := t.sole
+	t.sole = nil
+	close(w.ready)
+	w.ready = make(chan struct{})
 }
 
 func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, op *Operation, predictions []any) *call {
@@ -213,6 +240,11 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return c.taken(u)
+}
+
+// taken returns the answer that a use goes on with after it has waited. Under mu.
+func (c *call) taken(u *spectree.Use) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
 		c.op.Site.stats.predicted.Add(1)

@@ -41,6 +41,10 @@ type task struct {
 	work  *Attempt
 	ended bool // done is closed
 	idle  bool // Do's goroutine waits, or will
+	// watched says that cancelled is called if ctx ends. Then one goroutine, that
+	// waits with its run's own context, can be woken without that context's help.
+	watched bool
+	sole    *waiter
 }
 
 // sink is told of a task's results, in order and without locks held.
@@ -137,6 +141,9 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
 		r.ctx.cancel(ErrMisspeculated)
+		if t.sole != nil && t.sole.run == r {
+			t.interrupt()
+		}
 		if t.out != nil && r.tree.Offered() {
 			t.todo = append(t.todo, duty{kind: dutyWithdraw, run: r})
 		}
@@ -146,6 +153,9 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Resume:
 		w := a.Use.Data.(*waiter)
 		close(w.ready)
+		if t.sole == w {
+			t.sole = nil
+		}
 	case spectree.Send:
 		t.send(a.Call.Data.(*call), a.Use, a.Speculative)
 	case spectree.Hold:
@@ -209,6 +219,9 @@ func (t *task) finish() {
 	if t.grace != nil {
 		t.grace.Stop()
 	}
+	if t.sole != nil { // code that nobody waits for
+		t.interrupt()
+	}
 	if t.out != nil {
 		t.todo = append(t.todo, duty{kind: dutyComplete, run: t.winner})
 	}
@@ -260,6 +273,9 @@ func (t *task) end(err error) {
 func (t *task) cancelled() {
 	t.mu.Lock()
 	firm := t.tree.Freeze()
+	if t.sole != nil {
+		t.interrupt()
+	}
 	t.mu.Unlock()
 	if !firm {
 		t.end(contextError(t.ctx))
