@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -14,14 +15,18 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	ports := newPorts(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "leader": leader, "address": address, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
+			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[replicasKey{}] = map[string]*replica{}
+			port := ports.take()
+			env.Setenv("PORT", strconv.Itoa(port)) // of a script's first replica
+			env.Setenv("JOIN", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+portsPerScript-1)))
 			return nil
 		},
 	})

@@ -6,15 +6,60 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/foresay/foresay/internal/cli/service"
 )
+
+// portsPerScript is how many ports in a row each script has for itself.
+const portsPerScript = 10
+
+// A portRange hands out ports that no script has: scripts run at the same time. They are below those that systems give to connections.
+type portRange struct {
+	t    *testing.T
+	mu   sync.Mutex
+	next int
+}
+
+func newPorts(t *testing.T) *portRange {
+	return &portRange{t: t, next: 10_000 + os.Getpid()%1500*portsPerScript}
+}
+
+// take returns the first of portsPerScript ports at which nobody listens.
+func (p *portRange) take() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for range 100 {
+		first := p.next
+		p.next += portsPerScript
+		if free(first, portsPerScript) {
+			return first
+		}
+	}
+	p.t.Fatal("there are no free ports")
+	return 0
+}
+
+func free(first, n int) bool {
+	for i := range n {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
+		if err != nil {
+			return false
+		}
+		if l.Close() != nil {
+			return false
+		}
+	}
+	return true
+}
 
 // leader sets LEADER to the ID of a cluster's leader, and FOLLOWER and FOLLOWER_ADDRESS to another replica.
 func leader(ts *testscript.TestScript, neg bool, args []string) {
@@ -37,16 +82,6 @@ func leader(ts *testscript.TestScript, neg bool, args []string) {
 	if ts.Getenv("LEADER") == "" || ts.Getenv("FOLLOWER") == "" {
 		ts.Fatalf("no leader, or no follower")
 	}
-}
-
-// address sets ADDRESS to where a replica listens.
-func address(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: address replicafile")
-	}
-	cfg, err := service.ReadConfig(ts.MkAbs(args[0]))
-	ts.Check(err)
-	ts.Setenv("ADDRESS", cfg.Listen)
 }
 
 // watching starts a watch of a key, sets the key once the watch has told what is there, and has the watch's lines written to a file.
