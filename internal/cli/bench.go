@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -59,12 +60,11 @@ func (p *program) benchListCommand() *cobra.Command {
 		Short: "Name the experiments",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 			for _, e := range bench.Experiments() {
-				if _, err := fmt.Fprintf(p.Out, "%-14s%s\n", e.Name, e.Summary); err != nil {
-					return err
-				}
+				fmt.Fprintf(w, "%s\t%s\n", e.Name, e.Summary)
 			}
-			return nil
+			return w.Flush()
 		},
 	}
 }

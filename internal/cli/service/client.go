@@ -160,7 +160,7 @@ func (c *Client) Unreachable() string {
 	var out []string
 	for _, p := range c.host.Stats().Network.Peers {
 		if p.Err != nil {
-			out = append(out, fmt.Sprintf("member %d at %s: %v", p.ID, p.Address, p.Err))
+			out = append(out, strings.TrimPrefix(p.Err.Error(), "transport: ")) // which names the member
 		}
 	}
 	return strings.Join(out, "; ")
