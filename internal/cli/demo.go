@@ -112,9 +112,9 @@ func writeDemo(w io.Writer, r *demo.Result) error {
 		return err
 	}
 	fmt.Fprintln(w, "\nWhere to look next:")
-	fmt.Fprintln(w, "  internal/demo/play.go       the purchase: ordinary sequential code")
-	fmt.Fprintln(w, "  docs/guide.md               from an ordinary two-service program to a speculative one")
-	fmt.Fprintln(w, "  foresay bench chain         how much it gains, by how often predictions are right")
-	fmt.Fprintln(w, "  foresay demo --svg FILE     the timeline above as a picture")
+	fmt.Fprintln(w, "  internal/demo/play.go                    the purchase: ordinary sequential code")
+	fmt.Fprintln(w, "  docs/guide.md                            from an ordinary two-service program to a speculative one")
+	fmt.Fprintln(w, "  go run ./cmd/foresay bench chain         how much it gains, by how often predictions are right")
+	fmt.Fprintln(w, "  go run ./cmd/foresay demo --svg FILE     the timeline above as a picture")
 	return nil
 }
