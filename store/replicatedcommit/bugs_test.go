@@ -1,0 +1,71 @@
+package replicatedcommit
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/sim"
+)
+
+// TestMutations leaves out one rule at a time: some seed of the first few must notice. Each names the rule of the errata that it is a part of.
+func TestMutations(t *testing.T) {
+	for _, m := range []struct {
+		name string
+		skip rules
+	}{
+		{"R1: a version may be below those it replaces", ruleVersionOrder},
+		{"R2: reads are not validated", ruleValidateReads},
+		{"R2: reads are validated but not locked", ruleReadLocks},
+		{"R3: votes are not durable", ruleDurableVotes},
+		{"R3: a missing vote counts as no", ruleWaitForVotes},
+		{"R3: who was asked may vote yes later", ruleFenceOnAsk},
+		{"R4: older versions replace newer ones", ruleApplyByVersion},
+		{"R4: sites that voted no do not apply", ruleApplyEverywhere},
+		{"R5: the first value with the quorum's version", ruleQuorumValue},
+		{"R6: transactions that only read are not validated", ruleValidateReadOnly},
+		{"locks are lost in a crash", ruleLocksSurvive},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(1000) {
+				sc := swarm(1 + seed)
+				sc.skip = m.skip
+				if _, err := playOnce(sc); err != nil {
+					t.Logf("seed %d, faults %v: %.600v", sc.seed, sc.faults, err)
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// hotAttempts plays clients of three sites that all want one key, and returns how many attempts the least lucky transaction took.
+func hotAttempts(t *testing.T, seed uint64, skip rules) (most, committed int) {
+	w, err := newWorld(scenario{seed: seed, clients: 3, keys: 1, shards: 1, hot: true, skip: skip, faults: sim.NoFaults})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.play(20e9); err != nil {
+		t.Fatal(err)
+	}
+	return w.attempts, w.verdicts[1]
+}
+
+// TestOldestWins: with one client per site on one hot key, reservations by age bound the attempts that a transaction takes (R7).
+func TestOldestWins(t *testing.T) {
+	most, worst := 0, 0
+	committed, without := 0, 0
+	for seed := range uint64(5) {
+		n, c := hotAttempts(t, 1+seed, 0)
+		most, committed = max(most, n), committed+c
+		n, c = hotAttempts(t, 1+seed, rulePriority)
+		worst, without = max(worst, n), without+c
+	}
+	t.Logf("at most %d attempts, %d commits; without reservations %d and %d", most, committed, worst, without)
+	if most > 8 {
+		t.Errorf("a transaction took %d attempts", most)
+	}
+	if worst <= 8 {
+		t.Errorf("without reservations it takes %d attempts at most: this test notices nothing", worst)
+	}
+}

@@ -1,0 +1,48 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/store"
+)
+
+// Check implements protocol.Checked: locks are those of votes for transactions that are not decided, and no decision has contradicted another one.
+func (s *Server) Check() error {
+	if s.contrary != nil {
+		return s.contrary
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.locks)) {
+		l := s.locks[key]
+		if l.writer.IsZero() && len(l.readers) == 0 {
+			return fmt.Errorf("replicatedcommit: server %d: an empty lock on %q", s.cfg.ID, key)
+		}
+		if w := l.writer; !w.IsZero() {
+			r := s.txns[w]
+			if r == nil || r.state != Yes || !slices.ContainsFunc(r.writes, func(a store.Write) bool { return a.Key == key }) {
+				return fmt.Errorf("replicatedcommit: server %d: %v has a write lock on %q, but no undecided vote for it", s.cfg.ID, w, key)
+			}
+		}
+		for _, id := range l.readers {
+			r := s.txns[id]
+			if r == nil || r.state != Yes || !slices.ContainsFunc(r.reads, func(a store.Read) bool { return a.Key == key }) {
+				return fmt.Errorf("replicatedcommit: server %d: %v has a read lock on %q, but no undecided vote for it", s.cfg.ID, id, key)
+			}
+			if !l.writer.IsZero() && l.writer != id {
+				return fmt.Errorf("replicatedcommit: server %d: %q is locked by the writer %v and the reader %v", s.cfg.ID, key, l.writer, id)
+			}
+		}
+	}
+	n := 0
+	for _, key := range slices.Sorted(maps.Keys(s.waiting)) {
+		n += len(s.waiting[key])
+		if l := s.locks[key]; l == nil || l.writer.IsZero() {
+			return fmt.Errorf("replicatedcommit: server %d: reads wait for %q, which nobody writes", s.cfg.ID, key)
+		}
+	}
+	if n != s.waiters || n > s.cfg.MaxWaiting {
+		return fmt.Errorf("replicatedcommit: server %d: %d reads wait, counted as %d, with a limit of %d", s.cfg.ID, n, s.waiters, s.cfg.MaxWaiting)
+	}
+	return nil
+}

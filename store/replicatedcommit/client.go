@@ -1,0 +1,313 @@
+package replicatedcommit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// Timers of a client.
+type (
+	getTimer    struct{ n uint64 }
+	submitTimer struct{ id store.TxnID }
+)
+
+// tries is how often a client asks before it gives an answer that is none. From recoverFrom on it asks for a decision without the votes that are missing.
+const (
+	tries       = 6
+	recoverFrom = 2
+)
+
+// Client is the node of an application that reads and commits transactions: [Get], [Submit] and [Query] each have one answer.
+type Client struct {
+	cfg          Config
+	id           store.ClientID // of this incarnation
+	shards       map[protocol.ID]place
+	coordinators map[protocol.ID]place
+	last         uint64 // Invariant: the next version's time is above it
+	n            uint64 // of reads
+	gets         map[uint64]*get
+	submits      map[store.TxnID]*submit
+}
+
+// A get is a read that lacks answers.
+type get struct {
+	ask     Get
+	answers []*ReadReply // by site
+	first   *ReadReply
+	tries   int
+}
+
+// A submit is a transaction that lacks votes.
+type submit struct {
+	ref   uint64
+	txn   store.Txn
+	votes []SiteVote // by site; of the zero ID if missing
+	tries int
+	sent  int // how often in all
+}
+
+// NewClient returns a client. The error names the field of the configuration that is wrong.
+func NewClient(cfg Config) (*Client, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}}
+	c.shards, c.coordinators = cfg.Layout.places()
+	if _, ok := c.shards[cfg.ID]; ok {
+		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a shard of the layout", cfg.ID)
+	}
+	if _, ok := c.coordinators[cfg.ID]; ok {
+		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a coordinator of the layout", cfg.ID)
+	}
+	return c, nil
+}
+
+// Start implements protocol.Node.
+func (c *Client) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
+	c.id = store.ClientID(env.Rand.Uint64())
+}
+
+// Receive implements protocol.Node.
+func (c *Client) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+	if from == protocol.App {
+		switch m := msg.(type) {
+		case Get:
+			c.onGet(env, m)
+		case Submit:
+			c.onSubmit(env, m)
+		case Query:
+			c.onQuery(env, m)
+		}
+		return
+	}
+	switch m := msg.(type) {
+	case ReadReply:
+		c.onReadReply(env, from, m)
+	case SiteVote:
+		c.onSiteVote(env, from, m)
+	case Decided:
+		c.onDecided(env, from, m)
+	}
+}
+
+// Expire implements protocol.Node.
+func (c *Client) Expire(env *protocol.Env[Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case getTimer:
+		if g := c.gets[t.n]; g != nil {
+			c.sendGet(env, t.n, g)
+		}
+	case submitTimer:
+		if s := c.submits[t.id]; s != nil {
+			c.sendCommit(env, s)
+		}
+	}
+}
+
+func (c *Client) onGet(env *protocol.Env[Message], m Get) {
+	if len(c.gets) >= c.cfg.MaxWaiting || len(m.Key) > store.MaxKeyBytes {
+		env.Send(protocol.App, Got{Ref: m.Ref})
+		return
+	}
+	c.n++
+	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites))}
+	c.gets[c.n] = g
+	c.sendGet(env, c.n, g)
+}
+
+func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
+	if g.tries == tries {
+		delete(c.gets, n)
+		env.Send(protocol.App, Got{Ref: g.ask.Ref})
+		return
+	}
+	g.tries++
+	shard := c.cfg.Layout.shardOf(g.ask.Key)
+	for i, site := range c.cfg.Layout.Sites {
+		if g.answers[i] == nil {
+			env.Send(site.Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+		}
+	}
+	env.After(2*c.cfg.RoundTrip, getTimer{n})
+}
+
+func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m ReadReply) {
+	p, ok := c.shards[from]
+	g := c.gets[m.Ref]
+	if !ok || g == nil || p.index != c.cfg.Layout.shardOf(g.ask.Key) || g.answers[p.site] != nil {
+		return
+	}
+	c.see(max(m.Hint, m.Value.Version.Time))
+	g.answers[p.site] = &m
+	if g.first == nil {
+		g.first = &m
+	}
+	out, n := Got{Ref: g.ask.Ref, OK: true}, 0
+	for _, a := range g.answers {
+		if a == nil {
+			continue
+		}
+		n++
+		out.Pending = out.Pending || a.Pending
+		if n == 1 || a.Value.Version.After(out.Value.Version) {
+			out.Value = a.Value
+		}
+	}
+	if n < c.cfg.Layout.majority() {
+		return
+	}
+	if c.cfg.skip.has(ruleQuorumValue) {
+		out.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes
+	}
+	delete(c.gets, m.Ref)
+	env.Stop(getTimer{m.Ref})
+	env.Send(protocol.App, out)
+}
+
+// maxTime bounds versions that are believed, so that the next one is always above.
+const maxTime = 1 << 63
+
+// see keeps the next version above one that somebody has.
+func (c *Client) see(time uint64) {
+	if time < maxTime {
+		c.last = max(c.last, time)
+	}
+}
+
+func (c *Client) onSubmit(env *protocol.Env[Message], m Submit) {
+	for _, r := range m.Reads {
+		c.see(r.Version.Time)
+	}
+	c.last = max(c.last+1, uint64(max(env.Now, 0)))
+	t := store.Txn{ID: store.TxnID{Time: c.last, Client: c.id}, Priority: m.Priority, Reads: m.Reads, Writes: m.Writes}
+	if t.Priority.IsZero() {
+		t.Priority = store.Priority{Began: t.ID.Time, Client: c.id}
+	}
+	c.begin(env, &submit{ref: m.Ref, txn: t})
+}
+
+func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
+	c.begin(env, &submit{ref: m.Ref, txn: m.Txn, sent: 1})
+}
+
+func (c *Client) begin(env *protocol.Env[Message], s *submit) {
+	o := store.Outcome{Verdict: store.Rejected}
+	err := s.txn.Validate()
+	switch {
+	case err != nil:
+		o.Detail = err.Error()
+	case c.submits[s.txn.ID] != nil:
+		o.Detail = "it is on its way already"
+	case len(c.submits) >= c.cfg.MaxWaiting:
+		o.Detail = fmt.Sprintf("%d transactions are on their way", len(c.submits))
+	case len(s.txn.Reads)+len(s.txn.Writes) == 0, s.txn.ReadOnly() && c.cfg.skip.has(ruleValidateReadOnly):
+		o.Verdict = store.Committed
+	default:
+		s.votes = make([]SiteVote, len(c.cfg.Layout.Sites))
+		c.submits[s.txn.ID] = s
+		c.sendCommit(env, s)
+		return
+	}
+	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o})
+}
+
+func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
+	if s.tries == tries {
+		c.giveUp(env, s)
+		return
+	}
+	for i := range c.cfg.Layout.Sites {
+		if s.votes[i].ID.IsZero() || s.tries > 0 && !s.txn.ReadOnly() {
+			env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom})
+		}
+	}
+	s.tries++
+	env.After(2*c.cfg.RoundTrip, submitTimer{s.txn.ID})
+}
+
+func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
+	p, ok := c.coordinators[from]
+	s := c.submits[m.ID]
+	c.see(m.Hint)
+	if !ok || s == nil || !s.votes[p.site].ID.IsZero() {
+		return
+	}
+	s.votes[p.site] = m
+	yes, no, o := s.count()
+	switch {
+	case yes >= c.cfg.Layout.majority():
+		c.end(env, s, store.Outcome{Verdict: store.Committed})
+	case len(s.votes)-no < c.cfg.Layout.majority():
+		o.Verdict = store.Aborted
+		if o.Reason == store.Old && !s.txn.ReadOnly() {
+			o.Verdict = store.Unknown
+		}
+		c.end(env, s, o)
+	}
+}
+
+// count returns how many sites said yes and no, and the reason of an abort.
+func (s *submit) count() (yes, no int, o store.Outcome) {
+	for _, v := range s.votes {
+		switch {
+		case v.ID.IsZero():
+		case v.Yes:
+			yes++
+		default:
+			no++
+			if o.Reason == store.NoReason || v.Reason == store.Old {
+				o.Reason = v.Reason
+			}
+		}
+	}
+	return yes, no, o
+}
+
+func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decided) {
+	_, ok := c.coordinators[from]
+	s := c.submits[m.ID]
+	if !ok || s == nil {
+		return
+	}
+	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason})
+}
+
+// giveUp says what is known of a transaction whose decision does not come.
+func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
+	yes, no, _ := s.count()
+	o := store.Outcome{Verdict: store.Unknown}
+	if yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority() {
+		o.Verdict = store.Blocked
+		for i, v := range s.votes {
+			if v.ID.IsZero() {
+				o.Sites = append(o.Sites, c.cfg.Layout.Sites[i].Name)
+			}
+		}
+	}
+	if s.txn.ReadOnly() {
+		o = store.Outcome{Verdict: store.Aborted} // it has no effect that could be
+	}
+	c.end(env, s, o)
+}
+
+func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome) {
+	delete(c.submits, s.txn.ID)
+	env.Stop(submitTimer{s.txn.ID})
+	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o})
+}
+
+// Check implements protocol.Checked.
+func (c *Client) Check() error {
+	for _, id := range slices.SortedFunc(maps.Keys(c.submits), func(a, b store.TxnID) int { return cmp.Compare(a.Time, b.Time) }) {
+		if s := c.submits[id]; s.tries < 1 || s.tries > tries || s.txn.ID != id {
+			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID, id, s.tries)
+		}
+	}
+	return nil
+}

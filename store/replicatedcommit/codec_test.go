@@ -1,0 +1,102 @@
+package replicatedcommit
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/foresay/foresay/store"
+)
+
+// messages are of all kinds that travel.
+func messages() []Message {
+	id := store.TxnID{Time: 1 << 42, Client: 7}
+	shards := []uint32{0, 1}
+	txn := store.Txn{
+		ID: id, Priority: store.Priority{Began: 5, Client: 6},
+		Reads:  []store.Read{{Key: "k0", Version: store.Version{Time: 3, Client: 4}}},
+		Writes: []store.Write{{Key: "k0", Bytes: []byte("x")}, {Key: "k1", Delete: true}},
+	}
+	parts, _ := split(layout(3, 2), txn)
+	return []Message{
+		ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
+		ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9},
+		CommitRequest{Txn: txn, Recover: true},
+		SiteVote{ID: id, Shards: shards, Yes: true},
+		SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
+		Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked},
+		Prepare{Txn: parts[0], Shards: shards},
+		Prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
+		Vote{ID: id, State: No, Reason: store.Old, Hint: 8},
+		Vote{ID: id, State: Committed},
+		Ask{ID: id, Shards: shards},
+		Decide{ID: id, Shards: shards, Commit: true},
+		Decide{ID: id, Shards: shards},
+		Applied{ID: id},
+		Forget{ID: id},
+		Resolve{ID: id, Shards: shards, State: Yes, Reason: store.Fenced},
+		Fetch{ID: id},
+		Content{ID: id, Writes: txn.Writes},
+		Content{ID: id, Old: true},
+		Hello{Disk: 3},
+		Welcome{Asked: 3, Known: 4},
+	}
+}
+
+func TestCodec(t *testing.T) {
+	codec := Codec()
+	for _, m := range messages() {
+		b, err := codec.Append([]byte("before"), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = b[len("before"):]
+		got, err := codec.Decode(b)
+		if err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+		if diff := cmp.Diff(m, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", m, diff)
+		}
+		for n := range b {
+			if _, err := codec.Decode(b[:n]); err == nil {
+				t.Errorf("%T cut off after %d bytes was decoded", m, n)
+			}
+		}
+	}
+	if _, err := codec.Append(nil, 7); err == nil || !strings.Contains(err.Error(), "int is no message") {
+		t.Errorf("an int was encoded: %v", err)
+	}
+}
+
+// FuzzCodec decodes anything; what can be decoded is encoded to bytes that stand for the same.
+func FuzzCodec(f *testing.F) {
+	codec := Codec()
+	for _, m := range messages() {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := codec.Decode(b)
+		if err != nil {
+			return
+		}
+		once, err := codec.Append(nil, m)
+		if err != nil {
+			t.Fatalf("%#v: %v", m, err)
+		}
+		again, err := codec.Decode(once)
+		if err != nil {
+			t.Fatalf("%#v: %v", m, err)
+		}
+		if twice, _ := codec.Append(nil, again); !bytes.Equal(once, twice) {
+			t.Errorf("%#v becomes %#v", m, again)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package replicatedcommit
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// Message is what nodes send and applications exchange with them: one of the types of this package.
+type Message any
+
+// A Site is a datacentre with a whole copy of the store.
+type Site struct {
+	Name string
+	// Coordinators share the site's transactions: each has those that its place in the list falls to.
+	Coordinators []protocol.ID
+	// Shards are the site's servers, as many as each site has.
+	Shards []protocol.ID
+}
+
+// A Layout is which nodes there are. All nodes have the same one.
+type Layout struct{ Sites []Site }
+
+// Limits of a layout.
+const (
+	maxSites  = 15
+	maxShards = 4096
+)
+
+// Validate returns an error that names what is wrong, or nil.
+func (l Layout) Validate() error {
+	if len(l.Sites) == 0 || len(l.Sites) > maxSites {
+		return fmt.Errorf("replicatedcommit: a layout of %d sites (want 1 to %d)", len(l.Sites), maxSites)
+	}
+	used := map[protocol.ID]bool{protocol.App: true}
+	names := map[string]bool{}
+	for _, s := range l.Sites {
+		switch {
+		case names[s.Name]:
+			return fmt.Errorf("replicatedcommit: two sites are called %q", s.Name)
+		case len(s.Coordinators) == 0:
+			return fmt.Errorf("replicatedcommit: site %q: no coordinator", s.Name)
+		case len(s.Shards) == 0 || len(s.Shards) > maxShards || len(s.Shards) != len(l.Sites[0].Shards):
+			return fmt.Errorf("replicatedcommit: site %q: %d shards (want 1 to %d, as many as site %q has)", s.Name, len(s.Shards), maxShards, l.Sites[0].Name)
+		}
+		names[s.Name] = true
+		for _, ids := range [][]protocol.ID{s.Coordinators, s.Shards} {
+			for _, id := range ids {
+				if used[id] {
+					return fmt.Errorf("replicatedcommit: site %q: the ID %d is 0 or used twice", s.Name, id)
+				}
+				used[id] = true
+			}
+		}
+	}
+	return nil
+}
+
+// shardOf returns the shard that a key belongs to, at every site.
+func (l Layout) shardOf(key store.Key) int {
+	h := fnv.New64a()
+	h.Write([]byte(key)) // which returns no error
+	return int(h.Sum64() % uint64(len(l.Sites[0].Shards)))
+}
+
+// coordinator returns the node that has a transaction at a site.
+func (l Layout) coordinator(site int, id store.TxnID) protocol.ID {
+	all := l.Sites[site].Coordinators
+	return all[(id.Time^uint64(id.Client))%uint64(len(all))]
+}
+
+// majority returns how many sites are enough.
+func (l Layout) majority() int { return len(l.Sites)/2 + 1 }
+
+// place is where a node belongs.
+type place struct{ site, index int }
+
+// places returns the nodes of each kind.
+func (l Layout) places() (shards, coordinators map[protocol.ID]place) {
+	shards, coordinators = map[protocol.ID]place{}, map[protocol.ID]place{}
+	for i, s := range l.Sites {
+		for j, id := range s.Shards {
+			shards[id] = place{i, j}
+		}
+		for j, id := range s.Coordinators {
+			coordinators[id] = place{i, j}
+		}
+	}
+	return shards, coordinators
+}
+
+// Config is what a node is made from. Zero fields have the defaults that they name.
+type Config struct {
+	ID     protocol.ID
+	Layout Layout
+	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are multiples of it.
+	RoundTrip time.Duration
+	// Retain is how long decided transactions are remembered for clients that ask; 0 is a minute. A transaction that comes to a site later than this is not accepted.
+	Retain time.Duration
+	// MaxAhead bounds how far a transaction's version may be ahead of a server's clock and of its keys' versions; 0 is a minute.
+	MaxAhead time.Duration
+	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A server that has as many takes no new ones.
+	MaxTxns int
+	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, and the calls of a client; 0 is 10000 of each.
+	MaxWaiting int
+
+	skip    rules                        // what a test leaves out
+	applied func(store.Key, store.Value) // tells a test what is applied; nil: nobody
+}
+
+// rules are parts of the protocol that can be left out, to see that something notices. They are those of notes on the protocol's errata.
+type rules uint32
+
+const (
+	ruleVersionOrder     rules = 1 << iota // R1: a transaction's version is above those that it replaces
+	ruleValidateReads                      // R2: what was read is still so at accept
+	ruleReadLocks                          // R2: and stays so until the decision
+	ruleDurableVotes                       // R3: votes survive crashes
+	ruleWaitForVotes                       // R3: {yes, no, lost} waits
+	ruleFenceOnAsk                         // R3: who was asked before it voted does not vote yes any more
+	ruleApplyByVersion                     // R4: an older version does not replace a newer one
+	ruleApplyEverywhere                    // R4: sites that said no, or nothing, apply too
+	ruleQuorumValue                        // R5: the value is that of the version that is validated
+	ruleValidateReadOnly                   // R6: transactions that only read are validated
+	rulePriority                           // R7: the oldest one wins everywhere
+	ruleLocksSurvive                       // locks are there again after a restart
+	ruleAdmission                          // a new disk does not vote under an old ID
+)
+
+func (r rules) has(x rules) bool { return r&x != 0 }
+
+func (c Config) withDefaults() (Config, error) {
+	if err := c.Layout.Validate(); err != nil {
+		return c, err
+	}
+	switch {
+	case c.ID == protocol.App:
+		return c, fmt.Errorf("replicatedcommit: Config.ID is 0")
+	case c.RoundTrip < 0 || c.Retain < 0 || c.MaxAhead < 0:
+		return c, fmt.Errorf("replicatedcommit: Config.RoundTrip, Retain or MaxAhead of %v, %v, %v is negative", c.RoundTrip, c.Retain, c.MaxAhead)
+	case c.MaxTxns < 0 || c.MaxWaiting < 0:
+		return c, fmt.Errorf("replicatedcommit: Config.MaxTxns or MaxWaiting of %d, %d is negative", c.MaxTxns, c.MaxWaiting)
+	}
+	c.RoundTrip = cmp.Or(c.RoundTrip, 250*time.Millisecond)
+	c.Retain = cmp.Or(c.Retain, time.Minute)
+	c.MaxAhead = cmp.Or(c.MaxAhead, time.Minute)
+	c.MaxTxns = cmp.Or(c.MaxTxns, 1_000_000)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	return c, nil
+}
+
+// validShards tells whether a list of participating shards makes sense.
+func (l Layout) validShards(shards []uint32) bool {
+	if len(shards) == 0 || len(shards) > len(l.Sites[0].Shards) {
+		return false
+	}
+	for i, s := range shards {
+		if int(s) >= len(l.Sites[0].Shards) || i > 0 && s <= shards[i-1] {
+			return false
+		}
+	}
+	return true
+}

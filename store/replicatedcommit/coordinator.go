@@ -1,0 +1,295 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// entryTimer ends what a coordinator remembers of a transaction. Its shards ask if something is left to do.
+type entryTimer struct{ id store.TxnID }
+
+// Coordinator is a node that speaks for a site on some of its transactions. It gathers votes, tells them, decides by them and has the site's shards carry out the
+// decision. All it knows are votes that shards have on disk, so it keeps nothing: after a crash its shards ask about what is not finished.
+type Coordinator struct {
+	cfg          Config
+	place        place
+	shards       map[protocol.ID]place
+	coordinators map[protocol.ID]place
+	entries      map[store.TxnID]*entry
+}
+
+// NewCoordinator returns a coordinator. The error names the field of the configuration that is wrong.
+func NewCoordinator(cfg Config) (*Coordinator, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}}
+	c.shards, c.coordinators = cfg.Layout.places()
+	p, ok := c.coordinators[cfg.ID]
+	if !ok {
+		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no coordinator of the layout", cfg.ID)
+	}
+	c.place = p
+	return c, nil
+}
+
+// Start implements protocol.Node.
+func (c *Coordinator) Start(*protocol.Env[Message], []protocol.Record[Message]) {}
+
+// Receive implements protocol.Node.
+func (c *Coordinator) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+	switch m := msg.(type) {
+	case CommitRequest:
+		c.onCommit(env, from, m)
+	case Vote:
+		c.onVote(env, from, m)
+	case SiteVote:
+		c.onSiteVote(env, from, m)
+	case Applied:
+		c.onApplied(env, from, m)
+	case Resolve:
+		c.onResolve(env, from, m)
+	}
+}
+
+// Expire implements protocol.Node.
+func (c *Coordinator) Expire(_ *protocol.Env[Message], t protocol.Timer) {
+	if t, ok := t.(entryTimer); ok {
+		delete(c.entries, t.id)
+	}
+}
+
+// find returns what is known of a transaction, or nil if nothing is and there is no room for more.
+func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []uint32) *entry {
+	e := c.entries[id]
+	switch {
+	case e != nil && slices.Equal(e.shards, shards):
+		return e
+	case e != nil || id.IsZero() || !c.cfg.Layout.validShards(shards) || len(c.entries) >= c.cfg.MaxTxns:
+		return nil
+	}
+	e = newEntry(id, shards, len(c.cfg.Layout.Sites))
+	c.entries[id] = e
+	env.After(c.cfg.Retain, entryTimer{id})
+	return e
+}
+
+func (c *Coordinator) forget(env *protocol.Env[Message], e *entry) {
+	delete(c.entries, e.id)
+	env.Stop(entryTimer{e.id})
+}
+
+// onCommit has the site's shards vote, for a client.
+func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m CommitRequest) {
+	if from == protocol.App || m.Txn.Validate() != nil || c.cfg.Layout.coordinator(c.place.site, m.Txn.ID) != c.cfg.ID {
+		return
+	}
+	parts, shards := split(c.cfg.Layout, m.Txn)
+	if len(shards) == 0 {
+		return
+	}
+	e := c.find(env, m.Txn.ID, shards)
+	if e == nil {
+		return
+	}
+	e.readOnly = m.Txn.ReadOnly()
+	e.addClient(from)
+	if e.outcome != Undecided {
+		c.tellOutcome(env, e, from)
+		return
+	}
+	if e.said {
+		env.Send(from, c.siteVote(e))
+	}
+	for i, s := range shards {
+		if e.rows[c.place.site].cells[i] == Undecided {
+			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly})
+		}
+	}
+	if m.Recover && !e.readOnly {
+		c.recover(env, e)
+	}
+}
+
+// split returns the parts of a transaction and the shards that they belong to, in order.
+func split(l Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
+	part := func(key store.Key) *store.Txn {
+		s := uint32(l.shardOf(key))
+		i, ok := slices.BinarySearch(shards, s)
+		if !ok {
+			shards = slices.Insert(shards, i, s)
+			parts = slices.Insert(parts, i, store.Txn{ID: t.ID, Priority: t.Priority})
+		}
+		return &parts[i]
+	}
+	for _, a := range t.Reads {
+		p := part(a.Key)
+		p.Reads = append(p.Reads, a)
+	}
+	for _, w := range t.Writes {
+		p := part(w.Key)
+		p.Writes = append(p.Writes, w)
+	}
+	return parts, shards
+}
+
+func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vote) {
+	p, ok := c.shards[from]
+	e := c.entries[m.ID]
+	if !ok || e == nil {
+		return
+	}
+	i, ok := slices.BinarySearch(e.shards, uint32(p.index))
+	if !ok {
+		return
+	}
+	e.rows[p.site].take(i, m)
+	c.step(env, e)
+}
+
+func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
+	p, ok := c.coordinators[from]
+	if !ok || p.site == c.place.site {
+		return
+	}
+	e := c.find(env, m.ID, m.Shards)
+	if e == nil {
+		return
+	}
+	e.rows[p.site].takeSite(m)
+	c.step(env, e)
+}
+
+func (c *Coordinator) onApplied(env *protocol.Env[Message], from protocol.ID, m Applied) {
+	p, ok := c.coordinators[from]
+	e := c.entries[m.ID]
+	if !ok || e == nil || p.site == c.place.site {
+		return
+	}
+	e.rows[p.site].applied = true
+	c.step(env, e)
+}
+
+// onResolve finds out about a transaction for a shard of the site.
+func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m Resolve) {
+	p, ok := c.shards[from]
+	if !ok || p.site != c.place.site || m.State == Undecided || m.State == Old || c.cfg.Layout.coordinator(p.site, m.ID) != c.cfg.ID {
+		return
+	}
+	e := c.find(env, m.ID, m.Shards)
+	if e == nil {
+		return
+	}
+	if i, ok := slices.BinarySearch(e.shards, uint32(p.index)); ok {
+		e.rows[p.site].take(i, Vote{ID: m.ID, State: m.State, Reason: m.Reason})
+	}
+	c.step(env, e)
+	if c.entries[m.ID] == nil {
+		return
+	}
+	c.recover(env, e)
+	if c.cfg.skip.has(ruleWaitForVotes) && e.outcome == Undecided {
+		e.outcome = Aborted
+		c.carryOut(env, e)
+	}
+}
+
+// recover asks the shards of all sites for votes that are missing or, once there is a decision, tells those that have not carried it out.
+func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
+	for i := range e.rows {
+		row := &e.rows[i]
+		for j, s := range e.shards {
+			to := c.cfg.Layout.Sites[i].Shards[s]
+			switch {
+			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
+				env.Send(to, Decide{ID: e.id, Shards: e.shards, Commit: e.outcome == Committed})
+			case e.outcome == Undecided:
+				env.Send(to, Ask{ID: e.id, Shards: e.shards}) // also who has voted: it may know the decision by now
+			}
+		}
+	}
+}
+
+// step does what follows from what is known by now.
+func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
+	own := &e.rows[c.place.site]
+	if !e.said && own.vote() != Undecided {
+		e.said = true
+		c.tellVote(env, e)
+	}
+	if e.readOnly {
+		if e.said {
+			c.forget(env, e)
+		}
+		return
+	}
+	if e.outcome == Undecided {
+		if e.outcome, e.reason = e.tally(c.cfg.Layout.majority()); e.outcome != Undecided {
+			c.carryOut(env, e)
+		}
+		return
+	}
+	if own.allSettled() && !own.applied {
+		own.applied = true
+		c.toPeers(env, e.id, Applied{e.id})
+	}
+	if !slices.ContainsFunc(e.rows, func(r row) bool { return !r.applied && !r.allSettled() }) {
+		for _, site := range c.cfg.Layout.Sites { // all of them: a coordinator that was told less would have its shards ask the others, who have forgotten
+			for _, s := range e.shards {
+				env.Send(site.Shards[s], Forget{e.id})
+			}
+		}
+		c.forget(env, e)
+	}
+}
+
+// carryOut tells clients and the site's shards a decision that was just made.
+func (c *Coordinator) carryOut(env *protocol.Env[Message], e *entry) {
+	for _, client := range e.clients {
+		c.tellOutcome(env, e, client)
+	}
+	for j, s := range e.shards {
+		if !settled(e.rows[c.place.site].cells[j]) {
+			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], Decide{ID: e.id, Shards: e.shards, Commit: e.outcome == Committed})
+		}
+	}
+	c.step(env, e)
+}
+
+func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
+	v := c.siteVote(e)
+	for _, client := range e.clients {
+		env.Send(client, v)
+	}
+	if !e.readOnly {
+		c.toPeers(env, e.id, v)
+	}
+}
+
+func (c *Coordinator) siteVote(e *entry) SiteVote {
+	r := &e.rows[c.place.site]
+	return SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint}
+}
+
+func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {
+	for i := range c.cfg.Layout.Sites {
+		if i != c.place.site {
+			env.Send(c.cfg.Layout.coordinator(i, id), m)
+		}
+	}
+}
+
+func (c *Coordinator) tellOutcome(env *protocol.Env[Message], e *entry, client protocol.ID) {
+	d := Decided{ID: e.id, Verdict: store.Aborted, Reason: e.reason}
+	switch {
+	case e.outcome == Committed:
+		d.Verdict = store.Committed
+	case e.reason == store.Old:
+		d.Verdict = store.Unknown
+	}
+	env.Send(client, d)
+}

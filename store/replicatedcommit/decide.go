@@ -1,0 +1,100 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// decide gives a transaction its end: what it writes is applied, if it is known, and its locks go, in one write.
+func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
+	voted := r.state
+	r.state, r.waits = state, 0
+	if state == Committed && voted == No && s.cfg.skip.has(ruleApplyEverywhere) {
+		r.known, r.writes = true, nil
+	}
+	if state == Committed && r.known {
+		s.apply(env, r)
+	}
+	s.save(env, r)
+	if voted == Yes {
+		s.unlock(env, r)
+	}
+}
+
+// apply writes what a committed transaction does. Where a later one was applied before, nothing is left to do.
+func (s *Server) apply(env *protocol.Env[Message], r *record) {
+	for _, w := range r.writes {
+		v := store.Value{Version: r.id, Present: !w.Delete, Bytes: w.Bytes}
+		if s.cfg.applied != nil {
+			s.cfg.applied(w.Key, v)
+		}
+		if r.id.After(value(env, w.Key).Version) || s.cfg.skip.has(ruleApplyByVersion) {
+			putValue(env, w.Key, v)
+		}
+	}
+}
+
+// contradict notes that a transaction was decided in both ways, which nothing that keeps to the protocol brings about.
+func (s *Server) contradict(r *record, other State) {
+	if s.contrary == nil {
+		s.contrary = fmt.Errorf("replicatedcommit: server %d: transaction %v: its state is %d, and it was told %d", s.cfg.ID, r.id, r.state, other)
+	}
+}
+
+// learn takes a transaction's part that comes after the server had to vote, or was told the decision.
+func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
+	r.known, r.priority, r.reads, r.writes = true, t.Priority, t.Reads, t.Writes
+	if r.state == Committed {
+		s.apply(env, r)
+	}
+	s.save(env, r)
+}
+
+// fetch asks the other sites what a committed transaction writes.
+func (s *Server) fetch(env *protocol.Env[Message], r *record) {
+	for _, p := range s.peers {
+		env.Send(p, Fetch{r.id})
+	}
+}
+
+func (s *Server) onFetch(env *protocol.Env[Message], from protocol.ID, m Fetch) {
+	if !s.isPeer(from) {
+		return
+	}
+	r := s.txns[m.ID]
+	switch {
+	case r != nil && r.known:
+		env.Send(from, Content{ID: m.ID, Writes: r.writes})
+	case m.ID.Time <= s.old:
+		// Whoever voted yes knows the content until it forgets the transaction. If it was told of it again since, it is where it would be without.
+		env.Send(from, Content{ID: m.ID, Old: true})
+	}
+}
+
+func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Content) {
+	r := s.txns[m.ID]
+	if !s.isPeer(from) || r == nil || r.now() != Wanting {
+		return
+	}
+	if m.Old {
+		// A majority that knows nothing includes a site that voted yes and has forgotten it: so all sites have applied it, this one too.
+		r.olds |= 1 << s.shards[from].site
+		if bits.OnesCount(uint(r.olds)) < s.cfg.Layout.majority() {
+			return
+		}
+	}
+	t := store.Txn{ID: r.id, Priority: r.priority, Writes: m.Writes}
+	if m.Old {
+		t.Writes = nil
+	}
+	if t.Validate() != nil || !s.mine(t) {
+		return
+	}
+	s.learn(env, r, t)
+	for i := range s.cfg.Layout.Sites { // one of them told the decision, and waits
+		s.tell(env, s.cfg.Layout.coordinator(i, r.id), r)
+	}
+}

@@ -1,0 +1,160 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// driver is a client's application: it makes one transaction after the other.
+type driver struct {
+	world *world
+	id    protocol.ID
+	n     int
+	busy  bool
+	ref   uint64
+
+	ops      []op // of the transaction
+	at       int  // the one that is read
+	buffer   store.Buffer
+	seen     map[store.Key]store.Value
+	priority store.Priority
+	attempt  int
+	log      history.TxnLog
+	number   int
+	queries  int
+}
+
+type op struct {
+	key                 store.Key
+	read, write, delete bool
+}
+
+// next begins a transaction, of any kind.
+func (d *driver) next() {
+	w := d.world
+	if w.stopped || d.busy {
+		return
+	}
+	d.ops, d.priority, d.attempt = nil, store.Priority{}, 0
+	n := 1 + w.rand.IntN(3)
+	readOnly := w.rand.IntN(4) == 0
+	if w.sc.hot {
+		n, readOnly = 1, false
+	}
+	for _, k := range w.rand.Perm(w.sc.keys)[:min(n, w.sc.keys)] {
+		o := op{key: store.Key(fmt.Sprintf("k%d", k)), read: true}
+		if !readOnly {
+			o.read, o.write = w.sc.hot || w.rand.IntN(3) > 0, w.sc.hot || w.rand.IntN(3) > 0
+			o.delete = o.write && !w.sc.hot && w.rand.IntN(5) == 0
+		}
+		d.ops = append(d.ops, o)
+	}
+	d.begin()
+}
+
+// begin begins an attempt, which is a transaction of its own to the history.
+func (d *driver) begin() {
+	w := d.world
+	w.txns++
+	d.busy, d.at, d.buffer, d.queries, d.number = true, 0, store.Buffer{}, 0, w.txns
+	d.seen = map[store.Key]store.Value{}
+	d.attempt++
+	w.attempts = max(w.attempts, d.attempt)
+	d.log = w.rec.Begin(history.TxnID(w.txns), history.Client(d.n), w.sim.Now())
+	d.step()
+}
+
+// step reads the next key, or commits.
+func (d *driver) step() {
+	w := d.world
+	for ; d.at < len(d.ops); d.at++ {
+		if o := d.ops[d.at]; o.read || !d.priority.IsZero() { // who tries again makes reservations for blind writes too
+			d.ref++
+			w.sim.Deliver(d.id, Get{Ref: d.ref, Key: o.key, Priority: d.priority})
+			return
+		}
+	}
+	for _, o := range d.ops {
+		switch {
+		case o.delete:
+			d.buffer.Delete(o.key)
+		case o.write:
+			d.buffer.Put(o.key, fmt.Appendf(nil, "%d.%s", d.number, o.key))
+		}
+	}
+	reads, writes := d.buffer.Accesses()
+	d.ref++
+	w.sim.Deliver(d.id, Submit{Ref: d.ref, Priority: d.priority, Reads: reads, Writes: writes})
+}
+
+func (d *driver) receive(msg Message) {
+	w := d.world
+	switch m := msg.(type) {
+	case Got:
+		if m.Ref != d.ref || !d.busy {
+			return
+		}
+		if !m.OK {
+			d.log.Abort(w.sim.Now())
+			d.end()
+			return
+		}
+		if o := d.ops[d.at]; o.read {
+			d.buffer.Saw(o.key, m.Value)
+			d.seen[o.key] = m.Value
+		}
+		d.at++
+		d.step()
+	case Done:
+		if m.Ref == d.ref && d.busy {
+			d.done(m)
+		}
+	}
+}
+
+func (d *driver) done(m Done) {
+	w := d.world
+	now := w.sim.Now()
+	v := m.Outcome.Verdict
+	if d.queries == 0 { // of a query all is known already
+		for _, o := range d.ops {
+			if o.read {
+				d.log.Read(string(o.key), shown(d.seen[o.key]))
+			}
+		}
+		for _, a := range m.Txn.Writes {
+			d.log.Write(string(a.Key), shown(store.Value{Version: m.Txn.ID, Present: !a.Delete, Bytes: a.Bytes}))
+		}
+	}
+	if (v == store.Unknown || v == store.Blocked) && d.queries < 3 {
+		d.queries++
+		d.ref++
+		w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: m.Txn})
+		return
+	}
+	w.verdicts[v]++
+	w.reasons[m.Outcome.Reason]++
+	switch v {
+	case store.Committed:
+		d.log.Commit(now)
+	case store.Aborted:
+		d.log.Abort(now)
+		if !w.stopped && (d.attempt < 5 || w.sc.hot) {
+			d.priority = m.Txn.Priority
+			d.begin()
+			return
+		}
+	case store.Rejected:
+		w.err = fmt.Errorf("client %d: %v was rejected: %s", d.id, m.Txn, m.Outcome.Detail)
+	}
+	d.end()
+}
+
+func (d *driver) end() {
+	d.busy = false
+	d.world.sim.After(time.Duration(d.world.rand.IntN(100))*time.Millisecond, d.next)
+}

@@ -1,0 +1,165 @@
+package replicatedcommit
+
+import "github.com/foresay/foresay/store"
+
+// State is what a shard knows of a transaction.
+type State uint8
+
+// The states. A vote, Yes or No, is given once and for all; it may be followed by the decision.
+const (
+	Undecided State = iota // not heard of
+	Yes
+	No
+	Wanting // committed, but what it writes is not known here yet
+	Committed
+	Aborted
+	Old // older than what is remembered: it was never voted for here, or is decided and applied everywhere
+)
+
+// What clients and servers say.
+type (
+	// ReadRequest asks a shard for a key. With a priority it reserves the key for an older transaction than those that may come.
+	ReadRequest struct {
+		Ref      uint64
+		Key      store.Key
+		Priority store.Priority
+	}
+
+	// ReadReply answers it.
+	ReadReply struct {
+		Ref     uint64
+		Value   store.Value
+		Pending bool   // a transaction that is not decided has the key, and has had it for long
+		Hint    uint64 // the client's next version must be above it
+	}
+
+	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be repeated. Recover is for one that got no answer: votes that are not given yet are
+	// then refused.
+	CommitRequest struct {
+		Txn     store.Txn
+		Recover bool
+	}
+
+	// SiteVote says how a site votes, to clients and to coordinators of other sites.
+	SiteVote struct {
+		ID     store.TxnID
+		Shards []uint32
+		Yes    bool
+		Reason store.Reason
+		Hint   uint64
+	}
+
+	// Decided tells a client how its transaction ended.
+	Decided struct {
+		ID      store.TxnID
+		Verdict store.Verdict // Committed, Aborted or Unknown
+		Reason  store.Reason
+	}
+)
+
+// What coordinators and servers say.
+type (
+	// Prepare asks a shard for its vote on its part of a transaction.
+	Prepare struct {
+		Txn    store.Txn
+		Shards []uint32 // that have a part
+		// ReadOnly says that no part writes. Then the vote binds nobody.
+		ReadOnly bool
+	}
+
+	// Vote is what a shard knows of a transaction.
+	Vote struct {
+		ID     store.TxnID
+		State  State
+		Reason store.Reason
+		Hint   uint64
+	}
+
+	// Ask asks a shard how it voted. If it has not, it votes no.
+	Ask struct {
+		ID     store.TxnID
+		Shards []uint32
+	}
+
+	// Decide tells a shard the decision.
+	Decide struct {
+		ID     store.TxnID
+		Shards []uint32
+		Commit bool
+	}
+
+	// Applied says that all shards of the sender's site have carried out the decision.
+	Applied struct{ ID store.TxnID }
+
+	// Forget says that all sites have.
+	Forget struct{ ID store.TxnID }
+
+	// Resolve asks the site's coordinator to find out about a transaction that the sender remembers.
+	Resolve struct {
+		ID     store.TxnID
+		Shards []uint32
+		State  State
+		Reason store.Reason
+	}
+)
+
+// What servers of one shard say to each other.
+type (
+	// Fetch asks for what a committed transaction writes.
+	Fetch struct{ ID store.TxnID }
+
+	// Content answers it.
+	Content struct {
+		ID     store.TxnID
+		Old    bool // the sender has forgotten it, or never heard of it and never will
+		Writes []store.Write
+	}
+
+	// Hello asks whether a new disk may take part under the sender's ID.
+	Hello struct{ Disk uint64 }
+
+	// Welcome answers it with the disk that the sender knows under the ID.
+	Welcome struct{ Asked, Known uint64 }
+)
+
+// What applications and their nodes say.
+type (
+	// Get reads a key from a majority of the sites. Got answers it.
+	Get struct {
+		Ref      uint64 // of the application's choice, as in all its calls
+		Key      store.Key
+		Priority store.Priority // of a transaction that is tried again
+	}
+
+	// Got is what a majority knows, or not OK: none answered in time.
+	Got struct {
+		Ref     uint64
+		OK      bool
+		Value   store.Value
+		Pending bool // somebody is about to change it, or blocks it
+	}
+
+	// Submit commits a transaction. Done answers it.
+	Submit struct {
+		Ref      uint64
+		Priority store.Priority // of the first attempt; zero: this is the first
+		Reads    []store.Read
+		Writes   []store.Write
+	}
+
+	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers it.
+	Query struct {
+		Ref uint64
+		Txn store.Txn // as Done had it
+	}
+
+	// Done says how a transaction ended. Txn has its ID, and the priority for the next attempt.
+	Done struct {
+		Ref     uint64
+		Txn     store.Txn
+		Outcome store.Outcome
+	}
+
+	// Refused tells a server's application that its disk may not take part, and why.
+	Refused struct{ Reason string }
+)

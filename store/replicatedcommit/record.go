@@ -1,0 +1,97 @@
+package replicatedcommit
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// A server's key space: its values, its transactions, and what it knows of itself and its peers.
+const (
+	valuePrefix = "v"
+	txnPrefix   = "t"
+	peerPrefix  = "p"
+	selfKey     = "self"
+	oldKey      = "old"
+)
+
+// A record is what a server remembers of a transaction, on disk as in memory.
+type record struct {
+	id     store.TxnID
+	state  State // Yes, No, Committed or Aborted
+	reason store.Reason
+	hint   uint64
+	// known says that the transaction's part is here. It is not if the server was asked, or told the decision, before it was prepared.
+	known    bool
+	shards   []uint32
+	priority store.Priority
+	reads    []store.Read
+	writes   []store.Write
+
+	// In memory only.
+	waits int  // how often it was asked about
+	done  bool // all sites have carried out the decision
+	olds  int  // sites that have forgotten what it writes, as bits
+}
+
+// settled tells whether the decision is carried out here.
+func (r *record) settled() bool {
+	return r.state == Aborted || r.state == Committed && r.known
+}
+
+// now returns the state as it is told to others.
+func (r *record) now() State {
+	if r.state == Committed && !r.known {
+		return Wanting
+	}
+	return r.state
+}
+
+func txnKey(id store.TxnID) []byte {
+	k := binary.BigEndian.AppendUint64([]byte(txnPrefix), id.Time)
+	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
+}
+
+func (r *record) bytes() []byte {
+	var w wirefmt.Writer
+	w.Uint(uint64(r.state))
+	appendReason(&w, r.reason, r.hint)
+	w.Bool(r.known)
+	appendShards(&w, r.shards)
+	store.AppendTxn(&w, store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes})
+	return w.Buf
+}
+
+func parseRecord(b []byte) (*record, error) {
+	rd := wirefmt.NewReader(b)
+	r := &record{state: readState(rd), reason: readReason(rd), hint: rd.Uint(), known: rd.Bool(), shards: readShards(rd)}
+	t := store.ReadTxn(rd)
+	r.id, r.priority, r.reads, r.writes = t.ID, t.Priority, t.Reads, t.Writes
+	if err := rd.Close(); err != nil {
+		return nil, fmt.Errorf("replicatedcommit: a transaction on disk: %w", err)
+	}
+	return r, nil
+}
+
+// value returns what is under a key, as far as this server knows.
+func value(env *protocol.Env[Message], key store.Key) store.Value {
+	b, ok := env.Get([]byte(valuePrefix + string(key)))
+	if !ok {
+		return store.Value{}
+	}
+	r := wirefmt.NewReader(b)
+	v := store.ReadValue(r)
+	if err := r.Close(); err != nil {
+		panic(fmt.Sprintf("replicatedcommit: the value of %q on disk: %v", key, err)) // which runners stop at
+	}
+	return v
+}
+
+func putValue(env *protocol.Env[Message], key store.Key, v store.Value) {
+	var w wirefmt.Writer
+	store.AppendValue(&w, v)
+	env.Put([]byte(valuePrefix+string(key)), w.Buf)
+}

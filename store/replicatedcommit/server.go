@@ -1,0 +1,206 @@
+package replicatedcommit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// Timers of a server.
+type (
+	resolveTimer   struct{ id store.TxnID }
+	retentionTimer struct{}
+	waitTimer      struct {
+		key  store.Key
+		from protocol.ID
+		ref  uint64
+	}
+	reserveTimer struct{ key store.Key }
+)
+
+// Server is the node of one shard at one site.
+type Server struct {
+	cfg          Config
+	place        place
+	shards       map[protocol.ID]place
+	coordinators map[protocol.ID]place
+	peers        []protocol.ID // the servers of the shard at other sites
+
+	admission admission
+	txns      map[store.TxnID]*record
+	done      []store.TxnID // of txns, those to forget when they are old enough
+	// old is the time up to which transactions that are not in txns are never voted for. Invariant: it is on disk before anybody hears of it, and does not fall.
+	old          uint64
+	locks        map[store.Key]*lock
+	waiting      map[store.Key][]waiter
+	waiters      int // Invariant: the sum over waiting, at most MaxWaiting
+	reservations map[store.Key]store.Priority
+	contrary     error // a decision that contradicts another one
+}
+
+// NewServer returns a server. The error names the field of the configuration that is wrong.
+func NewServer(cfg Config) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
+		waiting: map[store.Key][]waiter{}, reservations: map[store.Key]store.Priority{},
+	}
+	s.shards, s.coordinators = cfg.Layout.places()
+	p, ok := s.shards[cfg.ID]
+	if !ok {
+		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no shard of the layout", cfg.ID)
+	}
+	s.place = p
+	for i, site := range cfg.Layout.Sites {
+		if i != p.site {
+			s.peers = append(s.peers, site.Shards[p.index])
+		}
+	}
+	return s, nil
+}
+
+// Start implements protocol.Node. There are no records: what is durable is in the key space.
+func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
+	s.startAdmission(env)
+	if b, ok := env.Get([]byte(oldKey)); ok && len(b) == 8 {
+		s.old = binary.BigEndian.Uint64(b)
+	}
+	for _, b := range env.Scan([]byte(txnPrefix), []byte(txnPrefix+"\xff\xff\xff\xff\xff\xff\xff\xff\xff")) {
+		r, err := parseRecord(b)
+		if err != nil {
+			s.admission.refused = err.Error()
+			env.Send(protocol.App, Refused{err.Error()})
+			return
+		}
+		s.txns[r.id] = r
+		if r.state == Yes && !s.cfg.skip.has(ruleLocksSurvive) {
+			s.lock(r)
+		}
+		s.watch(env, r)
+	}
+	env.After(s.cfg.Retain/8, retentionTimer{})
+}
+
+// Receive implements protocol.Node.
+func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+	switch m := msg.(type) {
+	case Hello:
+		s.onHello(env, from, m)
+		return
+	case Welcome:
+		s.onWelcome(env, from, m)
+		return
+	}
+	if !s.admission.admitted || s.admission.refused != "" {
+		return
+	}
+	switch m := msg.(type) {
+	case ReadRequest:
+		s.onRead(env, from, m)
+	case Prepare:
+		s.onPrepare(env, from, m)
+	case Ask:
+		s.onAsk(env, from, m)
+	case Decide:
+		s.onDecide(env, from, m)
+	case Forget:
+		s.onForget(env, from, m)
+	case Fetch:
+		s.onFetch(env, from, m)
+	case Content:
+		s.onContent(env, from, m)
+	}
+}
+
+// Expire implements protocol.Node.
+func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case helloTimer:
+		s.askAdmission(env)
+	case resolveTimer:
+		s.resolve(env, t.id)
+	case waitTimer:
+		s.endWait(env, t)
+	case reserveTimer:
+		delete(s.reservations, t.key)
+	case retentionTimer:
+		s.retain(env)
+	}
+}
+
+func (s *Server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }
+
+// fits tells whether shards name a transaction that this one has a part of.
+func (s *Server) fits(shards []uint32) bool {
+	return s.cfg.Layout.validShards(shards) && slices.Contains(shards, uint32(s.place.index))
+}
+
+// watch has the server ask about a transaction until all sites have carried out the decision.
+func (s *Server) watch(env *protocol.Env[Message], r *record) {
+	wait := 4 * s.cfg.RoundTrip << min(r.waits, 4)
+	env.After(wait+time.Duration(env.Rand.Int64N(int64(s.cfg.RoundTrip))), resolveTimer{r.id})
+}
+
+func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
+	r := s.txns[id]
+	if r == nil || r.done || s.admission.refused != "" {
+		return
+	}
+	r.waits++
+	if r.now() == Wanting {
+		s.fetch(env, r)
+	}
+	env.Send(s.coordinator(id), Resolve{ID: id, Shards: r.shards, State: r.now(), Reason: r.reason})
+	s.watch(env, r)
+}
+
+func (s *Server) coordinator(id store.TxnID) protocol.ID {
+	return s.cfg.Layout.coordinator(s.place.site, id)
+}
+
+// save writes what is known of a transaction.
+func (s *Server) save(env *protocol.Env[Message], r *record) {
+	s.txns[r.id] = r
+	if s.cfg.skip.has(ruleDurableVotes) && r.state <= No {
+		return
+	}
+	env.Put(txnKey(r.id), r.bytes())
+}
+
+// onForget is told that all sites have carried out a decision. The record stays for clients that ask, until it is old.
+func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget) {
+	r := s.txns[m.ID]
+	if _, ok := s.coordinators[from]; !ok || r == nil || r.done || !r.settled() {
+		return
+	}
+	r.done = true
+	env.Stop(resolveTimer{r.id})
+	s.done = append(s.done, r.id)
+}
+
+// retain forgets what is old and done, now and then.
+func (s *Server) retain(env *protocol.Env[Message]) {
+	env.After(s.cfg.Retain/8, retentionTimer{})
+	if !s.admission.admitted || s.admission.refused != "" {
+		return
+	}
+	if t := env.Now - s.cfg.Retain; t > 0 && uint64(t) > s.old {
+		s.old = uint64(t)
+		env.Put([]byte(oldKey), binary.BigEndian.AppendUint64(nil, s.old))
+	}
+	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
+		if id.Time > s.old {
+			return false
+		}
+		delete(s.txns, id)
+		env.Delete(txnKey(id))
+		return true
+	})
+}

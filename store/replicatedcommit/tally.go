@@ -1,0 +1,131 @@
+package replicatedcommit
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// An entry is what a coordinator has heard of a transaction.
+type entry struct {
+	id       store.TxnID
+	shards   []uint32
+	readOnly bool
+	rows     []row // by site
+	clients  []protocol.ID
+	said     bool  // the own site's vote was told
+	outcome  State // Undecided, Committed or Aborted
+	reason   store.Reason
+}
+
+// A row is what one site's shards have said.
+type row struct {
+	cells   []State // by entry.shards
+	whole   State   // what its coordinator said: Undecided, Yes or No
+	applied bool
+	reason  store.Reason
+	hint    uint64
+}
+
+// maxClients bounds who is told the outcome of one transaction.
+const maxClients = 4
+
+func newEntry(id store.TxnID, shards []uint32, sites int) *entry {
+	e := &entry{id: id, shards: shards, rows: make([]row, sites)}
+	for i := range e.rows {
+		e.rows[i].cells = make([]State, len(shards))
+	}
+	return e
+}
+
+func (e *entry) addClient(id protocol.ID) {
+	if !slices.Contains(e.clients, id) && len(e.clients) < maxClients {
+		e.clients = append(e.clients, id)
+	}
+}
+
+// settled tells whether a shard in a state has carried out a decision.
+func settled(s State) bool { return s == Committed || s == Aborted }
+
+// take notes what a shard said. What it knew before does not come back.
+func (r *row) take(i int, m Vote) {
+	old := r.cells[i]
+	if settled(old) || old == Wanting && !settled(m.State) || (old == Yes || old == No) && (m.State == Yes || m.State == No || m.State == Undecided) {
+		return
+	}
+	r.cells[i] = m.State
+	if m.Reason != store.NoReason {
+		r.refuse(m.Reason, m.Hint)
+	}
+}
+
+func (r *row) takeSite(m SiteVote) {
+	switch {
+	case r.whole != Undecided:
+	case m.Yes:
+		r.whole = Yes
+	default:
+		r.whole = No
+		r.refuse(m.Reason, m.Hint)
+	}
+}
+
+// refuse keeps the first reason, but for Old, which says that the transaction may have had another end.
+func (r *row) refuse(reason store.Reason, hint uint64) {
+	if r.reason == store.NoReason || reason == store.Old {
+		r.reason = reason
+	}
+	r.hint = max(r.hint, hint)
+}
+
+// vote returns the site's vote: Yes if all its shards say so, No if one does not, Undecided if that is not known.
+func (r *row) vote() State {
+	if r.whole != Undecided {
+		return r.whole
+	}
+	if slices.Contains(r.cells, No) || slices.Contains(r.cells, Old) {
+		return No
+	}
+	if slices.ContainsFunc(r.cells, func(s State) bool { return s != Yes }) {
+		return Undecided
+	}
+	return Yes
+}
+
+func (r *row) allSettled() bool {
+	return !slices.ContainsFunc(r.cells, func(s State) bool { return !settled(s) })
+}
+
+// tally returns the decision that is known by now: another's, or what the votes add up to.
+func (e *entry) tally(majority int) (State, store.Reason) {
+	yes, no := 0, 0
+	reason := store.NoReason
+	for i := range e.rows {
+		r := &e.rows[i]
+		for _, cell := range r.cells {
+			switch cell {
+			case Wanting, Committed:
+				return Committed, store.NoReason
+			case Aborted:
+				return Aborted, r.reason
+			}
+		}
+		switch r.vote() {
+		case Yes:
+			yes++
+		case No:
+			no++
+			if reason == store.NoReason || r.reason == store.Old {
+				reason = r.reason
+			}
+		}
+	}
+	switch {
+	case yes >= majority:
+		return Committed, store.NoReason
+	case len(e.rows)-no < majority:
+		return Aborted, reason
+	}
+	return Undecided, reason
+}

@@ -1,0 +1,119 @@
+package replicatedcommit
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// onPrepare votes on the server's part of a transaction. A vote is one write, with its locks, and is never changed.
+func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
+	t := m.Txn
+	p, ok := s.coordinators[from]
+	if !ok || p.site != s.place.site || !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
+		return
+	}
+	if m.ReadOnly {
+		s.validate(env, from, t)
+		return
+	}
+	r := s.txns[t.ID]
+	switch {
+	case r != nil && !r.known:
+		s.learn(env, r, t)
+	case r != nil:
+	case t.ID.Time <= s.old:
+		env.Send(from, Vote{ID: t.ID, State: Old, Reason: store.Old, Hint: s.old})
+		return
+	case len(s.txns) >= s.cfg.MaxTxns:
+		return
+	default:
+		r = &record{id: t.ID, state: Yes, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
+		if r.reason, r.hint = s.refused(env, t); r.reason != store.NoReason {
+			r.state = No
+		} else {
+			s.lock(r)
+		}
+		s.save(env, r)
+		s.watch(env, r)
+	}
+	s.tell(env, from, r)
+}
+
+// mine tells whether all keys are the server's.
+func (s *Server) mine(t store.Txn) bool {
+	l := s.cfg.Layout
+	return !slices.ContainsFunc(t.Reads, func(a store.Read) bool { return l.shardOf(a.Key) != s.place.index }) &&
+		!slices.ContainsFunc(t.Writes, func(w store.Write) bool { return l.shardOf(w.Key) != s.place.index })
+}
+
+// validate votes on a transaction that only reads: it is serialized here and now, and nothing need be remembered of it.
+func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.Txn) {
+	v := Vote{ID: t.ID, State: Yes}
+	if v.Reason, v.Hint = s.refused(env, t); v.Reason != store.NoReason {
+		v.State = No
+	}
+	env.Send(from, v)
+}
+
+func (s *Server) tell(env *protocol.Env[Message], to protocol.ID, r *record) {
+	env.Send(to, Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint})
+}
+
+// onAsk tells what is known. Who has not voted yet votes no, so that the asker can rely on the answer.
+func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
+	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
+		return
+	}
+	r := s.txns[m.ID]
+	switch {
+	case r != nil:
+	case m.ID.Time <= s.old:
+		env.Send(from, Vote{ID: m.ID, State: Old, Reason: store.Old, Hint: s.old})
+		return
+	case len(s.txns) >= s.cfg.MaxTxns:
+		return
+	case s.cfg.skip.has(ruleFenceOnAsk):
+		env.Send(from, Vote{ID: m.ID, State: No, Reason: store.Fenced})
+		return
+	default:
+		r = &record{id: m.ID, state: No, reason: store.Fenced, shards: m.Shards}
+		s.save(env, r)
+		s.watch(env, r)
+	}
+	s.tell(env, from, r)
+}
+
+// onDecide carries out a decision, whatever the server voted.
+func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide) {
+	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
+		return
+	}
+	r := s.txns[m.ID]
+	state := Aborted
+	if m.Commit {
+		state = Committed
+	}
+	switch {
+	case r == nil && !m.Commit && m.ID.Time <= s.old:
+		env.Send(from, Vote{ID: m.ID, State: Aborted, Reason: store.Old})
+		return
+	case r == nil:
+		if len(s.txns) >= s.cfg.MaxTxns {
+			return
+		}
+		r = &record{id: m.ID, state: No, shards: m.Shards}
+		s.decide(env, r, state)
+		s.watch(env, r)
+	case r.state == Yes || r.state == No:
+		s.decide(env, r, state)
+	case r.state != state:
+		s.contradict(r, state)
+		return
+	}
+	if r.now() == Wanting {
+		s.fetch(env, r)
+	}
+	s.tell(env, from, r)
+}

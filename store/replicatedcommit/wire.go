@@ -1,0 +1,147 @@
+package replicatedcommit
+
+import (
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+type (
+	writer = wirefmt.Writer
+	reader = wirefmt.Reader
+)
+
+// Codec returns the codec of the messages between nodes. There are no records: all that is durable is in the key space.
+func Codec() protocol.Codec[Message] {
+	return wirefmt.NewFormat("replicatedcommit", 1, append(clientKinds(), serverKinds()...)...)
+}
+
+func clientKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](1, func(w *writer, m ReadRequest) {
+			w.Uint(m.Ref)
+			w.String(string(m.Key))
+			store.AppendPriority(w, m.Priority)
+		}, func(r *reader) ReadRequest {
+			return ReadRequest{r.Uint(), store.Key(r.String()), store.ReadPriority(r)}
+		}),
+		wirefmt.NewKind[Message](2, func(w *writer, m ReadReply) {
+			w.Uint(m.Ref)
+			store.AppendValue(w, m.Value)
+			w.Bool(m.Pending)
+			w.Uint(m.Hint)
+		}, func(r *reader) ReadReply { return ReadReply{r.Uint(), store.ReadValue(r), r.Bool(), r.Uint()} }),
+		wirefmt.NewKind[Message](3, func(w *writer, m CommitRequest) {
+			store.AppendTxn(w, m.Txn)
+			w.Bool(m.Recover)
+		}, func(r *reader) CommitRequest { return CommitRequest{store.ReadTxn(r), r.Bool()} }),
+		wirefmt.NewKind[Message](4, func(w *writer, m SiteVote) {
+			appendNamed(w, m.ID, m.Shards)
+			w.Bool(m.Yes)
+			appendReason(w, m.Reason, m.Hint)
+		}, func(r *reader) SiteVote {
+			return SiteVote{store.ReadVersion(r), readShards(r), r.Bool(), readReason(r), r.Uint()}
+		}),
+		wirefmt.NewKind[Message](5, func(w *writer, m Decided) {
+			store.AppendVersion(w, m.ID)
+			w.Uint(uint64(m.Verdict))
+			w.Uint(uint64(m.Reason))
+		}, func(r *reader) Decided { return Decided{store.ReadVersion(r), readVerdict(r), readReason(r)} }),
+	}
+}
+
+func serverKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](16, func(w *writer, m Prepare) {
+			store.AppendTxn(w, m.Txn)
+			appendShards(w, m.Shards)
+			w.Bool(m.ReadOnly)
+		}, func(r *reader) Prepare { return Prepare{store.ReadTxn(r), readShards(r), r.Bool()} }),
+		wirefmt.NewKind[Message](17, func(w *writer, m Vote) {
+			store.AppendVersion(w, m.ID)
+			w.Uint(uint64(m.State))
+			appendReason(w, m.Reason, m.Hint)
+		}, func(r *reader) Vote { return Vote{store.ReadVersion(r), readState(r), readReason(r), r.Uint()} }),
+		wirefmt.NewKind[Message](18, func(w *writer, m Ask) { appendNamed(w, m.ID, m.Shards) },
+			func(r *reader) Ask { return Ask{store.ReadVersion(r), readShards(r)} }),
+		wirefmt.NewKind[Message](19, func(w *writer, m Decide) {
+			appendNamed(w, m.ID, m.Shards)
+			w.Bool(m.Commit)
+		}, func(r *reader) Decide { return Decide{store.ReadVersion(r), readShards(r), r.Bool()} }),
+		wirefmt.NewKind[Message](20, func(w *writer, m Applied) { store.AppendVersion(w, m.ID) },
+			func(r *reader) Applied { return Applied{store.ReadVersion(r)} }),
+		wirefmt.NewKind[Message](21, func(w *writer, m Forget) { store.AppendVersion(w, m.ID) },
+			func(r *reader) Forget { return Forget{store.ReadVersion(r)} }),
+		wirefmt.NewKind[Message](22, func(w *writer, m Resolve) {
+			appendNamed(w, m.ID, m.Shards)
+			w.Uint(uint64(m.State))
+			w.Uint(uint64(m.Reason))
+		}, func(r *reader) Resolve {
+			return Resolve{store.ReadVersion(r), readShards(r), readState(r), readReason(r)}
+		}),
+		wirefmt.NewKind[Message](32, func(w *writer, m Fetch) { store.AppendVersion(w, m.ID) },
+			func(r *reader) Fetch { return Fetch{store.ReadVersion(r)} }),
+		wirefmt.NewKind[Message](33, func(w *writer, m Content) {
+			store.AppendVersion(w, m.ID)
+			w.Bool(m.Old)
+			store.AppendWrites(w, m.Writes)
+		}, func(r *reader) Content { return Content{store.ReadVersion(r), r.Bool(), store.ReadWrites(r)} }),
+		wirefmt.NewKind[Message](34, func(w *writer, m Hello) { w.Uint(m.Disk) }, func(r *reader) Hello { return Hello{r.Uint()} }),
+		wirefmt.NewKind[Message](35, func(w *writer, m Welcome) {
+			w.Uint(m.Asked)
+			w.Uint(m.Known)
+		}, func(r *reader) Welcome { return Welcome{r.Uint(), r.Uint()} }),
+	}
+}
+
+func appendNamed(w *writer, id store.TxnID, shards []uint32) {
+	store.AppendVersion(w, id)
+	appendShards(w, shards)
+}
+
+func appendShards(w *writer, shards []uint32) {
+	w.List(len(shards))
+	for _, s := range shards {
+		w.Uint(uint64(s))
+	}
+}
+
+func readShards(r *reader) []uint32 {
+	shards := make([]uint32, r.List(1))
+	for i := range shards {
+		shards[i] = r.Uint32()
+	}
+	return shards
+}
+
+func appendReason(w *writer, reason store.Reason, hint uint64) {
+	w.Uint(uint64(reason))
+	w.Uint(hint)
+}
+
+func readReason(r *reader) store.Reason {
+	v := r.Uint()
+	if v > uint64(store.Old) {
+		r.Failf("no such reason: %d", v)
+		return 0
+	}
+	return store.Reason(v)
+}
+
+func readState(r *reader) State {
+	v := r.Uint()
+	if v > uint64(Old) {
+		r.Failf("no such state: %d", v)
+		return 0
+	}
+	return State(v)
+}
+
+func readVerdict(r *reader) store.Verdict {
+	v := r.Uint()
+	if v > uint64(store.Aborted) {
+		r.Failf("no such verdict: %d", v)
+		return 0
+	}
+	return store.Verdict(v)
+}
