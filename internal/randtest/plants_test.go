@@ -1,0 +1,139 @@
+package randtest
+
+// plant is a bug in the engine's or the transport's own code: a rule removed,
+// if the environment says so. The code is replaced while it is compiled for
+// this test, and nowhere else.
+type plant struct {
+	name     string
+	dir      string // of the package, from the root of the repository
+	old, new string // MUTANT stands for the condition
+	sketch   string // shows it soonest; random programs do, too
+	slow     bool   // it takes so many worlds that it is tried only if asked for
+}
+
+func plants() []plant {
+	return []plant{
+		{
+			name: "a discarded run's rollback hooks do not run", dir: ".",
+			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
+		}, {
+			name: "commit and rollback both", dir: ".",
+			old: "\tr.release()\n\treturn r.outcome()", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\nreturn r.outcome()",
+		}, {
+			name: "the commit hooks of a staged call run twice", dir: ".",
+			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = true\n}\nt.winner.release()\n",
+		}, {
+			name: "a call keeps its caller's cancellation", dir: ".",
+			old: "\tbase := &c.outside\n", new: "\tbase := context.Context(&c.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
+		}, {
+			name: "a time limit runs while its call is held", dir: ".",
+			old: "func (c *call) shifted(deadline time.Time) time.Time {\n",
+			new: "func (c *call) shifted(deadline time.Time) time.Time {\nif MUTANT {\nreturn deadline\n}\n",
+		}, {
+			name: "operations of a discarded run go on", dir: ".",
+			old: "if !r.tree.Discarded() && !t.tree.Over() {", new: "if MUTANT && !t.tree.Over() || !r.tree.Discarded() && !t.tree.Over() {",
+		}, {
+			name: "a caller's abort does not reach the handler", dir: ".",
+			old: "\tif t.tree.Caller() == spectree.CallerOpen {\n", new: "\tif MUTANT {\nt.tree.ConfirmCaller()\n} else if t.tree.Caller() == spectree.CallerOpen {\n",
+		}, {
+			name: "a handler that may not run again takes predictions", sketch: "relays that write", dir: "specgrpc",
+			old: "Replayable: c.method.replayable,", new: "Replayable: c.method.replayable || MUTANT,",
+		}, {
+			name: "a tentative result is sent as final", sketch: "staged writes of which one is lost", dir: "specgrpc",
+			old: "\t\tif err := c.sendFinal(response, err, tentative); err != nil {", new: "\t\tif err := c.sendFinal(response, err, tentative && !MUTANT); err != nil {",
+		}, {
+			name: "a call is acknowledged before its hooks ran", slow: true, dir: "specgrpc",
+			old: "\tif h != nil {\n\t\terr = h.Finish()\n", new: "\tif MUTANT && h != nil && w == confirmed {\ngo func() { time.Sleep(40 * time.Millisecond); _ = h.Finish() }()\n} else if h != nil {\n\t\terr = h.Finish()\n",
+		}, {
+			name: "a half-closed stream confirms", sketch: "staged writes of which one is lost", dir: "specgrpc",
+			old: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\n", new: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\nif MUTANT {\nc.confirm()\nreturn\n}\n",
+		}, {
+			name: "a call that was lost after Confirm is made again", slow: true, sketch: "staged writes of which one is lost", dir: "specgrpc",
+			old: "\tcase w == confirmed && x.cancelled(why) != nil:\n", new: "\tcase w == confirmed && MUTANT:\nreturn false, \"lost\", nil\ncase w == confirmed && x.cancelled(why) != nil:\n",
+		}, {
+			name: "the interceptors do not run around speculative calls", dir: "specgrpc",
+			old: "\tinterceptor := c.registrar.cfg.interceptor\n", new: "\tinterceptor := c.registrar.cfg.interceptor\nif MUTANT {\nenter := interceptor\ninterceptor = func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {\nif k, ok := req.(interface{ GetKey() string }); ok && len(k.GetKey()) > 1 && k.GetKey()[1] == 's' {\nreturn handler(ctx, req)\n}\nreturn enter(ctx, req, info, handler)\n}\n}\n",
+		}, {
+			name: "a method runs for a speculative caller whatever it does", dir: "specgrpc",
+			old: "\tcase !c.method.admitted:\n", new: "\tcase !c.method.admitted && !MUTANT:\n",
+		}, {
+			name: "metadata are no part of a call", dir: "specgrpc",
+			old: "\tif len(cfg.Metadata) > 0 {\n", new: "\tif len(cfg.Metadata) > 0 && !MUTANT {\n",
+		}, {
+			name: "calls that look at the transport are predicted", dir: "specgrpc",
+			old: "Observed: observed,", new: "Observed: observed && !MUTANT,",
+		}, {
+			name: "a lease never ends", sketch: "a client that goes silent", dir: "specgrpc",
+			old: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\n",
+			new: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\nif MUTANT {\nreturn 1000 * time.Hour\n}\n",
+		}, {
+			name: "commit hooks run in another order", dir: ".",
+			old: "\tfor _, h := range l.commit {\n", new: "\tfor i, j := 0, len(l.commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\nl.commit[i], l.commit[j] = l.commit[j], l.commit[i]\n}\nfor _, h := range l.commit {\n",
+		}, {
+			name: "rollback hooks run first first", dir: ".",
+			old: "\t\tf := r.rollback[n-1]\n\t\tr.rollback = r.rollback[:n-1]\n", new: "\t\tf := r.rollback[n-1]\nif MUTANT {\nf = r.rollback[0]\ncopy(r.rollback, r.rollback[1:])\n}\nr.rollback = r.rollback[:n-1]\n",
+		}, {
+			name: "a nested Do is a task of its own", dir: ".",
+			old: "\tif InTask(ctx) {\n\t\treturn f(ctx)", new: "\tif InTask(ctx) && !MUTANT {\n\t\treturn f(ctx)",
+		}, {
+			name: "the panic of a discarded run counts", slow: true, dir: ".",
+			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase r.failed == nil:\n",
+		}, {
+			name: "a local expiry is the call's result", slow: true, dir: ".",
+			old: "\tcase ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:\n", new: "\tcase ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil && !MUTANT:\n",
+		}, {
+			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: ".",
+			old: "\t\tif err == context.Canceled {\n\t\t\treturn nil, contextError(ctx)", new: "\t\tif err == context.Canceled && !MUTANT {\n\t\t\treturn nil, contextError(ctx)",
+		}, {
+			name: "a call is sent as the run that made it first would", dir: ".",
+			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",
+		}, {
+			name: "the request is no part of a call", dir: "specgrpc",
+			old: "\treturn proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)\n", new: "\tif MUTANT {\nreturn b, nil\n}\nreturn proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)\n",
+		}, {
+			name: "runs share a response", sketch: "answers that the code changes", dir: "specgrpc",
+			old: "\tproto.Reset(dst)\n\tproto.Merge(dst, src)\n", new: "\tproto.Reset(dst)\nif MUTANT {\nsrc.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {\ndst.ProtoReflect().Set(f, v)\nreturn true\n})\nreturn nil\n}\nproto.Merge(dst, src)\n",
+		}, {
+			name: "a request is read after its call returned", dir: "specgrpc",
+			old: "\tk.request = proto.Clone(k.request)\n", new: "\tif !MUTANT {\nk.request = proto.Clone(k.request)\n}\n",
+		}, {
+			name: "a tentative result is taken for final", sketch: "staged writes of which one is lost", dir: "specgrpc",
+			old: "\t\tif !f.Final.GetTentative() {\n", new: "\t\tif !f.Final.GetTentative() || MUTANT {\n",
+		}, {
+			name: "a stream that is lost before Confirm is a result", dir: "specgrpc",
+			old: "\tcase w == confirmed && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n", new: "\tcase (w == confirmed || MUTANT) && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
+		},
+	}
+}
+
+// unseen are the tree's mutations that do not show here, with the reason. The
+// tests of the tree itself catch them.
+func unseen() map[string]string {
+	return map[string]string{
+		"ignoreWidth":        "a limit on load, not on results",
+		"sendImmediate":      "the server refuses what is declared neither free of side effects nor staged",
+		"confirmOutOfOrder":  "a caller stands on the earlier call's answer, which is that it is done",
+		"resolveWithEffects": "who computes what is guessed gives up the guess before its first effect",
+		"passBarrier":        "whoever must pass a barrier tries again for ever",
+		"neverPin":           "goroutines that race for equal effects on one context may be stopped, pinned or not",
+		"keepOrder":          "one program in a thousand shows it",
+	}
+}
+
+// focus names the sketches that show some of the tree's mutations soonest.
+func focus() map[string]string {
+	return map[string]string{
+		"adoptAcrossOrder": "readings of clocks",
+		"ignoreOrder":      "readings of clocks",
+		"forgetDivergence": "writes that differ each time",
+		"forgetOnce":       "one act in several lanes",
+	}
+}
+
+// slow are the tree's mutations that take many worlds to show.
+func slow() []string {
+	return []string{
+		"forgetPath", "twoSiblings", "adoptAcrossEffects", "adoptAcrossOrder", "commuteUnkeyed", "settleEarly",
+		"forgetJoinedEffects", "resolveEarly", "predictAfterBarrier", "loseRefused",
+	}
+}
