@@ -1,6 +1,10 @@
 package smr
 
-import "github.com/foresay/foresay/protocol"
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+)
 
 // Forget says that an entry that was taken is not proposed. The protocol answers the client.
 func (d *Desk) Forget(e Entry) { delete(d.taken, ticketFor(e)) }
@@ -16,4 +20,14 @@ func (d *Desk) GiveBack(env *protocol.Env[Message], entries []Entry) {
 			env.Send(e.Client, Busy{Session: e.Session, Seqs: []Seq{e.Seq}})
 		}
 	}
+}
+
+// Meet tells the application where a replica is that somebody wants to be a member: before it is one it has to be answered and brought up to date.
+// A protocol calls it with each request for a change.
+func (d *Desk) Meet(env *protocol.Env[Message], change Change) {
+	id := change.Add.ID
+	if _, member := d.state.Member(id); member || change.Validate() != nil || change.Remove != 0 || d.state.Removed(id) {
+		return
+	}
+	env.Send(protocol.App, MembersChanged{Members: append(slices.Clone(d.state.Members()), change.Add)})
 }

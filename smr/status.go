@@ -21,7 +21,7 @@ type Status struct {
 }
 
 // MembersChanged goes from a replica to its application when the members have changed, and once after its start: a host has to know where they
-// are.
+// are. One that is about to be added is among them already.
 type MembersChanged struct{ Members []Member }
 
 // Refused goes from a replica to its application: it must not take part under its identity, and does nothing any more. The reason says why and what

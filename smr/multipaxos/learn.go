@@ -16,6 +16,7 @@ const (
 
 // onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
 func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+	r.desk.Meet(env, m.Change)
 	id := m.Change.Add.ID
 	_, member := r.state.Member(id)
 	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {

@@ -45,6 +45,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "the leader is new, and does not know yet what was decided before"})
 		return
 	}
+	r.desk.Meet(env, msg.Change)
 	if entries := r.desk.TakeChange(env, from, msg, r.adm, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
