@@ -33,17 +33,16 @@ func layout(sites, shards int) Layout {
 
 // scenario is what a world is made from.
 type scenario struct {
-	seed       uint64
-	sites      int // 0 is 3
-	shards     int // 0 is 2
-	clients    int
-	keys       int
-	faults     sim.Faults
-	skip       rules
-	skipClient rules
-	hot        bool // each transaction reads and writes one key
-	lose       bool // a site goes down for a while
-	trace      io.Writer
+	seed    uint64
+	sites   int // 0 is 3
+	shards  int // 0 is 2
+	clients int
+	keys    int
+	faults  sim.Faults
+	skip    rules
+	hot     bool // each transaction reads and writes one key
+	lose    bool // a site goes down for a while
+	trace   io.Writer
 }
 
 // world is a simulated store with clients, and what they saw.
@@ -62,9 +61,14 @@ type world struct {
 	reasons  [8]int
 	attempts int // the most that a transaction took
 	err      error
+
+	configure func(*Config) // nil: nothing
 }
 
-func newWorld(sc scenario) (*world, error) {
+func newWorld(sc scenario) (*world, error) { return newWorldOf(sc, nil, nil) }
+
+// newWorldOf is newWorld with other configurations, and somebody else who gets what nodes say to their applications.
+func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Message)) (*world, error) {
 	if sc.sites == 0 {
 		sc.sites = 3
 	}
@@ -75,6 +79,10 @@ func newWorld(sc scenario) (*world, error) {
 		sc: sc, layout: layout(sc.sites, sc.shards), rand: rand.New(rand.NewPCG(sc.seed, 7)),
 		versions: map[store.Key]map[store.Version]string{}, refused: map[protocol.ID]string{},
 	}
+	w.configure = configure
+	if app == nil {
+		app = w.app
+	}
 	var names []wan.Site
 	for _, s := range w.layout.Sites {
 		names = append(names, wan.Site(s.Name))
@@ -82,7 +90,7 @@ func newWorld(sc scenario) (*world, error) {
 	var err error
 	w.sim, err = sim.New(sim.Config[Message]{
 		Seed: sc.seed, WAN: wan.Uniform(roundTrip, names...), Codec: Codec(), CodecChance: 0.3, CheckEvery: 3,
-		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: w.app, Trace: sc.trace, TraceKeep: 300,
+		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.trace, TraceKeep: 300,
 		Replay: fmt.Sprintf("go test ./store/replicatedcommit -run TestSeeds -first %d", sc.seed),
 	})
 	if err != nil {
@@ -103,7 +111,11 @@ func newWorld(sc scenario) (*world, error) {
 }
 
 func (w *world) config(id protocol.ID) Config {
-	return Config{ID: id, Layout: w.layout, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip, applied: w.applied}
+	c := Config{ID: id, Layout: w.layout, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip, applied: w.applied}
+	if w.configure != nil {
+		w.configure(&c)
+	}
+	return c
 }
 
 func (w *world) add(id protocol.ID, site wan.Site) {

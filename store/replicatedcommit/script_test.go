@@ -1,0 +1,295 @@
+package replicatedcommit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/wan"
+)
+
+// script is a world without random clients. A call of do is one transaction's, or a read's, up to its answer.
+type script struct {
+	*world
+	t       *testing.T
+	answers map[protocol.ID][]Message
+	ref     uint64
+}
+
+func newScript(t *testing.T, configure func(*Config)) *script {
+	t.Helper()
+	s := &script{t: t, answers: map[protocol.ID][]Message{}}
+	w, err := newWorldOf(scenario{seed: 1, keys: 1}, configure, func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.world = w
+	for i, site := range w.layout.Sites {
+		w.add(protocol.ID(200+i), wan.Site(site.Name))
+	}
+	s.run(time.Second) // until all are admitted
+	return s
+}
+
+func (s *script) run(d time.Duration) {
+	s.t.Helper()
+	if err := s.sim.Run(d); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// submit has a client commit writes of a value to keys, and returns what Done will have as Ref.
+func (s *script) submit(client protocol.ID, value string, keys ...store.Key) uint64 {
+	var b store.Buffer
+	for _, k := range keys {
+		b.Put(k, []byte(value))
+	}
+	reads, writes := b.Accesses()
+	s.ref++
+	s.sim.Deliver(client, Submit{Ref: s.ref, Reads: reads, Writes: writes})
+	return s.ref
+}
+
+// done waits for an outcome.
+func (s *script) done(client protocol.ID, ref uint64) (Done, time.Duration) {
+	s.t.Helper()
+	begun := s.sim.Now()
+	var d Done
+	err := s.sim.RunUntil(time.Minute, func() bool {
+		for _, m := range s.answers[client] {
+			if got, ok := m.(Done); ok && got.Ref == ref {
+				d = got
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d, s.sim.Now() - begun
+}
+
+// read waits for what a majority has under a key.
+func (s *script) read(client protocol.ID, key store.Key) (Got, time.Duration) {
+	s.t.Helper()
+	s.ref++
+	ref, begun := s.ref, s.sim.Now()
+	s.sim.Deliver(client, Get{Ref: ref, Key: key})
+	var g Got
+	err := s.sim.RunUntil(time.Minute, func() bool {
+		i := slices.IndexFunc(s.answers[client], func(m Message) bool { got, ok := m.(Got); return ok && got.Ref == ref })
+		if i >= 0 {
+			g = s.answers[client][i].(Got)
+		}
+		return i >= 0
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return g, s.sim.Now() - begun
+}
+
+func (s *script) crashSite(i int) {
+	for _, id := range s.siteNodes(i) {
+		s.sim.Crash(id, sim.KeepAll)
+	}
+}
+
+func (s *script) restartSite(i int) {
+	for _, id := range s.siteNodes(i) {
+		s.sim.Restart(id)
+	}
+}
+
+// settle waits until nothing is left to do anywhere, and looks at the sites.
+func (s *script) settle() {
+	s.t.Helper()
+	if err := s.sim.RunUntil(3*time.Minute, s.quiet); err != nil {
+		s.t.Fatalf("%s\n%v", s.unquiet(), err)
+	}
+	if err := s.equalSites(); err != nil || s.err != nil {
+		s.t.Fatal(err, s.err)
+	}
+}
+
+func want(t *testing.T, d Done, v store.Verdict) {
+	t.Helper()
+	if d.Outcome.Verdict != v {
+		t.Fatalf("%v: got %+v, want %v", d.Txn.ID, d.Outcome, v)
+	}
+}
+
+// TestBlockedUntilTheSiteReturns: two transactions, each with a yes and a no, and a third site that is gone. Both block, with a typed outcome; other keys do not. When
+// the site is back both are decided: it votes for one of them at most [R3].
+func TestBlockedUntilTheSiteReturns(t *testing.T) {
+	s := newScript(t, nil)
+	s.crashSite(2)
+	a, b := s.submit(200, "a", "k"), s.submit(201, "b", "k")
+	doneA, _ := s.done(200, a)
+	doneB, _ := s.done(201, b)
+	for _, d := range []Done{doneA, doneB} {
+		want(t, d, store.Blocked)
+		if !slices.Equal(d.Outcome.Sites, []string{"c"}) {
+			t.Errorf("waits for the sites %q, not c", d.Outcome.Sites)
+		}
+	}
+	free, _ := s.done(200, s.submit(200, "free", "other"))
+	want(t, free, store.Committed)
+	if g, took := s.read(200, "k"); !g.OK || !g.Pending || took > 3*roundTrip {
+		t.Errorf("a read of a blocked key gave %+v after %v", g, took)
+	}
+	s.restartSite(2)
+	committed := 0
+	for i, d := range []Done{doneA, doneB} {
+		s.ref++
+		client := protocol.ID(200 + i)
+		s.sim.Deliver(client, Query{Ref: s.ref, Txn: d.Txn})
+		switch d, _ = s.done(client, s.ref); d.Outcome.Verdict {
+		case store.Committed:
+			committed++
+		case store.Aborted:
+		default:
+			t.Errorf("%v is %+v", d.Txn.ID, d.Outcome)
+		}
+	}
+	s.settle()
+	if g, _ := s.read(200, "k"); committed > 1 || g.Value.Present != (committed == 1) {
+		t.Errorf("%d committed, and k is %+v", committed, g)
+	}
+}
+
+// TestSilentSiteDecides is the same, but the third site has voted for one of the two and only cannot say so: that one committed.
+func TestSilentSiteDecides(t *testing.T) {
+	s := newScript(t, nil)
+	for _, from := range s.siteNodes(2) {
+		for _, to := range append(s.nodes(), 200, 201) {
+			if !slices.Contains(s.siteNodes(2), to) {
+				s.sim.Cut(from, to)
+			}
+		}
+	}
+	a := s.submit(200, "a", "k")
+	s.run(time.Millisecond) // site c hears of it first
+	b := s.submit(201, "b", "k")
+	doneA, _ := s.done(200, a)
+	doneB, _ := s.done(201, b)
+	want(t, doneA, store.Blocked)
+	want(t, doneB, store.Blocked)
+	s.sim.Heal()
+	s.ref++
+	s.sim.Deliver(200, Query{Ref: s.ref, Txn: doneA.Txn})
+	doneA, _ = s.done(200, s.ref)
+	want(t, doneA, store.Committed)
+	s.ref++
+	s.sim.Deliver(201, Query{Ref: s.ref, Txn: doneB.Txn})
+	doneB, _ = s.done(201, s.ref)
+	want(t, doneB, store.Aborted)
+	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" || g.Value.Version != doneA.Txn.ID {
+		t.Errorf("k is %+v", g)
+	}
+	s.settle()
+}
+
+// TestLostAnswer: the client hears nothing of its commit, and learns of it later by asking.
+func TestLostAnswer(t *testing.T) {
+	s := newScript(t, nil)
+	for _, id := range s.nodes() {
+		s.sim.Cut(id, 200)
+	}
+	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
+	want(t, d, store.Unknown)
+	s.sim.Heal()
+	s.ref++
+	s.sim.Deliver(200, Query{Ref: s.ref, Txn: d.Txn})
+	again, _ := s.done(200, s.ref)
+	want(t, again, store.Committed)
+	s.settle()
+
+	// Everybody has forgotten it now. That is no abort.
+	s.ref++
+	s.sim.Deliver(200, Query{Ref: s.ref, Txn: d.Txn})
+	again, _ = s.done(200, s.ref)
+	want(t, again, store.Unknown)
+	s.settle()
+}
+
+// TestClientIsGone: a transaction that reached one site only is aborted, and its locks go.
+func TestClientIsGone(t *testing.T) {
+	s := newScript(t, nil)
+	s.sim.Cut(200, 20)
+	s.sim.Cut(200, 30)
+	s.submit(200, "a", "k", "l")
+	s.run(5 * time.Millisecond)
+	s.sim.Crash(200, sim.KeepNone)
+	s.run(20 * time.Millisecond)
+	if s.quiet() {
+		t.Fatal("no site voted")
+	}
+	s.settle()
+	if len(s.versions) > 0 {
+		t.Errorf("it was applied: %v", s.versions)
+	}
+}
+
+// TestLostDiskIsRefused: a server with a new disk under an old ID does not take part. The others go on.
+func TestLostDiskIsRefused(t *testing.T) {
+	s := newScript(t, nil)
+	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
+	want(t, d, store.Committed)
+	s.sim.LoseDisk(11)
+	s.sim.Restart(11)
+	s.run(time.Second)
+	if len(s.answers[11]) != 1 || !strings.Contains(s.answers[11][0].(Refused).Reason, "knows another disk of server 11") {
+		t.Errorf("the server said %v", s.answers[11])
+	}
+	d, _ = s.done(200, s.submit(200, "b", "k", "l"))
+	want(t, d, store.Committed)
+	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "b" {
+		t.Errorf("k is %+v", g)
+	}
+}
+
+// TestBoundOnTransactions: while a site is gone the others remember what it has to learn, up to a bound. Then they take no more, until it is back.
+func TestBoundOnTransactions(t *testing.T) {
+	s := newScript(t, func(c *Config) { c.MaxTxns = 5 })
+	s.crashSite(2)
+	committed := 0
+	for range 8 {
+		if d, _ := s.done(200, s.submit(200, "a", "k")); d.Outcome.Verdict == store.Committed {
+			committed++
+		}
+		s.run(time.Second)
+	}
+	if committed != 5 {
+		t.Errorf("%d transactions committed, want 5", committed)
+	}
+	s.restartSite(2)
+	s.settle()
+	d, _ := s.done(200, s.submit(200, "b", "k"))
+	want(t, d, store.Committed)
+	s.settle()
+}
+
+// TestCrashAtEachWrite crashes each server in each of its first writes, with the write kept or lost, while clients go on.
+func TestCrashAtEachWrite(t *testing.T) {
+	for _, id := range []protocol.ID{11, 22} {
+		for n := uint64(1); n <= 40; n++ {
+			for keep := range sim.Keep(3) {
+				w, err := newWorld(scenario{seed: 5, clients: 4, keys: 4})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.sim.CrashInWrite(id, n, keep)
+				w.sim.After(2*time.Second, func() { w.sim.Restart(id) })
+				if err := w.play(3 * time.Second); err != nil {
+					t.Fatalf("server %d, write %d, kept %d: %v", id, n, keep, err)
+				}
+			}
+		}
+	}
+}
