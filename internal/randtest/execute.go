@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -25,16 +24,12 @@ type execution struct {
 	acks  []effect
 	clock []effect
 	trace []string
-	// hooks counts the program's hooks; rolled tells how far each lane's were
-	// rolled back.
-	hooks  int
-	rolled map[string]int
 }
 
 // runLink runs one link of a task. What it was told counts if it is confirmed.
 func (w *world) runLink(ctx context.Context, t *task, link int, digest string) (string, error) {
 	x := &execution{w: w}
-	out, err := x.body(ctx, t.name, t.links[link], digest)
+	out, err := x.body(newStrand(ctx), t.name, t.links[link], digest)
 	foresay.OnCommit(ctx, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -117,7 +112,7 @@ func (x *execution) special(ctx context.Context, at string, s *step, digest stri
 			j.commit(tok)
 			j.hook(at, digest)
 		})
-		x.onRollback(ctx, at, func() { j.rollback(tok) })
+		j.onRollback(ctx, at, func() { j.rollback(tok) })
 	case kindBarrier:
 		if err := x.w.barrier(ctx); err != nil {
 			return x.noted(at, digest, "", err)
@@ -127,32 +122,6 @@ func (x *execution) special(ctx context.Context, at string, s *step, digest stri
 		x.trap(ctx, at, digest)
 	}
 	return digest, nil
-}
-
-// onRollback registers a rollback hook, and checks that those of a lane run last
-// first. One that is registered when all is undone already runs at once.
-func (x *execution) onRollback(ctx context.Context, at string, f func()) {
-	lane := laneOf(at)
-	x.mu.Lock()
-	x.hooks++
-	n := x.hooks
-	x.mu.Unlock()
-	var registered atomic.Bool
-	foresay.OnRollback(ctx, func() {
-		x.mu.Lock()
-		if last := x.rolled[lane]; registered.Load() && last > 0 && n > last {
-			x.w.journal.brokenRule("the rollback hook of %s ran after one that was registered before it", at)
-		}
-		if registered.Load() {
-			if x.rolled == nil {
-				x.rolled = make(map[string]int)
-			}
-			x.rolled[lane] = n
-		}
-		x.mu.Unlock()
-		f()
-	})
-	registered.Store(true)
 }
 
 // noted adds a result or an error to the digest, unless the code gives up.

@@ -35,7 +35,7 @@ func (x *execution) group(ctx context.Context, at string, s *step, digest string
 	for i, b := range s.bodies {
 		g.Go(func(ctx context.Context) error {
 			var err error
-			out[i], err = x.body(ctx, fmt.Sprintf("%s/%d", at, i), b, digest)
+			out[i], err = x.body(newStrand(ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
 			return err
 		})
 	}
@@ -52,7 +52,7 @@ func (x *execution) shared(ctx context.Context, at string, s *step, digest strin
 	for i, b := range s.bodies {
 		wg.Go(func() {
 			errs[i] = foresay.ErrMisspeculated // if the goroutine is ended
-			out[i], errs[i] = x.body(ctx, fmt.Sprintf("%s/%d", at, i), b, digest)
+			out[i], errs[i] = x.body(newStrand(ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
 		})
 	}
 	wg.Wait()
@@ -143,8 +143,10 @@ func (x *execution) futures(ctx context.Context, at string, s *step, digest stri
 	var fs []*foresay.Future[string]
 	for i, b := range s.bodies {
 		lane := fmt.Sprintf("%s/%d", at, i)
-		first := func(ctx context.Context) (string, error) { return x.body(ctx, lane, b, digest) }
-		then := func(ctx context.Context, v string) (string, error) { return x.body(ctx, lane+">", s.then[i], v) }
+		first := func(ctx context.Context) (string, error) { return x.body(newStrand(ctx), lane, b, digest) }
+		then := func(ctx context.Context, v string) (string, error) {
+			return x.body(newStrand(ctx), lane+">", s.then[i], v)
+		}
 		if x.w.plain {
 			var err error
 			if out[i], err = first(ctx); err != nil {
@@ -216,7 +218,7 @@ func (x *execution) replicas(ctx context.Context, at string, s *step, digest str
 		return m.(*kvpb.GetResponse).GetValue(), nil
 	}
 	then := func(ctx context.Context, v string) (string, error) {
-		return x.body(ctx, at+">", s.bodies[0], x.note(at, digest, v))
+		return x.body(newStrand(ctx), at+">", s.bodies[0], x.note(at, digest, v))
 	}
 	n := x.w.sc.knobs.Servers
 	if x.w.plain {
