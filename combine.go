@@ -14,8 +14,11 @@ import (
 var ErrNoQuorum = errors.New("foresay: no quorum")
 
 // All returns the results of all futures, in order, or the error of the first
-// one that failed, in order.
+// one that failed, in order. A nil future is an error.
 func All[T any](futures ...*Future[T]) *Future[[]T] {
+	if err := present("All", futures); err != nil {
+		return refused[[]T](futures, err)
+	}
 	ctx := context.Background()
 	if len(futures) > 0 {
 		ctx = futures[0].f.ctx
@@ -33,8 +36,15 @@ func All[T any](futures ...*Future[T]) *Future[[]T] {
 }
 
 // Any returns the result of the first future to succeed, or, if none does, the
-// errors of all. The others run on.
+// errors of all; if one panicked then, Wait panics. The others run on. No futures,
+// or a nil one, is an error.
 func Any[T any](futures ...*Future[T]) *Future[T] {
+	if len(futures) == 0 {
+		return refused[T](futures, errors.New("foresay: Any: no futures given"))
+	}
+	if err := present("Any", futures); err != nil {
+		return refused[T](futures, err)
+	}
 	return combined(futures, nil, func(c *combination) ([]int, error) {
 		for _, i := range c.arrived {
 			if c.members[i].succeeded() {
@@ -49,10 +59,18 @@ func Any[T any](futures ...*Future[T]) *Future[T] {
 }
 
 // Quorum returns the first value that n of the futures agree on by equal (nil:
-// plain equality; a panic counts as "no"). The first of them to answer is a prediction for it: what
-// depends on a quorum goes on with the nearest replica's answer. If too many
-// fail or disagree the error wraps ErrNoQuorum. [SpecRPC §4.1]
+// plain equality; a panic counts as "no"). The first of them to answer is a
+// prediction for it: what depends on a quorum goes on with the nearest replica's
+// answer. If too many fail or disagree the error wraps ErrNoQuorum; if one of them
+// panicked then, Wait panics. An n that is not within 1 and the number of futures,
+// or a nil future, is another error. [SpecRPC §4.1]
 func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
+	if n < 1 || n > len(futures) {
+		return refused[T](futures, fmt.Errorf("foresay: Quorum: want %d that agree, of %d futures: n must be within 1 and their number", n, len(futures)))
+	}
+	if err := present("Quorum", futures); err != nil {
+		return refused[T](futures, err)
+	}
 	same := equalValues
 	if equal != nil {
 		same = func(a, b any) (agree bool) {
@@ -68,16 +86,43 @@ func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Futur
 		best := 0
 		for _, i := range c.arrived {
 			votes := c.agreeing(i, same)
-			if len(votes) > 0 && len(votes) >= n {
-				return votes[:max(n, 1)], nil
+			if len(votes) >= n {
+				return votes[:n], nil
 			}
 			best = max(best, len(votes))
 		}
 		if open := len(c.members) - len(c.arrived); best+open >= n && open > 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("%w: %d of %d agree, want %d: %w", ErrNoQuorum, best, len(c.members), n, c.errors())
+		err := fmt.Errorf("%w: %d of %d agree, want %d", ErrNoQuorum, best, len(c.members), n)
+		if failures := c.errors(); failures != nil {
+			err = fmt.Errorf("%w: %w", err, failures)
+		}
+		return nil, err
 	})
+}
+
+// present returns an error that tells which of the futures is nil, if one is.
+func present[T any](name string, futures []*Future[T]) error {
+	for i, f := range futures {
+		if f == nil || f.f == nil {
+			return fmt.Errorf("foresay: %s: future %d of %d is nil", name, i+1, len(futures))
+		}
+	}
+	return nil
+}
+
+// refused returns a future that has failed, for the code that made the members.
+func refused[U, T any](members []*Future[T], err error) *Future[U] {
+	out := newFuture(context.Background(), nil)
+	for _, m := range members {
+		if m != nil && m.f != nil {
+			out.ctx, out.run, out.name = m.f.ctx, m.f.run, "refused"
+			break
+		}
+	}
+	out.settle(func() { out.err = err })
+	return &Future[U]{out}
 }
 
 // agreeing returns member i and those that arrived with an equal value, in the
@@ -104,25 +149,27 @@ type combination struct {
 	decide func(c *combination) (members []int, err error)
 
 	mu      sync.Mutex
-	arrived []int // in the order of arrival
-	hinted  bool  // a prediction was passed on
+	arrived []int   // in the order of arrival
+	offers  []offer // in the order of arrival
+	hint    *offer  // the prediction that was passed on
 	over    bool
 }
 
+// offer is a value that a member predicts, or has.
+type offer struct {
+	member int
+	value  any
+}
+
+// combined combines one or more futures.
 func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide func(*combination) ([]int, error)) *Future[T] {
-	ctx := context.Background()
 	c := &combination{decide: decide}
 	var names []string
 	for _, f := range futures {
 		c.members = append(c.members, f.f)
 		names = append(names, f.f.name)
-		ctx = f.f.ctx
 	}
-	c.out = newFuture(ctx, equal)
-	if len(futures) == 0 {
-		c.out.settle(func() { c.out.err = fmt.Errorf("%w: no futures given", ErrNoQuorum) })
-		return &Future[T]{c.out}
-	}
+	c.out = newFuture(c.members[len(futures)-1].ctx, equal)
 	c.out.run = c.members[0].run
 	c.out.name = "(" + strings.Join(names, ",") + ")"
 	c.out.members = c.members
@@ -142,23 +189,50 @@ type arrival struct {
 	i int
 }
 
-func (a *arrival) predicted(v any) { a.c.early(v) }
+func (a *arrival) predicted(v any) { a.c.early(offer{a.i, v}) }
 
+// withdrawn takes the prediction back once no member offers that value any more.
+// Another one's takes its place.
 func (a *arrival) withdrawn(v any) {
-	a.c.out.withdraw(v)
-	a.c.mu.Lock()
-	a.c.hinted = false // the next value heard of will do
-	a.c.mu.Unlock()
+	c := a.c
+	c.mu.Lock()
+	gone := offer{a.i, v}
+	if i := slices.IndexFunc(c.offers, gone.equal); i >= 0 {
+		c.offers = slices.Delete(c.offers, i, i+1)
+	}
+	same := func(o offer) bool { return equalValues(o.value, v) }
+	if c.over || c.hint == nil || !same(*c.hint) || slices.ContainsFunc(c.offers, same) {
+		c.mu.Unlock()
+		return
+	}
+	c.hint = nil
+	if len(c.offers) > 0 {
+		next := c.offers[0]
+		c.hint = &next
+	}
+	next := c.hint
+	c.mu.Unlock()
+	c.out.withdraw(v)
+	if next != nil {
+		c.out.predict(next.value)
+	}
 }
 
+func (o offer) equal(p offer) bool { return o.member == p.member && equalValues(o.value, p.value) }
+
 // early passes the first value heard of on as a prediction.
-func (c *combination) early(v any) {
+func (c *combination) early(o offer) {
 	c.mu.Lock()
-	first := !c.over && !c.hinted
-	c.hinted = true
+	first := !c.over && c.hint == nil
+	if !c.over {
+		c.offers = append(c.offers, o)
+	}
+	if first {
+		c.hint = &o
+	}
 	c.mu.Unlock()
 	if first {
-		c.out.predict(v)
+		c.out.predict(o.value)
 	}
 }
 
@@ -181,7 +255,7 @@ func (a *arrival) completed() {
 		c.out.settle(func() { c.fill(chosen, err) })
 		c.out.disband()
 	case m.err == nil && m.failed == nil && !m.effects:
-		c.early(m.value)
+		c.early(offer{a.i, m.value})
 	}
 }
 
@@ -237,10 +311,16 @@ func (c *combination) fill(chosen []int, err error) {
 // succeeded reports whether a settled future has a value.
 func (f *future) succeeded() bool { return f.err == nil && f.failed == nil }
 
+// errors returns why members failed. A panic is among them, so that there is
+// an error wherever none succeeded.
 func (c *combination) errors() error {
 	var errs []error
 	for _, m := range c.members {
-		if isClosed(m.ready) && m.failed == nil {
+		switch {
+		case !isClosed(m.ready):
+		case m.failed != nil:
+			errs = append(errs, m.failed)
+		default:
 			errs = append(errs, m.err)
 		}
 	}

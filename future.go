@@ -34,7 +34,11 @@ func Go[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // top, not from the chain's. If the future fails, so does the result, and f does
 // not run for the error. [SpecRPC §2, callbacks and factories]
 func Then[T, U any](future *Future[T], f func(ctx context.Context, v T) (U, error), opts ...CallOption) *Future[U] {
-	return Go(future.f.ctx, func(ctx context.Context) (U, error) {
+	ctx := context.Background()
+	if future != nil && future.f != nil {
+		ctx = future.f.ctx
+	}
+	return Go(ctx, func(ctx context.Context) (U, error) {
 		v, err := future.Wait(ctx)
 		if err != nil {
 			var zero U
@@ -47,8 +51,13 @@ func Then[T, U any](future *Future[T], f func(ctx context.Context, v T) (U, erro
 // Wait waits for the result. Outside of a task it returns confirmed values
 // only, after their commit hooks ran; in a task it may return a prediction, on
 // which the run then depends. If ctx ends first it returns an error that wraps
-// ctx's. It panics with a *PanicError if a confirmed function panicked.
+// ctx's. It panics with a *PanicError if a confirmed function panicked. Of a nil
+// future it returns an error.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	if f == nil || f.f == nil {
+		var zero T
+		return zero, fmt.Errorf("foresay: Wait of a *Future[%v] that is nil", reflect.TypeFor[T]())
+	}
 	v, err := f.f.await(ctx)
 	out, _ := v.(T)
 	return out, err

@@ -144,7 +144,7 @@ func TestPanicsAreNoSuccess(t *testing.T) {
 			t.Error(v, err)
 		}
 		failed := Go(t.Context(), func(context.Context) (int, error) { return 0, errors.New("no") })
-		if v, err := Quorum(0, nil, failed, good()).Wait(t.Context()); v != 7 || err != nil {
+		if v, err := Quorum(1, nil, failed, good()).Wait(t.Context()); v != 7 || err != nil {
 			t.Error(v, err)
 		}
 	})
