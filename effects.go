@@ -2,6 +2,8 @@ package foresay
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -61,20 +63,42 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 // Act runs f, which has a side effect, once per task and key, when everything
 // that the code did before is confirmed, and records its result for later runs.
 // The code may go on to speculate after it. f's context is outside of the task.
+// A key that is used for one type cannot be used for another: that is an error.
 // Outside of a task Act is a plain call of f.
 func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	l := laneOf(ctx)
 	if l == nil {
 		return f(ctx)
 	}
-	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) { return f(ctx) }}}
+	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) {
+		v, err := f(ctx)
+		return acted[T]{v}, err
+	}}}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
 	v, err := l.run.task.make(ctx, l, op, spec, nil, false)
 	if p, ok := v.(*PanicError); ok && err == errPanicked {
 		panic(p)
 	}
-	out, _ := v.(T)
-	return out, err
+	switch v := v.(type) {
+	case acted[T]:
+		return v.value, err
+	case typed:
+		err = otherType[T]("Act", key, v.typ())
+	}
+	var zero T
+	return zero, err
+}
+
+// acted is the result of an Act, with its type.
+type acted[T any] struct{ value T }
+
+type typed interface{ typ() reflect.Type }
+
+func (acted[T]) typ() reflect.Type { return reflect.TypeFor[T]() }
+
+// otherType is the error of a key that is used for one type and then for another.
+func otherType[T any](what, key string, first reflect.Type) error {
+	return fmt.Errorf("foresay: %s: key %q is of type %v in this task and cannot be used for type %v", what, key, first, reflect.TypeFor[T]())
 }
 
 // act is the transport of Act: it carries a call to a local function.
@@ -105,6 +129,7 @@ func actSite() *Site { return &Site{cfg: SiteConfig{Name: "act", Effect: EffectI
 type memo struct {
 	ready chan struct{}
 	value any
+	typ   reflect.Type // that it was asked for as
 	err   error
 	valid bool
 }
@@ -113,7 +138,8 @@ type memo struct {
 // number or a local file, and records its result once per task and key, so that
 // later runs see the same. It does not wait; f must not depend on responses,
 // which may be wrong guesses, and its context does not end with the run, since the
-// value is the task's. Outside of a task Memo is a plain call of f.
+// value is the task's. A key that is used for one type cannot be used for another:
+// that is an error. Outside of a task Memo is a plain call of f.
 func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	var zero T
 	l := laneOf(ctx)
@@ -128,7 +154,7 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 		}
 		m := t.memos[key]
 		if m == nil {
-			m = &memo{ready: make(chan struct{})}
+			m = &memo{ready: make(chan struct{}), typ: reflect.TypeFor[T]()}
 			if t.memos == nil {
 				t.memos = make(map[string]*memo)
 			}
@@ -143,7 +169,10 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 			return zero, contextError(ctx)
 		}
 		if m.valid {
-			out, _ := m.value.(T)
+			if m.typ != reflect.TypeFor[T]() {
+				return zero, otherType[T]("Memo", key, m.typ)
+			}
+			out, _ := m.value.(T) // not ok for a nil of an interface type
 			return out, m.err
 		}
 	}
