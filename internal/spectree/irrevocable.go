@@ -68,8 +68,14 @@ func (s *irrevocables) remove(c *Call) {
 		return
 	}
 	s.all = slices.Delete(s.all, i, i+1)
-	if s.index != nil {
-		delete(s.index, c.key.place())
+	if place := c.key.place(); s.index != nil && s.index[place] == c {
+		delete(s.index, place)
+		for _, other := range s.all { // what find would come upon without an index
+			if other.key.place() == place {
+				s.index[place] = other
+				break
+			}
+		}
 	}
 	switch {
 	case c.spec.Once:
