@@ -129,9 +129,9 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	}
 	g.tries++
 	shard := c.cfg.Layout.shardOf(g.ask.Key)
-	for i, site := range c.cfg.Layout.Sites {
+	for _, i := range c.cfg.Layout.unfenced() {
 		if g.answers[i] == nil {
-			env.Send(site.Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+			env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
 		}
 	}
 	env.After(2*c.cfg.RoundTrip, getTimer{n})
@@ -210,6 +210,11 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 		o.Verdict = store.Committed
 	default:
 		s.votes = make([]SiteVote, len(c.cfg.Layout.Sites))
+		for i, site := range c.cfg.Layout.Sites {
+			if site.Fenced {
+				s.votes[i] = SiteVote{ID: s.txn.ID, Reason: store.Fenced}
+			}
+		}
 		c.submits[s.txn.ID] = s
 		c.sendCommit(env, s)
 		return
@@ -222,7 +227,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 		c.giveUp(env, s)
 		return
 	}
-	for i := range c.cfg.Layout.Sites {
+	for _, i := range c.cfg.Layout.unfenced() {
 		if s.votes[i].ID.IsZero() || s.tries > 0 && !s.txn.ReadOnly() {
 			env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom})
 		}

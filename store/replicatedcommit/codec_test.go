@@ -34,7 +34,7 @@ func messages() []Message {
 		Vote{ID: id, State: Committed},
 		Ask{ID: id, Shards: shards},
 		Decide{ID: id, Shards: shards, Commit: true},
-		Decide{ID: id, Shards: shards},
+		Decide{ID: id, Shards: shards, Old: true},
 		Applied{ID: id},
 		Forget{ID: id},
 		Resolve{ID: id, Shards: shards, State: Yes, Reason: store.Fenced},

@@ -20,6 +20,9 @@ type Site struct {
 	Coordinators []protocol.ID
 	// Shards are the site's servers, as many as each site has.
 	Shards []protocol.ID
+	// Fenced says that the site is lost for good, disks and all: it never votes again, and what is not known of its votes counts as no. All nodes of the other
+	// sites must be stopped before the first one starts with a layout that says so. See DESIGN.md for what that can lose.
+	Fenced bool
 }
 
 // A Layout is which nodes there are. All nodes have the same one.
@@ -35,6 +38,9 @@ const (
 func (l Layout) Validate() error {
 	if len(l.Sites) == 0 || len(l.Sites) > maxSites {
 		return fmt.Errorf("replicatedcommit: a layout of %d sites (want 1 to %d)", len(l.Sites), maxSites)
+	}
+	if n := len(l.unfenced()); n < l.majority() {
+		return fmt.Errorf("replicatedcommit: %d of %d sites are not fenced (want %d at least)", n, len(l.Sites), l.majority())
 	}
 	used := map[protocol.ID]bool{protocol.App: true}
 	names := map[string]bool{}
@@ -76,13 +82,25 @@ func (l Layout) coordinator(site int, id store.TxnID) protocol.ID {
 // majority returns how many sites are enough.
 func (l Layout) majority() int { return len(l.Sites)/2 + 1 }
 
+// unfenced returns the sites that take part.
+func (l Layout) unfenced() []int {
+	var sites []int
+	for i, s := range l.Sites {
+		if !s.Fenced {
+			sites = append(sites, i)
+		}
+	}
+	return sites
+}
+
 // place is where a node belongs.
 type place struct{ site, index int }
 
-// places returns the nodes of each kind.
+// places returns the nodes of each kind, without those of fenced sites: nobody listens to them.
 func (l Layout) places() (shards, coordinators map[protocol.ID]place) {
 	shards, coordinators = map[protocol.ID]place{}, map[protocol.ID]place{}
-	for i, s := range l.Sites {
+	for _, i := range l.unfenced() {
+		s := l.Sites[i]
 		for j, id := range s.Shards {
 			shards[id] = place{i, j}
 		}

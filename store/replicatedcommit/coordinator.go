@@ -31,7 +31,7 @@ func NewCoordinator(cfg Config) (*Coordinator, error) {
 	c.shards, c.coordinators = cfg.Layout.places()
 	p, ok := c.coordinators[cfg.ID]
 	if !ok {
-		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no coordinator of the layout", cfg.ID)
+		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no coordinator of a site that takes part", cfg.ID)
 	}
 	c.place = p
 	return c, nil
@@ -72,7 +72,7 @@ func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []
 	case e != nil || id.IsZero() || !c.cfg.Layout.validShards(shards) || len(c.entries) >= c.cfg.MaxTxns:
 		return nil
 	}
-	e = newEntry(id, shards, len(c.cfg.Layout.Sites))
+	e = newEntry(id, shards, c.cfg.Layout)
 	c.entries[id] = e
 	env.After(c.cfg.Retain, entryTimer{id})
 	return e
@@ -200,13 +200,13 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 
 // recover asks the shards of all sites for votes that are missing or, once there is a decision, tells those that have not carried it out.
 func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
-	for i := range e.rows {
+	for _, i := range c.cfg.Layout.unfenced() {
 		row := &e.rows[i]
 		for j, s := range e.shards {
 			to := c.cfg.Layout.Sites[i].Shards[s]
 			switch {
 			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
-				env.Send(to, Decide{ID: e.id, Shards: e.shards, Commit: e.outcome == Committed})
+				env.Send(to, e.decide())
 			case e.outcome == Undecided:
 				env.Send(to, Ask{ID: e.id, Shards: e.shards}) // also who has voted: it may know the decision by now
 			}
@@ -238,9 +238,9 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		c.toPeers(env, e.id, Applied{e.id})
 	}
 	if !slices.ContainsFunc(e.rows, func(r row) bool { return !r.applied && !r.allSettled() }) {
-		for _, site := range c.cfg.Layout.Sites { // all of them: a coordinator that was told less would have its shards ask the others, who have forgotten
+		for _, i := range c.cfg.Layout.unfenced() { // all of them: a coordinator that was told less would have its shards ask the others, who have forgotten
 			for _, s := range e.shards {
-				env.Send(site.Shards[s], Forget{e.id})
+				env.Send(c.cfg.Layout.Sites[i].Shards[s], Forget{e.id})
 			}
 		}
 		c.forget(env, e)
@@ -254,7 +254,7 @@ func (c *Coordinator) carryOut(env *protocol.Env[Message], e *entry) {
 	}
 	for j, s := range e.shards {
 		if !settled(e.rows[c.place.site].cells[j]) {
-			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], Decide{ID: e.id, Shards: e.shards, Commit: e.outcome == Committed})
+			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], e.decide())
 		}
 	}
 	c.step(env, e)
@@ -276,7 +276,7 @@ func (c *Coordinator) siteVote(e *entry) SiteVote {
 }
 
 func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {
-	for i := range c.cfg.Layout.Sites {
+	for _, i := range c.cfg.Layout.unfenced() {
 		if i != c.place.site {
 			env.Send(c.cfg.Layout.coordinator(i, id), m)
 		}

@@ -80,9 +80,10 @@ func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Conte
 		return
 	}
 	if m.Old {
-		// A majority that knows nothing includes a site that voted yes and has forgotten it: so all sites have applied it, this one too.
+		// A majority that knows nothing includes a site that voted yes and has forgotten it: so all sites have applied it, this one too. The same
+		// is true of all that are left, as this one did not vote yes.
 		r.olds |= 1 << s.shards[from].site
-		if bits.OnesCount(uint(r.olds)) < s.cfg.Layout.majority() {
+		if n := bits.OnesCount(uint(r.olds)); n < s.cfg.Layout.majority() && n < len(s.peers) {
 			return
 		}
 	}
@@ -94,7 +95,7 @@ func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Conte
 		return
 	}
 	s.learn(env, r, t)
-	for i := range s.cfg.Layout.Sites { // one of them told the decision, and waits
+	for _, i := range s.cfg.Layout.unfenced() { // one of them told the decision, and waits
 		s.tell(env, s.cfg.Layout.coordinator(i, r.id), r)
 	}
 }

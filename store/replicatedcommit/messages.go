@@ -86,6 +86,8 @@ type (
 		ID     store.TxnID
 		Shards []uint32
 		Commit bool
+		// Old says that an abort rests on sites which may have forgotten a decision: one that is remembered stands.
+		Old bool
 	}
 
 	// Applied says that all shards of the sender's site have carried out the decision.

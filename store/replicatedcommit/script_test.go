@@ -163,6 +163,55 @@ func TestBlockedUntilTheSiteReturns(t *testing.T) {
 	}
 }
 
+// TestFencedSite: the site does not come back. With all others stopped it is fenced, and what waits for it is aborted; an old process of the site that turns up is
+// not listened to.
+func TestFencedSite(t *testing.T) {
+	s := newScript(t, nil)
+	d, _ := s.done(202, s.submit(202, "first", "k", "l"))
+	want(t, d, store.Committed)
+	s.crashSite(2)
+	a, b := s.submit(200, "a", "k"), s.submit(201, "b", "k")
+	doneA, _ := s.done(200, a)
+	doneB, _ := s.done(201, b)
+	want(t, doneA, store.Blocked)
+	want(t, doneB, store.Blocked)
+
+	s.sim.Crash(200, sim.KeepNone)
+	s.sim.Crash(201, sim.KeepNone)
+	s.restartSite(2) // with the old layout
+	for _, id := range s.siteNodes(2) {
+		s.sim.Pause(id, time.Hour, true)
+	}
+	s.crashSite(0)
+	s.crashSite(1)
+	s.layout.Sites = slices.Clone(s.layout.Sites)
+	s.layout.Sites[2].Fenced = true
+	s.restartSite(0)
+	s.restartSite(1)
+	s.sim.Restart(200)
+	s.sim.Restart(201)
+	s.run(time.Second)
+	for _, id := range s.siteNodes(2) {
+		s.sim.Resume(id)
+	}
+	for i, d := range []Done{doneA, doneB} {
+		s.ref++
+		client := protocol.ID(200 + i)
+		s.sim.Deliver(client, Query{Ref: s.ref, Txn: d.Txn})
+		d, _ = s.done(client, s.ref)
+		want(t, d, store.Aborted)
+	}
+	d, _ = s.done(200, s.submit(200, "later", "k"))
+	want(t, d, store.Committed)
+	s.settle()
+	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "later" {
+		t.Errorf("k is %+v", g)
+	}
+	if _, err := NewServer(Config{ID: 31, Layout: s.layout}); err == nil {
+		t.Error("a server of a fenced site starts")
+	}
+}
+
 // TestSilentSiteDecides is the same, but the third site has voted for one of the two and only cannot say so: that one committed.
 func TestSilentSiteDecides(t *testing.T) {
 	s := newScript(t, nil)

@@ -55,12 +55,12 @@ func NewServer(cfg Config) (*Server, error) {
 	s.shards, s.coordinators = cfg.Layout.places()
 	p, ok := s.shards[cfg.ID]
 	if !ok {
-		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no shard of the layout", cfg.ID)
+		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is no shard of a site that takes part", cfg.ID)
 	}
 	s.place = p
-	for i, site := range cfg.Layout.Sites {
+	for _, i := range cfg.Layout.unfenced() {
 		if i != p.site {
-			s.peers = append(s.peers, site.Shards[p.index])
+			s.peers = append(s.peers, cfg.Layout.Sites[i].Shards[p.index])
 		}
 	}
 	return s, nil

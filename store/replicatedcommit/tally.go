@@ -31,12 +31,20 @@ type row struct {
 // maxClients bounds who is told the outcome of one transaction.
 const maxClients = 4
 
-func newEntry(id store.TxnID, shards []uint32, sites int) *entry {
-	e := &entry{id: id, shards: shards, rows: make([]row, sites)}
+func newEntry(id store.TxnID, shards []uint32, l Layout) *entry {
+	e := &entry{id: id, shards: shards, rows: make([]row, len(l.Sites))}
 	for i := range e.rows {
 		e.rows[i].cells = make([]State, len(shards))
+		if l.Sites[i].Fenced {
+			e.rows[i].whole, e.rows[i].applied, e.rows[i].reason = No, true, store.Fenced
+		}
 	}
 	return e
+}
+
+// decide returns what a shard is told of the outcome.
+func (e *entry) decide() Decide {
+	return Decide{ID: e.id, Shards: e.shards, Commit: e.outcome == Committed, Old: e.reason == store.Old}
 }
 
 func (e *entry) addClient(id protocol.ID) {

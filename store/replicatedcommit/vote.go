@@ -108,7 +108,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		s.watch(env, r)
 	case r.state == Yes || r.state == No:
 		s.decide(env, r, state)
-	case r.state != state:
+	case r.state != state && !m.Old:
 		s.contradict(r, state)
 		return
 	}

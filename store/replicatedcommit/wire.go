@@ -67,7 +67,10 @@ func serverKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](19, func(w *writer, m Decide) {
 			appendNamed(w, m.ID, m.Shards)
 			w.Bool(m.Commit)
-		}, func(r *reader) Decide { return Decide{store.ReadVersion(r), readShards(r), r.Bool()} }),
+			w.Bool(m.Old)
+		}, func(r *reader) Decide {
+			return Decide{store.ReadVersion(r), readShards(r), r.Bool(), r.Bool()}
+		}),
 		wirefmt.NewKind[Message](20, func(w *writer, m Applied) { store.AppendVersion(w, m.ID) },
 			func(r *reader) Applied { return Applied{store.ReadVersion(r)} }),
 		wirefmt.NewKind[Message](21, func(w *writer, m Forget) { store.AppendVersion(w, m.ID) },

@@ -244,8 +244,8 @@ func (w *world) unquiet() string {
 			return fmt.Sprintf("client %d waits", d.id)
 		}
 	}
-	for _, site := range w.layout.Sites {
-		for _, id := range site.Shards {
+	for _, i := range w.layout.unfenced() {
+		for _, id := range w.layout.Sites[i].Shards {
 			s, ok := w.sim.Get(id).(*Server)
 			if !ok {
 				return fmt.Sprintf("server %d is down", id)
@@ -296,7 +296,8 @@ func (w *world) judge() error {
 func (w *world) equalSites() error {
 	for j := range w.layout.Sites[0].Shards {
 		var first []byte
-		for i, site := range w.layout.Sites {
+		for _, i := range w.layout.unfenced() {
+			site := w.layout.Sites[i]
 			_, keys, err := w.sim.Disk(site.Shards[j])
 			if err != nil {
 				return err

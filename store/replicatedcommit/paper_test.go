@@ -1,0 +1,44 @@
+package replicatedcommit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/wan"
+)
+
+// TestLatencyIsOneRoundTrip: a quorum read takes a round trip to the nearest other site, and so does a commit, with 2PC at each site and consensus among them in one
+// [SpecRPC §4.1], on the paper's sites [Table 1].
+func TestLatencyIsOneRoundTrip(t *testing.T) {
+	sites := []wan.Site{"oregon", "ireland", "seoul"}
+	s := &script{t: t, answers: map[protocol.ID][]Message{}}
+	s.world = &world{sc: scenario{}, layout: layout(3, 3), refused: map[protocol.ID]string{}}
+	s.configure = func(c *Config) { c.applied = nil }
+	var err error
+	s.sim, err = sim.New(sim.Config[Message]{
+		WAN: wan.SpecRPC(), Codec: Codec(), App: func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, site := range sites {
+		for _, id := range s.siteNodes(i) {
+			s.add(id, site)
+		}
+		s.add(protocol.ID(200+i), site)
+	}
+	s.run(time.Second)
+	for i, ms := range []int{122, 140, 122} {
+		client, want := protocol.ID(200+i), time.Duration(ms)*time.Millisecond
+		if g, took := s.read(client, "a"); !g.OK || took != want {
+			t.Errorf("a read from %s takes %v, want %v (%+v)", sites[i], took, want, g)
+		}
+		d, took := s.done(client, s.submit(client, "x", "a", "b", "c", "d", "e"))
+		if d.Outcome.Verdict != 1 || took != want {
+			t.Errorf("a commit from %s takes %v, want %v (%+v)", sites[i], took, want, d.Outcome)
+		}
+		s.run(time.Second) // until the decision is applied
+	}
+}
