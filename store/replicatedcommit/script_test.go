@@ -303,6 +303,37 @@ func TestLostDiskIsRefused(t *testing.T) {
 	}
 }
 
+// TestLostDiskMustBeRefused: a site's yes, which only the client heard, made a commit. With an empty disk that may take part it becomes a no, and what was acknowledged is lost; as
+// it may not, the transaction waits instead.
+func TestLostDiskMustBeRefused(t *testing.T) {
+	for _, skip := range []rules{0, ruleAdmission} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		for _, from := range s.siteNodes(2) {
+			for _, to := range append(s.siteNodes(0), s.siteNodes(1)...) {
+				s.sim.Cut(from, to)
+			}
+		}
+		s.sim.Cut(201, 10)
+		s.sim.Cut(201, 30)
+		b := s.submit(201, "b", "k") // which site b alone hears of, and votes for
+		s.run(time.Millisecond)
+		a := s.submit(200, "a", "k")
+		d, _ := s.done(200, a)
+		want(t, d, store.Committed)
+		for _, id := range s.siteNodes(2) {
+			s.sim.LoseDisk(id)
+			s.sim.Restart(id)
+		}
+		s.run(time.Second)
+		s.sim.Heal()
+		s.done(201, b)
+		s.run(20 * time.Second)
+		if g, _ := s.read(200, "k"); g.Pending != (skip == 0) || g.Value.Present {
+			t.Errorf("with %b left out, k is %+v", skip, g)
+		}
+	}
+}
+
 // TestBoundOnTransactions: while a site is gone the others remember what it has to learn, up to a bound. Then they take no more, until it is back.
 func TestBoundOnTransactions(t *testing.T) {
 	s := newScript(t, func(c *Config) { c.MaxTxns = 5 })
