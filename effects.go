@@ -57,7 +57,7 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 		return err
 	}
 	t.mu.Unlock()
-	return contextError(ctx)
+	return contextError(ctx, t.named("Barrier"))
 }
 
 // Act runs f, which has a side effect, once per task and key, when everything
@@ -166,7 +166,7 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 		select {
 		case <-m.ready:
 		case <-ctx.Done():
-			return zero, contextError(ctx)
+			return zero, contextError(ctx, t.named(fmt.Sprintf("Memo of key %q", key)))
 		}
 		if m.valid {
 			if m.typ != reflect.TypeFor[T]() {

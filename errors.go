@@ -15,7 +15,7 @@ var (
 	// ErrDiverged ends a task whose function did not repeat itself: run again on
 	// the same results, it did not make a call with side effects that it had made
 	// before. Something that it depends on is neither a call's result nor recorded
-	// with Memo.
+	// with Memo. The error that wraps it names the task and the call.
 	ErrDiverged = errors.New("foresay: diverged: the function did not repeat a call with side effects that it had made before")
 
 	// ErrEnded is what operations return whose context belongs to a task that has

@@ -312,7 +312,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 		case <-f.ready:
 			return f.result()
 		case <-ctx.Done():
-			return nil, contextError(ctx)
+			return nil, contextError(ctx, f.describe())
 		}
 	case l != nil && f.run == nil:
 		return f.awaitTask(ctx, l)

@@ -179,7 +179,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		if u.Answer() == spectree.Waiting {
 			t.tree.Drop(u, true)
 			t.unlock()
-			return nil, contextError(ctx), false
+			return nil, contextError(ctx, t.where(op, 0)), false
 		}
 		t.mu.Unlock()
 	}

@@ -3,7 +3,6 @@ package foresay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -42,7 +41,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		// The code ended its own context. A time limit that ran out while it ran
 		// ahead may be another matter: see interrupted.
 		if err == context.Canceled {
-			return nil, contextError(ctx)
+			return nil, contextError(ctx, t.where(op, 0))
 		}
 		spec.NoPrediction = true
 	}
@@ -123,7 +122,7 @@ func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) erro
 // the record, and is not, it returns errUnprepared.
 func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any, recorded bool) (any, error) {
 	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
-		return nil, contextError(ctx) // code that nobody waits for does nothing more
+		return nil, contextError(ctx, t.where(op, 0)) // code that nobody waits for does nothing more
 	}
 	limit := t.ownLimit(ctx) // before any wait that plain code would not have
 	if err := t.enter(ctx, l, spec); err != nil {
@@ -288,16 +287,9 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		return nil
 	}
 	t.tree.Drop(u, context.Cause(ctx) == errNotNeeded)
+	where := t.whereOf(c.tree)
 	t.unlock()
-	return contextError(ctx)
-}
-
-// contextError returns the error of code that gave up because ctx ended.
-func contextError(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() {
-		return fmt.Errorf("foresay: gave up waiting: %w (%w)", ctx.Err(), cause)
-	}
-	return fmt.Errorf("foresay: gave up waiting: %w", ctx.Err())
+	return contextError(ctx, where)
 }
 
 // mayPredict reports whether predictions are of use to the task's runs.

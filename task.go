@@ -186,7 +186,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Commit:
 		t.finish()
 	case spectree.Diverge:
-		t.fail(ErrDiverged)
+		t.fail(diverged(t.whereOf(a.Call)))
 	}
 }
 
@@ -276,9 +276,13 @@ func (t *task) cancelled() {
 	if t.sole != nil {
 		t.interrupt()
 	}
+	where := ""
+	if !firm {
+		where = t.whereOf(t.tree.Awaited())
+	}
 	t.mu.Unlock()
 	if !firm {
-		t.end(contextError(t.ctx))
+		t.end(contextError(t.ctx, where))
 	}
 }
 

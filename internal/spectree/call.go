@@ -84,6 +84,9 @@ func (c *Call) Effect() Effect { return c.spec.Effect }
 // Op returns the identity given in the call's spec.
 func (c *Call) Op() string { return c.spec.Op }
 
+// Occurrence returns how many equal calls its lane made before it.
+func (c *Call) Occurrence() int { return c.key.occ }
+
 // Lane returns the id of the lane that makes the call.
 func (c *Call) Lane() string { return c.lane }
 

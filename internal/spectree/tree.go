@@ -215,6 +215,19 @@ func (t *Tree) abandonRest() {
 	t.orphans = nil
 }
 
+// Awaited returns a call that a live run made and that is not answered, the first
+// of the oldest run's, or nil.
+func (t *Tree) Awaited() *Call {
+	for _, r := range t.runs {
+		for _, u := range r.uses {
+			if !u.Call.answered && !u.Call.spec.Local {
+				return u.Call
+			}
+		}
+	}
+	return nil
+}
+
 func (t *Tree) commit() {
 	t.over = true
 	for _, c := range t.final.uses {

@@ -1,0 +1,79 @@
+package foresay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// contextError returns the error of code that gave up because ctx ended. where
+// says what it waited for, if that is known.
+func contextError(ctx context.Context, where string) error {
+	if where != "" {
+		where += ": "
+	}
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("foresay: %sgave up waiting: %w (%w)", where, ctx.Err(), cause)
+	}
+	return fmt.Errorf("foresay: %sgave up waiting: %w", where, ctx.Err())
+}
+
+// diverged returns the error of a task whose function did not repeat a call.
+func diverged(where string) error {
+	if where == "" {
+		return ErrDiverged
+	}
+	return fmt.Errorf("%w: %s", ErrDiverged, where)
+}
+
+// named names what is done in the task, and the task if it has a name.
+func (t *task) named(what string) string {
+	switch name := t.cfg.name; {
+	case name == "":
+		return what
+	case what == "":
+		return fmt.Sprintf("task %q", name)
+	default:
+		return fmt.Sprintf("task %q, %s", name, what)
+	}
+}
+
+// where names the task and a call: its method, the peer, and which of several
+// equal calls it is, counted from 1, if that is known (else 0).
+func (t *task) where(op *Operation, occurrence int) string {
+	what := op.Site.cfg.Name
+	switch tr := op.Transport.(type) {
+	case *act:
+		return t.named(fmt.Sprintf("Act of key %q", op.Identity))
+	case *futureTransport:
+		return t.named(tr.f.describe())
+	}
+	if occurrence > 0 {
+		what += fmt.Sprintf(" (call %d of its kind)", occurrence)
+	}
+	if op.Conn != "" {
+		what += fmt.Sprintf(" at %s", op.Conn)
+	}
+	return t.named(what)
+}
+
+// whereOf is where for a call of the tree's, or for none.
+func (t *task) whereOf(c *spectree.Call) string {
+	if c == nil {
+		return t.named("")
+	}
+	d, ok := c.Data.(*call)
+	if !ok {
+		return t.named("")
+	}
+	return t.where(d.op, c.Occurrence()+1)
+}
+
+// describe names the future by its task.
+func (f *future) describe() string {
+	if f.task == nil || f.task.cfg.name == "" {
+		return "a future"
+	}
+	return fmt.Sprintf("the future of task %q", f.task.cfg.name)
+}
