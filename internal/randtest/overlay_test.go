@@ -48,27 +48,14 @@ func treeMutations(t *testing.T) []string {
 // which waits for the environment to name it.
 func compilePlants(t *testing.T, treeNames []string) string {
 	t.Helper()
-	o := &overlay{t: t, dir: t.TempDir(), files: make(map[string][]byte), Replace: make(map[string]string)}
-	for _, p := range plants() {
-		o.replace(p.dir, p.old, strings.ReplaceAll(p.new, "MUTANT", fmt.Sprintf("planted(%q)", p.name)))
-	}
+	o := newOverlay(t, plants())
 	o.replace("internal/spectree", "\tt.cfg = cfg\n", "\tt.cfg = cfg\nt.cfg.mutation = plantedMutation()\n")
 	var cases strings.Builder
 	for _, n := range treeNames {
 		fmt.Fprintf(&cases, "case %q:\nreturn %s\n", "tree "+n, n)
 	}
 	o.add("internal/spectree/planted.go", "package spectree\nimport \"os\"\nfunc plantedMutation() mutation {\nswitch os.Getenv(\""+plantVariable+"\") {\n"+cases.String()+"}\nreturn sound\n}\n")
-	for dir, name := range map[string]string{".": "foresay", "specgrpc": "specgrpc"} {
-		o.add(dir+"/planted.go", "package "+name+"\nimport \"os\"\nfunc planted(name string) bool { return os.Getenv(\""+plantVariable+"\") == name }\n")
-	}
-	list := o.write()
-	binary := filepath.Join(o.dir, "planted.test")
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", binary, "./internal/randtest")
-	cmd.Dir = root(t)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, out)
-	}
-	return binary
+	return o.compile("internal/randtest")
 }
 
 // overlay collects files that the compiler takes in place of others.
@@ -77,6 +64,31 @@ type overlay struct {
 	dir     string
 	files   map[string][]byte
 	Replace map[string]string
+}
+
+// newOverlay plants bugs.
+func newOverlay(t *testing.T, plants []plant) *overlay {
+	t.Helper()
+	o := &overlay{t: t, dir: t.TempDir(), files: make(map[string][]byte), Replace: make(map[string]string)}
+	for _, p := range plants {
+		o.replace(p.dir, p.old, strings.ReplaceAll(p.new, "MUTANT", fmt.Sprintf("planted(%q)", p.name)))
+	}
+	for dir, name := range map[string]string{".": "foresay", "specgrpc": "specgrpc"} {
+		o.add(dir+"/planted.go", "package "+name+"\nimport \"os\"\nfunc planted(name string) bool { return os.Getenv(\""+plantVariable+"\") == name }\n")
+	}
+	return o
+}
+
+// compile compiles the tests of a package.
+func (o *overlay) compile(dir string) (binary string) {
+	o.t.Helper()
+	binary = filepath.Join(o.dir, filepath.Base(filepath.Join(root(o.t), dir))+".test")
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", o.write(), "-o", binary, "./"+dir)
+	cmd.Dir = root(o.t)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		o.t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+	return binary
 }
 
 // replace replaces a text that one file of the package contains once.

@@ -1,5 +1,10 @@
 package randtest
 
+import (
+	"slices"
+	"testing"
+)
+
 // plant is a bug in the engine's or the transport's own code: a rule removed,
 // if the environment says so. The code is replaced while it is compiled for
 // this test, and nowhere else.
@@ -42,13 +47,13 @@ func plants() []plant {
 			name: "a tentative result is sent as final", sketch: "staged writes of which one is lost", dir: "specgrpc",
 			old: "\t\tif err := c.sendFinal(response, err, tentative); err != nil {", new: "\t\tif err := c.sendFinal(response, err, tentative && !MUTANT); err != nil {",
 		}, {
-			name: "a call is acknowledged before its hooks ran", slow: true, dir: "specgrpc",
+			name: "a call is acknowledged before its hooks ran", dir: "specgrpc",
 			old: "\tif h != nil {\n\t\terr = h.Finish()\n", new: "\tif MUTANT && h != nil && w == confirmed {\ngo func() { time.Sleep(40 * time.Millisecond); _ = h.Finish() }()\n} else if h != nil {\n\t\terr = h.Finish()\n",
 		}, {
 			name: "a half-closed stream confirms", sketch: "staged writes of which one is lost", dir: "specgrpc",
 			old: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\n", new: "\t\tif err := c.stream.RecvMsg(frame); err != nil {\nif MUTANT {\nc.confirm()\nreturn\n}\n",
 		}, {
-			name: "a call that was lost after Confirm is made again", slow: true, sketch: "staged writes of which one is lost", dir: "specgrpc",
+			name: "a call that was lost after Confirm is made again", sketch: "staged writes of which one is lost", dir: "specgrpc",
 			old: "\tcase w == confirmed && x.cancelled(why) != nil:\n", new: "\tcase w == confirmed && MUTANT:\nreturn false, \"lost\", nil\ncase w == confirmed && x.cancelled(why) != nil:\n",
 		}, {
 			name: "the interceptors do not run around speculative calls", dir: "specgrpc",
@@ -79,11 +84,11 @@ func plants() []plant {
 			name: "the panic of a discarded run counts", slow: true, dir: ".",
 			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase r.failed == nil:\n",
 		}, {
-			name: "a local expiry is the call's result", slow: true, dir: ".",
+			name: "a local expiry is the call's result", dir: ".",
 			old: "\tcase ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:\n", new: "\tcase ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil && !MUTANT:\n",
 		}, {
 			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: ".",
-			old: "\t\tif err == context.Canceled {\n\t\t\treturn nil, contextError(ctx)", new: "\t\tif err == context.Canceled && !MUTANT {\n\t\t\treturn nil, contextError(ctx)",
+			old: "\t\tif err == context.Canceled {\n", new: "\t\tif err == context.Canceled && !MUTANT {\n",
 		}, {
 			name: "a call is sent as the run that made it first would", dir: ".",
 			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",
@@ -100,23 +105,24 @@ func plants() []plant {
 			name: "a tentative result is taken for final", sketch: "staged writes of which one is lost", dir: "specgrpc",
 			old: "\t\tif !f.Final.GetTentative() {\n", new: "\t\tif !f.Final.GetTentative() || MUTANT {\n",
 		}, {
-			name: "a stream that is lost before Confirm is a result", dir: "specgrpc",
+			name: "a stream that is lost before Confirm is a result", sketch: "staged writes of which one is lost", dir: "specgrpc",
 			old: "\tcase w == confirmed && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n", new: "\tcase (w == confirmed || MUTANT) && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
 		},
 	}
 }
 
-// unseen are the tree's mutations that do not show here, with the reason. The
-// tests of the tree itself catch them.
-func unseen() map[string]string {
-	return map[string]string{
-		"ignoreWidth":        "a limit on load, not on results",
-		"sendImmediate":      "the server refuses what is declared neither free of side effects nor staged",
-		"confirmOutOfOrder":  "a caller stands on the earlier call's answer, which is that it is done",
-		"resolveWithEffects": "who computes what is guessed gives up the guess before its first effect",
-		"passBarrier":        "whoever must pass a barrier tries again for ever",
-		"neverPin":           "goroutines that race for equal effects on one context may be stopped, pinned or not",
-		"keepOrder":          "one program in a thousand shows it",
+// unseen are the tree's mutations that do not show here, with the reason and the
+// test of the tree's own that catches them.
+func unseen() map[string]struct{ test, reason string } {
+	const all = "TestMutations"
+	return map[string]struct{ test, reason string }{
+		"ignoreWidth":        {all, "a limit on load, not on results"},
+		"sendImmediate":      {all, "the server refuses what is declared neither free of side effects nor staged"},
+		"confirmOutOfOrder":  {all, "a caller stands on the earlier call's answer, which is that it is done"},
+		"resolveWithEffects": {all, "who computes what is guessed gives up the guess before its first effect"},
+		"passBarrier":        {all, "whoever must pass a barrier tries again for ever"},
+		"neverPin":           {"TestMustPin", "goroutines that race for equal effects on one context may be stopped, pinned or not"},
+		"keepOrder":          {"TestOrderOfSharedLanes", "one program in a thousand shows it"},
 	}
 }
 
@@ -131,9 +137,46 @@ func focus() map[string]string {
 }
 
 // slow are the tree's mutations that take many worlds to show.
-func slow() []string {
-	return []string{
-		"forgetPath", "twoSiblings", "adoptAcrossEffects", "adoptAcrossOrder", "commuteUnkeyed", "settleEarly",
-		"forgetJoinedEffects", "resolveEarly", "predictAfterBarrier", "loseRefused",
+func slow() []string { return []string{"resolveEarly"} }
+
+// rules are those that every test run must show to be kept, with their plants:
+// of the engine, of the tree, or mutations from the outside.
+func rules() map[string][]string {
+	return map[string][]string{
+		"no stale read after a predicted write":      {"tree sendBehindWrite", "tree commuteUnkeyed", "a read does not wait for a predicted write"},
+		"no adopted read from before a write":        {"tree adoptAcrossEffects", "a read from before a write is adopted"},
+		"a caller's cancel is not the call's result": {"a call keeps its caller's cancellation", "the caller's cancel is the call's result"},
+		"no effect twice after a replay":             {"tree forgetSent", "an effect happens in each run", "a call that was lost after Confirm is made again"},
+		"occurrences keep their places":              {"tree swapOccurrences"},
+		"commit or rollback":                         {"commit and rollback both"},
+		"a wrong guess ends all that stands on it":   {"tree noCascade"},
+		"no confirmation before a dependency's":      {"tree confirmEarly", "a call is confirmed before what it depends on"},
+		"one winner":                                 {"tree twoWinners", "tree twoSiblings"},
+		"no cache learns a prediction":               {"a prediction is learnt by a cache", "a prediction is learnt by a predictor"},
+		"authorisation guards the sibling path":      {"the interceptors do not run around speculative calls", "authorisation is skipped on the sibling path"},
+		"what is tentative is not taken for final":   {"a tentative result is sent as final", "a tentative result is taken for final"},
+		"only an explicit Confirm confirms a stream": {"a half-closed stream confirms", "the end of a stream confirms"},
+	}
+}
+
+// TestRulesAreTried: no rule is left to soak.
+func TestRulesAreTried(t *testing.T) {
+	tried := make(map[string]bool)
+	for _, p := range plants() {
+		tried[p.name] = !p.slow
+	}
+	for _, name := range treeMutations(t) {
+		_, hidden := unseen()[name]
+		tried["tree "+name] = !hidden && !slices.Contains(slow(), name)
+	}
+	for _, m := range Mutations() {
+		tried[m.Name] = true
+	}
+	for rule, names := range rules() {
+		for _, name := range names {
+			if !tried[name] {
+				t.Errorf("%s: %q is not planted in each test run", rule, name)
+			}
+		}
 	}
 }

@@ -1,0 +1,189 @@
+package randtest
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// named is a planted bug that programs over gRPC do not show, with the reason,
+// and the test that catches it.
+type named struct {
+	plant
+	test   string // in the plant's package
+	reason string
+}
+
+const (
+	onlyWaits = "a call that waits, or does not, has the same result"
+	rawPeer   = "it takes a peer that does not read, which no client of grpc-go is"
+)
+
+func namedPlants() []named {
+	return []named{
+		{plant{
+			name: "a handler sends itself what might wait", slow: true, dir: "specgrpc",
+			old: "\tif o.bytes <= quietBytes {\n", new: "\tif o.bytes <= quietBytes || MUTANT {\n",
+		}, "TestLeaseOfACallThatNobodyReads", rawPeer},
+		{plant{
+			name: "predictions that wait are sent before the result", dir: "specgrpc",
+			old: "\tn := len(o.queue)\n\to.queue = nil\n", new: "\tif MUTANT {\nreturn 0\n}\nn := len(o.queue)\no.queue = nil\n",
+		}, "TestUnsentPredictionsGiveWayToTheResult", rawPeer},
+		{plant{
+			name: "the result refers to predictions that were not sent", dir: "specgrpc",
+			old: "\tc.predictions = c.predictions[:len(c.predictions)-c.out.drop()]\n",
+			new: "\tif n := c.out.drop(); !MUTANT {\nc.predictions = c.predictions[:len(c.predictions)-n]\n}\n",
+		}, "TestUnsentPredictionsGiveWayToTheResult", rawPeer},
+		{plant{
+			name: "nobody looks for frames that nobody reads", slow: true, dir: "specgrpc",
+			old: "\treturn o.bytes > quietBytes\n", new: "\treturn o.bytes > quietBytes && !MUTANT\n",
+		}, "TestGracefulStopWithACallThatNobodyReads", rawPeer},
+		{plant{
+			name: "a site's calls have any number of predictions pending", dir: ".",
+			old: "\tif s.pending.Add(1) <= int64(s.cfg.Limits.Pending) {\n", new: "\tif s.pending.Add(1) <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
+		}, "TestSiteLimits", onlyWaits},
+		{plant{
+			name: "a call keeps its slot", dir: ".",
+			old: "\t\tc.slot = false\n\t\tc.op.Site.freeSlot()\n", new: "\t\tc.slot = false\nif !MUTANT {\nc.op.Site.freeSlot()\n}\n",
+		}, "TestPendingOfSeveralTasks", onlyWaits},
+		{plant{
+			name: "a site's depth is no limit", dir: ".",
+			old: "{ return l.Depth > 0 && open > l.Depth }", new: "{ return l.Depth > 0 && open > l.Depth && !MUTANT }",
+		}, "TestSiteLimits", onlyWaits},
+		{plant{
+			name: "a site's width is no limit", dir: ".",
+			old: "{ return l.Width > 0 && predictions >= l.Width }", new: "{ return l.Width > 0 && predictions >= l.Width && !MUTANT }",
+		}, "TestSiteWidth", "more predictions are more work, and the same result"},
+		{plant{
+			name: "a call is sent on a guess that is about to be known", dir: ".",
+			old: "\tif c == nil || least < 0 {\n", new: "\tif c == nil || least < 0 || MUTANT {\n",
+		}, "TestMinSaving", onlyWaits},
+		{plant{
+			name: "a site's own MinSaving does not count", dir: ".",
+			old: "\tleast := sent.op.Site.cfg.Limits.MinSaving\n", new: "\tleast := sent.op.Site.cfg.Limits.MinSaving\nif MUTANT {\nleast = 0\n}\n",
+		}, "TestSiteMinSaving", onlyWaits},
+		{plant{
+			name: "GracefulStop leaves calls to their leases", dir: "specgrpc",
+			old: "\t\tc.abort(errStopping)\n", new: "\t\tif !MUTANT {\nc.abort(errStopping)\n}\n",
+		}, "TestGracefulStopDuringSpeculation", "the lease ends the call with the same result, later"},
+		{plant{
+			name: "a stopping server takes speculative callers", dir: "specgrpc",
+			old: "\tcase r.stopping:\n", new: "\tcase r.stopping && !MUTANT:\n",
+		}, "TestStoppingRegistrarRefuses", "a refused call is made plainly later, with the same result"},
+		{plant{
+			name: "Confirm is not authorised anew", dir: "specgrpc",
+			old: "\tif f == nil {\n\t\treturn nil\n\t}\n\tdefer func() {\n", new: "\tif f == nil || MUTANT {\nreturn nil\n}\ndefer func() {\n",
+		}, "TestReauthorization", "what is denied at Confirm is allowed to a plain caller, so that there is no sequential result to compare with"},
+		{plant{
+			name: "a reauthorisation that panics allows", dir: "specgrpc",
+			old: "\t\t\terr = status.Errorf(codes.Internal, \"specgrpc: %s: reauthorisation failed\", c.method.name)\n",
+			new: "\t\t\tif !MUTANT {\nerr = status.Errorf(codes.Internal, \"specgrpc: %s: reauthorisation failed\", c.method.name)\n}\n",
+		}, "TestReauthorizationThatPanicsDenies", "as before"},
+		{plant{
+			name: "the oldest stream gives way although another is answered", dir: "specgrpc",
+			old: "\t\tif s.answered.Load() {\n", new: "\t\tif s.answered.Load() && !MUTANT {\n",
+		}, "TestAnsweredStreamsGiveWayFirst", "a call that gave way is made plainly later, with the same result"},
+		{plant{
+			name: "several streams give way to one call", dir: "specgrpc",
+			old: "\tif h.leaving != nil {\n", new: "\tif h.leaving != nil && !MUTANT {\n",
+		}, "TestOneStreamGivesWayToOneCall", "a call that gave way is made plainly later, with the same result"},
+		{plant{
+			name: "a client has any number of half-open streams", dir: "specgrpc",
+			old: "\tif int(h.count.Load()) >= h.limit {\n", new: "\tif int(h.count.Load()) >= h.limit && !MUTANT {\n",
+		}, "TestHalfOpenStreamsAreLimited", onlyWaits},
+		{plant{
+			name: "a server has any number of half-open calls", dir: "specgrpc",
+			old: "\tcase len(r.calls) >= r.cfg.maxHalfOpen:\n", new: "\tcase len(r.calls) >= r.cfg.maxHalfOpen && !MUTANT:\n",
+		}, "TestServerLimitsHalfOpenCalls", onlyWaits},
+	}
+}
+
+// inTime is how long a named test may take: a hundred times of what it takes.
+const inTime = 10 * time.Second
+
+// TestNamedTestsCatchPlants: what random programs cannot show, a test of its own
+// catches.
+func TestNamedTestsCatchPlants(t *testing.T) {
+	all := namedPlants()
+	for _, p := range all {
+		if !hasTest(t, p.dir, p.test) {
+			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", p.test, p.name, p.dir)
+		}
+	}
+	if testing.Short() || raced {
+		t.Skip("it compiles the engine anew")
+	}
+	var list []plant
+	for _, p := range all {
+		list = append(list, p.plant)
+	}
+	o := newOverlay(t, list)
+	binaries := map[string]string{".": o.compile("."), "specgrpc": o.compile("specgrpc")}
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) {
+			if p.slow && os.Getenv(allVariable) == "" {
+				t.Skipf("the test hangs with it; set %s to try, as make soak does", allVariable)
+			}
+			t.Parallel()
+			run := func(bug string) (string, error) {
+				ctx, cancel := context.WithTimeout(t.Context(), inTime)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, binaries[p.dir], "-test.run", "^"+p.test+"$")
+				cmd.Dir = filepath.Join(root(t), p.dir)
+				cmd.Env = append(os.Environ(), plantVariable+"="+bug)
+				out, err := cmd.CombinedOutput()
+				return string(out), cmp.Or(ctx.Err(), err)
+			}
+			out, err := run(p.name)
+			if sound, err := run(noPlant); err != nil {
+				t.Fatalf("%s fails without the bug: %v\n%.2000s", p.test, err, sound)
+			}
+			failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+p.test)
+			if hangs := err == context.DeadlineExceeded; !failed && !(p.slow && hangs) {
+				t.Errorf("%s does not catch it: %v\n%.2000s", p.test, err, out)
+			}
+		})
+	}
+}
+
+// TestTreeHasTestsForTheUnseen: the mutations of the tree that do not show over
+// gRPC have tests of the tree's own.
+func TestTreeHasTestsForTheUnseen(t *testing.T) {
+	const dir = "internal/spectree"
+	src, err := os.ReadFile(filepath.Join(root(t), dir, "mutation_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range unseen() {
+		if !hasTest(t, dir, by.test) {
+			t.Errorf("%s has no %s, which is said to catch %s", dir, by.test, name)
+		}
+		if by.test == "TestMutations" && !strings.Contains(string(src), "{"+name+",") {
+			t.Errorf("TestMutations of %s does not try %s", dir, name)
+		}
+	}
+}
+
+// hasTest reports whether a package has a test.
+func hasTest(t *testing.T, dir, test string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root(t), dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(src), "\nfunc "+test+"(t *testing.T) {") {
+			return true
+		}
+	}
+	return false
+}
