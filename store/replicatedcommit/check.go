@@ -46,3 +46,34 @@ func (s *Server) Check() error {
 	}
 	return nil
 }
+
+// Check implements protocol.Checked: an outcome is not the other one than what the votes add up to.
+func (c *Coordinator) Check() error {
+	for _, id := range slices.SortedFunc(maps.Keys(c.entries), store.Version.Compare) {
+		e := c.entries[id]
+		yes, no := 0, 0
+		for i := range e.rows {
+			switch e.rows[i].vote() {
+			case Yes:
+				yes++
+			case No:
+				no++
+			}
+		}
+		majority := c.cfg.Layout.majority()
+		if e.outcome == Aborted && yes >= majority || e.outcome == Committed && len(e.rows)-no < majority && e.reason != store.Old && !c.recalled(e) {
+			return fmt.Errorf("replicatedcommit: coordinator %d: %v is decided as %d with %d yes and %d no", c.cfg.ID, id, e.outcome, yes, no)
+		}
+		if e.outcome == Undecided && yes >= majority && !e.readOnly {
+			return fmt.Errorf("replicatedcommit: coordinator %d: %v has %d yes and is not decided", c.cfg.ID, id, yes)
+		}
+	}
+	return nil
+}
+
+// recalled tells whether some shard remembers the decision, so that it does not rest on votes: those of sites that have forgotten theirs count as no.
+func (c *Coordinator) recalled(e *entry) bool {
+	return slices.ContainsFunc(e.rows, func(r row) bool {
+		return slices.ContainsFunc(r.cells, func(s State) bool { return s == Wanting || s == Committed })
+	})
+}

@@ -1,0 +1,56 @@
+package replicatedcommit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+func TestConfigErrors(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		want   string
+	}{
+		{"no sites", func(c *Config) { c.Layout.Sites = nil }, "a layout of 0 sites"},
+		{"two of a name", func(c *Config) { c.Layout.Sites[1].Name = "a" }, `two sites are called "a"`},
+		{"no coordinator", func(c *Config) { c.Layout.Sites[1].Coordinators = nil }, `site "b": no coordinator`},
+		{"a shard is missing", func(c *Config) { c.Layout.Sites[1].Shards = []protocol.ID{21} }, `site "b": 1 shards (want 1 to 4096, as many as site "a" has)`},
+		{"an ID twice", func(c *Config) { c.Layout.Sites[1].Shards[0] = 11 }, "the ID 11 is 0 or used twice"},
+		{"too many fenced", func(c *Config) { c.Layout.Sites[1].Fenced, c.Layout.Sites[2].Fenced = true, true }, "1 of 3 sites are not fenced (want 2 at least)"},
+		{"no ID", func(c *Config) { c.ID = 0 }, "Config.ID is 0"},
+		{"negative time", func(c *Config) { c.Retain = -time.Second }, "Retain"},
+		{"negative bound", func(c *Config) { c.MaxTxns = -1 }, "MaxTxns"},
+	} {
+		cfg := Config{ID: 11, Layout: layout(3, 2)}
+		c.change(&cfg)
+		if _, err := NewServer(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+	cfg := Config{ID: 10, Layout: layout(3, 2)}
+	if _, err := NewServer(cfg); err == nil {
+		t.Error("a coordinator's ID makes a server")
+	}
+	if _, err := NewClient(cfg); err == nil {
+		t.Error("a coordinator's ID makes a client")
+	}
+	cfg.ID = 11
+	if _, err := NewCoordinator(cfg); err == nil {
+		t.Error("a server's ID makes a coordinator")
+	}
+	if _, err := NewClient(cfg); err == nil {
+		t.Error("a server's ID makes a client")
+	}
+}
+
+// TestNeededWelcomes: of three sites both others must know no other disk; alone there is nobody to ask.
+func TestNeededWelcomes(t *testing.T) {
+	for n, want := range map[int]int{1: 0, 3: 2, 5: 3, 7: 5} {
+		if got := neededWelcomes(n); got != want {
+			t.Errorf("of %d sites %d are asked, want %d", n, got, want)
+		}
+	}
+}
