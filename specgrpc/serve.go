@@ -14,11 +14,12 @@ import (
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 )
 
-// The reasons for which a call is undone, as the statuses that its stream ends with.
+// The reasons for which a call is undone, as the statuses that its stream ends
+// with, once the call is named: see serverCall.named.
 var (
-	errByCaller = status.Error(codes.Canceled, "specgrpc: undone: the caller said Abort")
-	errStopping = status.Error(codes.Aborted, "specgrpc: undone: the server is stopping")
-	errLease    = status.Error(codes.Aborted, "specgrpc: undone: no word from the caller for the length of the lease")
+	errByCaller = status.Error(codes.Canceled, "the caller said Abort")
+	errStopping = status.Error(codes.Aborted, "the server is stopping")
+	errLease    = status.Error(codes.Aborted, "no word from the caller for the length of the lease")
 )
 
 // serve serves one speculative stream of a method.

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
@@ -109,14 +110,14 @@ func (c *serverCall) listen() {
 			if err == io.EOF {
 				err = fmt.Errorf("the stream was half-closed without a word")
 			}
-			c.abort(status.Errorf(codes.Canceled, "specgrpc: undone: %v", err))
+			c.abort(status.Error(codes.Canceled, err.Error()))
 			return
 		}
 		w, err := checkWord(frame, c.id)
 		switch {
 		case err != nil:
 			c.warn("the client breaks the protocol", "error", err)
-			if !c.abort(status.Errorf(codes.InvalidArgument, "specgrpc: %s, call %v: %v", c.method.name, c.id, err)) {
+			if !c.abort(status.Error(codes.InvalidArgument, err.Error())) {
 				idle++
 			}
 		case w == confirmed && !c.confirm(), w == aborted && !c.abort(errByCaller):
@@ -182,7 +183,7 @@ func (c *serverCall) abort(why error) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.word, c.why = aborted, why
+	c.word, c.why = aborted, c.named(why)
 	h := c.handler
 	c.mu.Unlock()
 	c.timer.Stop()
@@ -193,6 +194,16 @@ func (c *serverCall) abort(why error) bool {
 	close(c.decided)
 	c.debug("undone", "reason", status.Convert(why).Message())
 	return true
+}
+
+// named is the status of a call that is undone: it names the call and its caller.
+func (c *serverCall) named(why error) error {
+	caller := "an unknown peer"
+	if p, ok := peer.FromContext(c.stream.Context()); ok && p.Addr != nil {
+		caller = p.Addr.String()
+	}
+	st := status.Convert(why)
+	return status.Errorf(st.Code(), "specgrpc: %s, call %v of %s: undone: %s", c.method.name, c.id, caller, st.Message())
 }
 
 func (c *serverCall) debug(msg string, args ...any) {
