@@ -1,9 +1,9 @@
 package replicatedcommit
 
 import (
-	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -11,7 +11,18 @@ import (
 	"github.com/foresay/foresay/sim"
 )
 
-var first = flag.Uint64("first", 1, "the first seed of TestSeeds")
+// firstSeed is that of FORESAY_SEED, or 1.
+func firstSeed(t *testing.T) uint64 {
+	text := os.Getenv("FORESAY_SEED")
+	if text == "" {
+		return 1
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("FORESAY_SEED: %v", err)
+	}
+	return seed
+}
 
 // swarm returns the scenario of a seed, with a random subset of the faults.
 func swarm(seed uint64) scenario {
@@ -30,15 +41,16 @@ func playOnce(sc scenario) (*world, error) {
 	return w, w.play(6 * time.Second)
 }
 
-// TestSeeds plays 200 seeds under faults; twenty of them twice.
-func TestSeeds(t *testing.T) {
+// TestConformance plays 200 seeds under faults; twenty of them twice.
+func TestConformance(t *testing.T) {
 	const seeds, shards = 200, 4
+	first := firstSeed(t)
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
 			var verdicts [5]int
 			for i := shard; i < seeds; i += shards {
-				sc := swarm(*first + uint64(i))
+				sc := swarm(first + uint64(i))
 				w, err := playOnce(sc)
 				if err != nil {
 					t.Fatalf("seed %d, faults %v: %v", sc.seed, sc.faults, err)

@@ -91,7 +91,7 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 	w.sim, err = sim.New(sim.Config[Message]{
 		Seed: sc.seed, WAN: wan.Uniform(roundTrip, names...), Codec: Codec(), CodecChance: 0.3, CheckEvery: 3,
 		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.trace, TraceKeep: 300,
-		Replay: fmt.Sprintf("go test ./store/replicatedcommit -run TestSeeds -first %d", sc.seed),
+		Replay: fmt.Sprintf("FORESAY_SEED=%d go test ./store/replicatedcommit -run TestConformance/0", sc.seed),
 	})
 	if err != nil {
 		return nil, err
