@@ -81,7 +81,7 @@ func controls(t *testing.T, e experiment) {
 		hang       time.Duration
 	}{
 		{"it passes", "none of the scenarios shows it", 60, time.Minute, 0},
-		{"its time is over", "panic: test timed out", 1600, 300 * time.Millisecond, 0},
+		{"its time is over", "panic: test timed out", 8000, 300 * time.Millisecond, 0},
 		{"it takes long with the bug and without", "without the bug, too", 60, time.Minute, time.Nanosecond},
 	} {
 		e.count, e.timeout, e.hang = c.count, c.timeout, c.hang
@@ -122,7 +122,7 @@ func (e *experiment) run(t *testing.T, bug, sketch string, n int) (out string, f
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), e.binary, "-test.run", "^TestRandomPlants$", "-test.v", "-test.timeout", e.timeout.String())
 	cmd.Env = append(os.Environ(), plantVariable+"="+bug, focusVariable+"="+sketch, onlyVariable+"="+strconv.Itoa(n),
-		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 1600)), hangVariable+"="+cmp.Or(e.hang, 10*time.Second).String())
+		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 8000)), hangVariable+"="+cmp.Or(e.hang, 10*time.Second).String())
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

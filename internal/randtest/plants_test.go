@@ -105,7 +105,7 @@ func plants() []plant {
 			name: "a tentative result is taken for final", sketch: "staged writes of which one is lost", dir: "specgrpc",
 			old: "\t\tif !f.Final.GetTentative() {\n", new: "\t\tif !f.Final.GetTentative() || MUTANT {\n",
 		}, {
-			name: "a stream that is lost before Confirm is a result", sketch: "staged writes of which one is lost", dir: "specgrpc",
+			name: "a stream that is lost before Confirm is a result", dir: "specgrpc",
 			old: "\tcase w == confirmed && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n", new: "\tcase (w == confirmed || MUTANT) && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
 		},
 	}
