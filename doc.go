@@ -91,8 +91,12 @@
 // runs alive (4), replays (64), runs executing, discarded ones included (16). At
 // a limit a task waits as it would without Foresay; it does not fail. A discarded
 // run's calls stay adoptable until the run in its place has returned, or for
-// 250 ms when none has, then they are abandoned. What bounds no
-// task is its code: a run that ignores its context keeps its goroutine.
+// 250 ms when none has, then they are abandoned. Where an answer usually comes
+// within MinSaving (500 µs), what depends on a guess at it waits for that long
+// before it is sent. [SiteLimits] bound what one site causes: its calls with a
+// prediction and no result yet, the depth at which it is called, the predictions
+// of one call, and its own MinSaving; none is set by default. What bounds no task
+// is its code: a run that ignores its context keeps its goroutine.
 //
 // # Errors and panics
 //

@@ -61,14 +61,15 @@ type taskConfig struct {
 	equal       func(prediction, actual any) bool
 }
 
-// Option configures a task: a call of Do, Go, Then, All, Any or Quorum outside
-// of a task. Inside, the enclosing task's options hold.
+// Option configures a task: a call of Do, Go or Then outside of a task. Inside,
+// the enclosing task's options hold. All, Any and Quorum take no options; outside
+// of a task All is one itself, with those of WithDefaults.
 type Option interface {
 	CallOption
 	task()
 }
 
-// CallOption configures Go, Then, All, Any or Quorum.
+// CallOption configures Go or Then.
 type CallOption interface{ apply(*taskConfig) }
 
 type option func(*taskConfig)
