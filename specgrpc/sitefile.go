@@ -29,8 +29,9 @@ import (
 //	}]}
 //
 // All but the method may be left out; see foresay.SiteConfig for what they
-// mean, and foresay.SiteLimits for the limits, of which any may be left out. A field path names fields of messages, as in the .proto; the method's
-// generated package must be linked in if there is one. Errors name the method
+// mean, and foresay.SiteLimits for the limits, of which any may be left out. A
+// field path names fields of messages, as in the .proto; the method's generated
+// package must be linked in if there is one. Errors name the line, or the method
 // and the field.
 func ParseSites(data []byte, predictors map[string]foresay.Predictor) ([]foresay.SiteConfig, error) {
 	overlays, err := parseOverlays(data, predictors)
@@ -58,6 +59,9 @@ func (o *siteOverlay) apply(cfg *foresay.SiteConfig) {
 }
 
 func parseOverlays(data []byte, predictors map[string]foresay.Predictor) ([]siteOverlay, error) {
+	if err := checkJSON(data); err != nil {
+		return nil, err
+	}
 	var file struct {
 		Sites []map[string]json.RawMessage `json:"sites"`
 	}
@@ -89,9 +93,6 @@ func strictly(data []byte, v any) error {
 	if err := d.Decode(v); err != nil {
 		return err
 	}
-	if d.More() {
-		return fmt.Errorf("more after the first JSON value")
-	}
 	return nil
 }
 
@@ -102,6 +103,9 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]fores
 	}
 	if err := checkMethodName(o.method); err != nil {
 		return siteOverlay{}, fmt.Errorf("field %q: %w", "method", err)
+	}
+	if strings.ContainsFunc(o.method, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return siteOverlay{}, fmt.Errorf("field %q: %q has a character that no method's name has", "method", o.method)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name == "method" {
@@ -131,7 +135,7 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 	case "limits":
 		return parseLimits(value)
 	case "metadata":
-		return parseValue(value, func(c *foresay.SiteConfig, names []string) { c.Metadata = names })
+		return parseMetadata(value)
 	case "predictors":
 		return parsePredictors(value, predictors)
 	case "equal_ignoring", "conflict_fields", "key_fields":
@@ -211,12 +215,28 @@ func parsePredictors(value json.RawMessage, known map[string]foresay.Predictor) 
 	chosen := make([]foresay.Predictor, len(names))
 	for i, name := range names {
 		p, ok := known[name]
+		if !ok && len(known) == 0 {
+			return nil, fmt.Errorf("no predictor is called %q; there are none", name)
+		}
 		if !ok {
 			return nil, fmt.Errorf("no predictor is called %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		chosen[i] = p
 	}
 	return func(c *foresay.SiteConfig) { c.Predictors = chosen }, nil
+}
+
+func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {
+	var names []string
+	if err := strictly(value, &names); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+			return nil, fmt.Errorf("%q is no metadata name: want letters, digits, -, _ and .", name)
+		}
+	}
+	return func(c *foresay.SiteConfig) { c.Metadata = names }, nil
 }
 
 func parsePaths(method, name string, value json.RawMessage) (func(*foresay.SiteConfig), error) {
