@@ -5,7 +5,9 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 // bufferedStream is what a handler sees of its transport: it keeps the metadata
@@ -15,7 +17,11 @@ type bufferedStream struct {
 
 	mu              sync.Mutex
 	header, trailer metadata.MD
+	sent            bool // SendHeader was called
 }
+
+// errHeaderSent is what a stream of grpc's answers too.
+var errHeaderSent = status.Error(codes.Internal, "specgrpc: the header was sent already")
 
 var _ grpc.ServerTransportStream = (*bufferedStream)(nil)
 
@@ -32,12 +38,24 @@ func (b *bufferedStream) Method() string { return b.method }
 func (b *bufferedStream) SetHeader(md metadata.MD) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.sent {
+		return errHeaderSent
+	}
 	b.header = metadata.Join(b.header, md)
 	return nil
 }
 
 // SendHeader keeps md for the header: nothing leaves before the run stands.
-func (b *bufferedStream) SendHeader(md metadata.MD) error { return b.SetHeader(md) }
+func (b *bufferedStream) SendHeader(md metadata.MD) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sent {
+		return errHeaderSent
+	}
+	b.sent = true
+	b.header = metadata.Join(b.header, md)
+	return nil
+}
 
 // SetTrailer keeps md for the trailer.
 func (b *bufferedStream) SetTrailer(md metadata.MD) error {
