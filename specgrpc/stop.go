@@ -14,7 +14,9 @@ import (
 // A client that neither reads what an undone call sent it nor resets the stream
 // keeps grpc from closing its connection. If there may be such a client when a
 // lease is over, and no call of the registrars' services runs any more,
-// GracefulStop calls s.Stop.
+// GracefulStop calls s.Stop. It cannot see whether frames were read after all:
+// one call that was ever undone with more than 32 KB sent is enough, and calls
+// of services beside the registrars are cut then.
 func GracefulStop(s *grpc.Server, registrars ...*ServiceRegistrar) {
 	lease := time.Millisecond
 	for _, r := range registrars {
