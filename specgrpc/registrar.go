@@ -25,7 +25,7 @@ type ServiceRegistrar struct {
 	calls    map[*serverCall]struct{} // speculative ones
 
 	running atomic.Int64 // calls of any kind
-	unread  atomic.Bool  // an undone call may have left frames that nobody reads
+	unread  atomic.Int64 // when an undone call last left frames that may not be read, Unix nanoseconds
 }
 
 var _ grpc.ServiceRegistrar = (*ServiceRegistrar)(nil)

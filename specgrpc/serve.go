@@ -77,7 +77,7 @@ func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Ref
 
 func (r *ServiceRegistrar) leave(c *serverCall) {
 	if c.cause() != nil && c.out.unread() {
-		r.unread.Store(true)
+		r.unread.Store(time.Now().UnixNano())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

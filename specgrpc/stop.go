@@ -12,13 +12,14 @@ import (
 // s.GracefulStop waits until the leases of speculative calls are over.
 //
 // A client that neither reads what an undone call sent it nor resets the stream
-// keeps grpc from closing its connection. If there may be such a client when a
-// lease is over, and no call of the registrars' services runs any more,
-// GracefulStop calls s.Stop. It cannot see whether frames were read after all:
-// one call that was ever undone with more than 32 KB sent is enough, and calls
-// of services beside the registrars are cut then.
+// keeps grpc from closing its connection. If a call was undone with more than 32
+// KB sent, since a lease before GracefulStop was called, there may be such a
+// client, and what it read cannot be seen. Then GracefulStop calls s.Stop when a
+// lease is over and no call of the registrars' services runs any more; calls of
+// services beside the registrars, and answers that are still being sent, are cut
+// with it. A client that has not read for longer is waited for, as grpc does.
 func GracefulStop(s *grpc.Server, registrars ...*ServiceRegistrar) {
-	lease := time.Millisecond
+	lease, called := time.Millisecond, time.Now()
 	for _, r := range registrars {
 		r.stop()
 		lease = max(lease, r.cfg.lease)
@@ -36,20 +37,21 @@ func GracefulStop(s *grpc.Server, registrars ...*ServiceRegistrar) {
 			return
 		case <-look.C:
 		}
-		if stuck(registrars) {
+		if stuck(registrars, called.Add(-lease)) {
 			s.Stop()
 		}
 	}
 }
 
-// stuck reports whether nothing but frames that nobody reads may be left.
-func stuck(registrars []*ServiceRegistrar) bool {
+// stuck reports whether nothing but frames may be left that nobody reads, of calls
+// that were undone since then.
+func stuck(registrars []*ServiceRegistrar, since time.Time) bool {
 	unread := false
 	for _, r := range registrars {
 		if r.running.Load() > 0 {
 			return false
 		}
-		unread = unread || r.unread.Load()
+		unread = unread || r.unread.Load() >= since.UnixNano()
 	}
 	return unread
 }

@@ -106,8 +106,9 @@ func TestReadingLate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r, s, c, _ := unreadCall(w, false, 10*time.Second)
 		for i := range 10 {
-			if got := c.next().GetPrediction(); got == nil {
-				w.Fatalf("frame %d is no prediction", i)
+			var got kvpb.GetResponse
+			if err := proto.Unmarshal(c.next().GetPrediction().GetPayload(), &got); err != nil || got.GetVersion() != large(i).GetVersion() {
+				w.Fatalf("frame %d predicts version %d, %v; want %d", i, got.GetVersion(), err, large(i).GetVersion())
 			}
 		}
 		c.abort()
