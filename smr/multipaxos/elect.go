@@ -204,10 +204,14 @@ func (c *candidacy) merge(s smr.Slot, v Vote, decided smr.Slot) {
 	}
 }
 
-// maybeLead leads if a majority has promised. What is decided may change the members, and with them the majority.
+// maybeLead leads if a majority has promised, and the replica's own promise is on disk: one that forgot the ballot in a crash would use it
+// again for other commands. What is decided may change the members, and with them the majority.
 func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for r.majority(&c.votes) {
+		if own := c.page(r.cfg.ID); own == nil || !own.done {
+			return
+		}
 		if c.decide == r.commit {
 			r.becomeLeader(env)
 			return
