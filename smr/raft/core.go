@@ -86,7 +86,13 @@ func (c *core) flush(env *protocol.Env[smr.Message]) {
 				if m.GetType() == raftpb.MsgHeartbeat {
 					c.noteContext(m.GetContext())
 				}
-				if !c.send(env, m) {
+				switch {
+				case c.send(env, m):
+				case m.GetType() == raftpb.MsgVote:
+					// A candidate that others elect before its own vote is on disk may forget the term in a crash, and lead in it
+					// a second time, with other entries. The library lets it ask ahead; we do not.
+					env.Send(protocol.ID(m.GetTo()), rpc{c.disk(), m})
+				default:
 					env.SendAhead(protocol.ID(m.GetTo()), rpc{c.disk(), m})
 				}
 			}

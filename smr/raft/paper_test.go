@@ -122,6 +122,32 @@ func TestLeaderWritesInParallel(t *testing.T) {
 	}
 }
 
+// A candidate asks for votes when its own vote is on disk. If others elected it before, it could forget the term in a crash and lead in it a second
+// time: an entry that a follower has from its first life would count for another one of the same index and term.
+func TestCandidateAsksWhenItsOwnVoteIsOnDisk(t *testing.T) {
+	r, env := lone(t)
+	env.Begin(0)
+	r.Expire(env, electionTimer{})
+	deliverToSelf(r, env)
+	env.Begin(0)
+	r.Receive(env, 2, rpc{2, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}})
+	asked, recorded := 0, false
+	for _, e := range env.Out {
+		if rec, ok := e.Msg.(record); ok && e.Kind == protocol.KindAppend && rec.hard.term == 2 && rec.hard.vote == 1 {
+			recorded = true
+		}
+		if m, ok := e.Msg.(rpc); ok && m.GetType() == raftpb.MsgVote {
+			asked++
+			if e.Kind != protocol.KindSend {
+				t.Errorf("it asks %d ahead of its disk", e.To)
+			}
+		}
+	}
+	if asked != 2 || !recorded {
+		t.Errorf("it asked %d peers in the call in which it recorded its vote: %v", asked, recorded)
+	}
+}
+
 // Members take turns when a leader is missed, so that few elections fail.
 func TestTurns(t *testing.T) {
 	r, env := lone(t)
