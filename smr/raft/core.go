@@ -30,8 +30,8 @@ type core struct {
 	// What the replica does with the core's results.
 	apply   func(env *protocol.Env[smr.Message], entries []*raftpb.Entry)
 	read    func(env *protocol.Env[smr.Message], states []raft.ReadState)
-	send    func(env *protocol.Env[smr.Message], m *raftpb.Message) bool // whether the replica sends the message itself, in its own way
-	restore func(env *protocol.Env[smr.Message], s *raftpb.Snapshot)
+	send    func(env *protocol.Env[smr.Message], m *raftpb.Message) bool  // whether the replica sends the message itself, in its own way
+	restore func(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bool // false: it cannot be, and the replica has halted
 }
 
 // hardState is what a replica must not forget, beside the entries.
@@ -107,7 +107,9 @@ func (c *core) flush(env *protocol.Env[smr.Message]) {
 func (c *core) persist(env *protocol.Env[smr.Message], m *raftpb.Message) {
 	if s := m.GetSnapshot(); s != nil {
 		c.log.install(s)
-		c.restore(env, s)
+		if !c.restore(env, s) {
+			return // nobody is told that the snapshot is there
+		}
 		c.applied = s.GetMetadata().GetIndex()
 		c.last = c.applied
 		c.hard.commit = max(c.hard.commit, c.applied)

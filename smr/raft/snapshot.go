@@ -212,12 +212,15 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c sm
 			Snapshot: &raftpb.Snapshot{Metadata: meta},
 		})
 		r.arrived = nil
+		if r.halted != "" {
+			return
+		}
 	}
 	env.Send(from, answer) // after what was installed is durable
 }
 
 // install replaces the state by the snapshot that has arrived.
-func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) {
+func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bool {
 	if r.arrived == nil || uint64(r.arrived.Slot) != s.GetMetadata().GetIndex() {
 		panic("raft: the library installs a snapshot that it was not given")
 	}
@@ -227,10 +230,11 @@ func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) {
 	}
 	if err != nil {
 		r.halt(env, err.Error())
-		return
+		return false
 	}
 	smr.SaveSnapshot(env, *r.arrived)
 	r.lastSnapshot = r.arrived.Slot
 	r.adm.Changed(env)
 	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})
+	return true
 }
