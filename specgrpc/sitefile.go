@@ -233,7 +233,7 @@ func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {
 	}
 	for _, name := range names {
 		if name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
-			return nil, fmt.Errorf("%q is no metadata name: want letters, digits, -, _ and .", name)
+			return nil, fmt.Errorf("%q is no metadata name (letters, digits, -, _ and . are allowed)", name)
 		}
 	}
 	return func(c *foresay.SiteConfig) { c.Metadata = names }, nil
