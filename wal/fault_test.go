@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -250,9 +251,18 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
+// openAndClose opens the directory when a store that failed has given it free, which is as soon as nothing of it can touch the disk any more.
 func openAndClose(t *testing.T, disk *faultfs.Disk) {
 	t.Helper()
 	s, err := Open("/data/a/b", Options{FS: disk})
+	for deadline := time.After(10 * time.Second); err != nil && strings.Contains(err.Error(), "in use"); {
+		select {
+		case <-deadline:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+			s, err = Open("/data/a/b", Options{FS: disk})
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
