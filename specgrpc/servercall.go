@@ -197,7 +197,11 @@ func (c *serverCall) abort(why error) bool {
 }
 
 // named is the status of a call that is undone: it names the call and its caller.
+// A caller that undid it knows, and is not sent the names for each wrong guess.
 func (c *serverCall) named(why error) error {
+	if why == errByCaller {
+		return why
+	}
 	caller := "an unknown peer"
 	if p, ok := peer.FromContext(c.stream.Context()); ok && p.Addr != nil {
 		caller = p.Addr.String()

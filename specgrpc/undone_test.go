@@ -11,13 +11,12 @@ import (
 )
 
 // The status of a call that is undone names the method, the call and its
-// caller, and says why.
+// caller, and says why; but to the caller that undid it, it only says that.
 func TestStatusesOfUndoneCallsNameThem(t *testing.T) {
 	ends := map[string]struct {
 		end func(h *halfPut)
 		why string
 	}{
-		"abort":   {func(h *halfPut) { h.abort() }, "the caller said Abort"},
 		"silence": {func(*halfPut) { time.Sleep(15 * time.Second) }, "no word from the caller for the length of the lease"},
 		"stop":    {func(h *halfPut) { specgrpc.GracefulStop(h.server, h.registrar) }, "the server is stopping"},
 		"another": {func(h *halfPut) { h.send(confirmOf(h.id, 2)) }, "frame Confirm names another"},
@@ -39,4 +38,11 @@ func TestStatusesOfUndoneCallsNameThem(t *testing.T) {
 			})
 		})
 	}
+	inWorld(t, func(w *world) {
+		h := halfOpenPut(w)
+		h.abort()
+		if got, want := status.Convert(h.rawCall.end()).Message(), "the caller said Abort"; got != want {
+			w.Errorf("the caller that said Abort got %q, want %q", got, want)
+		}
+	})
 }
