@@ -9,6 +9,8 @@ import (
 
 // A Topology is a store as its operators see it: sites with machines that share the site's shards. IDs follow from it.
 type Topology struct {
+	// Epoch rises with every change of the rest. Machines of different epochs do not talk to each other.
+	Epoch  uint64
 	Shards int
 	Sites  []TopologySite
 }
