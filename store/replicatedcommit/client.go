@@ -83,6 +83,8 @@ func (c *Client) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 			c.onSubmit(env, m)
 		case Query:
 			c.onQuery(env, m)
+		case Cancel:
+			c.onCancel(env, m)
 		}
 		return
 	}
@@ -148,7 +150,7 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if g.first == nil {
 		g.first = &m
 	}
-	out, n := Got{Ref: g.ask.Ref, OK: true}, 0
+	out, n := Got{Ref: g.ask.Ref, OK: true, Site: p.site}, 0
 	for _, a := range g.answers {
 		if a == nil {
 			continue
@@ -160,6 +162,9 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 		}
 	}
 	if n < c.cfg.Layout.majority() {
+		if n == 1 {
+			env.Send(protocol.App, First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.site})
+		}
 		return
 	}
 	if c.cfg.skip.has(ruleQuorumValue) {
@@ -219,7 +224,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 		c.sendCommit(env, s)
 		return
 	}
-	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o})
+	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: noSite})
 }
 
 func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
@@ -247,13 +252,13 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 	yes, no, o := s.count()
 	switch {
 	case yes >= c.cfg.Layout.majority():
-		c.end(env, s, store.Outcome{Verdict: store.Committed})
+		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.site)
 	case len(s.votes)-no < c.cfg.Layout.majority():
 		o.Verdict = store.Aborted
 		if o.Reason == store.Old && !s.txn.ReadOnly() {
 			o.Verdict = store.Unknown
 		}
-		c.end(env, s, o)
+		c.end(env, s, o, p.site)
 	}
 }
 
@@ -275,12 +280,12 @@ func (s *submit) count() (yes, no int, o store.Outcome) {
 }
 
 func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decided) {
-	_, ok := c.coordinators[from]
+	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	if !ok || s == nil {
 		return
 	}
-	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason})
+	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.site)
 }
 
 // giveUp says what is known of a transaction whose decision does not come.
@@ -298,13 +303,37 @@ func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
 	if s.txn.ReadOnly() {
 		o = store.Outcome{Verdict: store.Aborted} // it has no effect that could be
 	}
-	c.end(env, s, o)
+	c.end(env, s, o, noSite)
 }
 
-func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome) {
+// noSite is Done.Site where no site's word was the last.
+const noSite = -1
+
+func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, site int) {
 	delete(c.submits, s.txn.ID)
 	env.Stop(submitTimer{s.txn.ID})
-	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o})
+	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: site})
+}
+
+// onCancel forgets a call. Applications do it seldom, so that a search is good enough.
+func (c *Client) onCancel(env *protocol.Env[Message], m Cancel) {
+	for n, g := range c.gets {
+		if g.ask.Ref == m.Ref {
+			delete(c.gets, n)
+			env.Stop(getTimer{n})
+			return
+		}
+	}
+	for _, s := range c.submits {
+		if s.ref == m.Ref {
+			o := store.Outcome{Verdict: store.Unknown}
+			if s.txn.ReadOnly() {
+				o.Verdict = store.Aborted
+			}
+			c.end(env, s, o, noSite)
+			return
+		}
+	}
 }
 
 // Check implements protocol.Checked.

@@ -139,7 +139,19 @@ type (
 		OK      bool
 		Value   store.Value
 		Pending bool // somebody is about to change it, or blocks it
+		Site    int  // whose answer was the last that was needed, by its place in the layout
 	}
+
+	// First is the first answer to a Get. It comes before Got, unless that is the same, and is a guess at it.
+	First struct {
+		Ref     uint64
+		Value   store.Value
+		Pending bool
+		Site    int
+	}
+
+	// Cancel says that nobody waits for the answer to a call any more. A Submit or Query is answered with what is known; a Get is not answered.
+	Cancel struct{ Ref uint64 }
 
 	// Submit commits a transaction. Done answers it.
 	Submit struct {
@@ -160,6 +172,7 @@ type (
 		Ref     uint64
 		Txn     store.Txn
 		Outcome store.Outcome
+		Site    int // whose vote or word was the last that was needed, by its place in the layout; -1: none's
 	}
 
 	// Refused tells a server's application that its disk may not take part, and why.
