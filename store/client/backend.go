@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+
+	"github.com/foresay/foresay/store"
+)
+
+// A Backend reads and commits at the sites of a store: what a protocol's connection offers, such as rcgrpc.Conn. Its methods may be called concurrently.
+type Backend interface {
+	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called with it, at most once; it may be another one. A priority reserves the key.
+	// The error is an UnavailableError, or wraps ctx's.
+	Read(ctx context.Context, key store.Key, p store.Priority, first func(Answer)) (Answer, error)
+	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that is Unknown.
+	Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision
+	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
+	Resolve(ctx context.Context, txn store.Txn) Decision
+	// Reserve keeps younger transactions from keys for a while, if it can. It does not wait.
+	Reserve(keys []store.Key, p store.Priority)
+}
+
+// An Answer is what is known of a key.
+type Answer struct {
+	Value store.Value
+	Site  string // whose answer it is, or was the last that was needed
+}
+
+// A Decision is how a transaction ended.
+type Decision struct {
+	Txn     store.Txn // with the name and the priority that it was given
+	Outcome store.Outcome
+	Site    string // whose vote was the last that was needed; empty if none's
+}

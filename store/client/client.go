@@ -1,0 +1,210 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+)
+
+// Client makes transactions. Its methods may be called concurrently.
+type Client struct {
+	cfg    Config
+	read   *foresay.Site // what speculates
+	commit *foresay.Site
+	name   string // of the client as a connection, to the engine
+	stats  counters
+}
+
+// New returns a client. The error names the field of the configuration that is wrong.
+func New(cfg Config) (*Client, error) {
+	switch {
+	case cfg.Backend == nil:
+		return nil, errors.New("client: Config.Backend is missing")
+	case int(cfg.Mode) >= len(modeNames()):
+		return nil, fmt.Errorf("client: Config.Mode is %d", cfg.Mode)
+	case cfg.MaxAttempts < 0 || cfg.Backoff < 0:
+		return nil, fmt.Errorf("client: Config.MaxAttempts or Backoff of %d, %v is negative", cfg.MaxAttempts, cfg.Backoff)
+	}
+	if cfg.Backoff == 0 {
+		cfg.Backoff = 50 * time.Millisecond
+	}
+	c := &Client{cfg: cfg}
+	c.name = fmt.Sprintf("store@%p", c)
+	mode := foresay.ModeOff
+	if cfg.Mode == Spec {
+		mode = foresay.ModeOn
+	}
+	var err error
+	if c.read, err = foresay.NewSite(foresay.SiteConfig{Name: "store.Read", Mode: mode, Effect: foresay.EffectNone}); err != nil {
+		return nil, err
+	}
+	c.commit, err = foresay.NewSite(foresay.SiteConfig{Name: "store.Commit", Mode: foresay.ModeOff, Effect: foresay.EffectImmediate})
+	return c, err
+}
+
+// Txn runs f as a transaction, again until it is committed: see the package's documentation for what f may do. The error is f's own, if that rests on valid reads; one of this package's,
+// which say what became of the transaction; or ctx's.
+func (c *Client) Txn(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
+	_, err := Run(ctx, c, func(ctx context.Context, tx *Tx) (struct{}, error) { return struct{}{}, f(ctx, tx) })
+	return err
+}
+
+// Run is Txn with a result.
+func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error)) (T, error) {
+	var zero T
+	t := newTxn(ctx, c)
+	for {
+		t.begin()
+		out, err := once(ctx, t, f)
+		if err != nil {
+			return zero, t.ended(err)
+		}
+		d := t.commit(ctx, out.reads, out.writes)
+		switch {
+		case d.Outcome.Verdict == store.Committed && out.panicked != nil:
+			panic(out.panicked)
+		case d.Outcome.Verdict == store.Committed:
+			return out.value, out.err
+		case d.Outcome.Verdict != store.Aborted:
+			return zero, t.ended(unsure(ctx, failure(d, t.attempts)))
+		}
+		if err := t.again(ctx, d); err != nil {
+			return zero, err
+		}
+	}
+}
+
+// unsure adds why nobody waited longer.
+func unsure(ctx context.Context, err error) error {
+	if u, ok := errors.AsType[*UnknownError](err); ok {
+		u.Err = context.Cause(ctx)
+	}
+	return err
+}
+
+// An outcome is what a run of the user's function comes to.
+type outcome[T any] struct {
+	value    T
+	err      error
+	panicked any // not nil: it did
+	reads    []store.Read
+	writes   []store.Write
+}
+
+// once runs the function once, as far as it knows; with the engine that is one task of as many runs as it takes. The error says that there is no outcome.
+func once[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx) (T, error)) (outcome[T], error) {
+	if t.client.cfg.Mode == GRPC {
+		return play(ctx, t, f)
+	}
+	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) { return play(ctx, t, f) }, foresay.WithName("txn"), foresay.WithLimits(t.client.cfg.Limits))
+}
+
+// play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.
+func play[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
+	tx := &Tx{txn: t}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		p := recover()
+		if p == nil || tx.failed() != nil {
+			err = tx.failed() // nil: runtime.Goexit
+			if p != nil {
+				panic(p)
+			}
+			return
+		}
+		out.panicked = p
+		out.reads, _ = tx.accesses()
+	}()
+	out.value, out.err = f(ctx, tx)
+	returned = true
+	if err := tx.failed(); err != nil {
+		return out, err
+	}
+	out.reads, out.writes = tx.accesses()
+	if out.err != nil {
+		out.writes = nil
+	}
+	return out, nil
+}
+
+// txn is a transaction with all its attempts.
+type txn struct {
+	client   *Client
+	priority store.Priority
+	attempts int
+	written  []store.Key // by the last attempt
+	trace    *tracer     // nil: none is wanted
+}
+
+func newTxn(ctx context.Context, c *Client) *txn {
+	return &txn{client: c, trace: newTracer(ctx, c.cfg.Mode)}
+}
+
+// begin begins an attempt. Keys that were written blindly are reserved, as those that are read are by reading.
+func (t *txn) begin() {
+	t.attempts++
+	t.client.stats.attempts.Add(1)
+	t.trace.begin(t.attempts)
+	if t.attempts > 1 && len(t.written) > 0 {
+		t.client.cfg.Backend.Reserve(t.written, t.priority)
+	}
+}
+
+// commit asks for the outcome of what a run did. In a task it waits until the run is known to be the one that counts, and happens once however often the task's code runs.
+func (t *txn) commit(ctx context.Context, reads []store.Read, writes []store.Write) Decision {
+	if len(reads)+len(writes) == 0 {
+		return t.decided(Decision{Outcome: store.Outcome{Verdict: store.Committed}})
+	}
+	if err := store.ValidAccesses(reads, writes); err != nil {
+		return t.decided(Decision{Outcome: store.Outcome{Verdict: store.Rejected, Detail: err.Error()}})
+	}
+	if ctx.Err() != nil {
+		return t.decided(Decision{Txn: store.Txn{Priority: t.priority}, Outcome: store.Outcome{Verdict: store.Aborted}})
+	}
+	t.trace.commitBegins()
+	d := t.client.performCommit(ctx, t.priority, reads, writes)
+	t.priority = d.Txn.Priority
+	t.written = t.written[:0]
+	for _, w := range writes {
+		t.written = append(t.written, w.Key)
+	}
+	return t.decided(d)
+}
+
+func (t *txn) decided(d Decision) Decision {
+	t.client.stats.count(d.Outcome)
+	t.trace.decided(d)
+	return d
+}
+
+// ended is what the transaction fails with.
+func (t *txn) ended(err error) error {
+	t.trace.ended()
+	return err
+}
+
+// again waits before another attempt, or returns why there is none.
+func (t *txn) again(ctx context.Context, d Decision) error {
+	failed := &AbortedError{Reason: d.Outcome.Reason, Attempts: t.attempts}
+	if t.attempts == t.client.cfg.MaxAttempts {
+		return failed
+	}
+	pause := t.client.cfg.Backoff << min(t.attempts-1, 3)
+	timer := time.NewTimer(rand.N(pause))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		failed.Err = context.Cause(ctx)
+		return failed
+	}
+}

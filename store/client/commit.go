@@ -1,0 +1,81 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+)
+
+// performCommit commits for the code that runs under ctx. To the engine it is a call with a side effect like others: it leaves when all that the code did before is
+// known to be right, and is not sent again when the code runs again.
+func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision {
+	if !foresay.InTask(ctx) {
+		return c.cfg.Backend.Commit(ctx, p, reads, writes)
+	}
+	v, err := foresay.Perform(ctx, &foresay.Operation{
+		Site: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c.cfg.Backend, p, reads, writes},
+	})
+	d, ok := v.(Decision)
+	if err != nil || !ok {
+		// The engine gave the run up, or its context ended, before or after the commit left.
+		return Decision{Txn: store.Txn{Priority: p}, Outcome: store.Outcome{Verdict: store.Unknown}}
+	}
+	return d
+}
+
+// identity is equal for equal transactions. Those that are made one after the other are told apart by their order.
+func identity(p store.Priority, reads []store.Read, writes []store.Write) string {
+	var b []byte
+	version := func(v store.Version) {
+		b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, v.Time), uint64(v.Client))
+	}
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	version(store.Version{Time: p.Began, Client: p.Client})
+	b = binary.AppendUvarint(b, uint64(len(reads)))
+	for _, r := range reads {
+		text(string(r.Key))
+		version(r.Version)
+	}
+	for _, w := range writes {
+		text(string(w.Key))
+		if w.Delete {
+			b = append(b, 0)
+			continue
+		}
+		b = append(b, 1)
+		text(string(w.Bytes))
+	}
+	return string(b)
+}
+
+// committing is a commit as the engine sees it. It is never predicted.
+type committing struct {
+	backend  Backend
+	priority store.Priority
+	reads    []store.Read
+	writes   []store.Write
+}
+
+// Start implements foresay.Transport.
+func (c *committing) Start(ctx context.Context, a *foresay.Attempt) {
+	go func() { a.Finish(c.backend.Commit(ctx, c.priority, c.reads, c.writes), nil) }()
+}
+
+// Equal implements foresay.Transport.
+func (c *committing) Equal(_, _ any) bool { return false }
+
+// Same implements foresay.Transport.
+func (c *committing) Same(_, _ any) bool { return false }
+
+// Accept implements foresay.Transport.
+func (c *committing) Accept(any) (any, bool) { return nil, false }
+
+// Resolve asks again for the outcome of a transaction that was unknown or blocked. nil: it is committed.
+func (c *Client) Resolve(ctx context.Context, txn store.Txn) error {
+	if err := foresay.Barrier(ctx); err != nil {
+		return err
+	}
+	return unsure(ctx, failure(c.cfg.Backend.Resolve(ctx, txn), 1))
+}

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/store"
+)
+
+// A Trace is what one attempt of a transaction waited for. All times are since the transaction began, its first attempt that is.
+type Trace struct {
+	Attempt int // 1 is the first
+	Mode    Mode
+	Began   time.Duration
+	// Reads are the keys that were asked for, in that order. Those of runs that were given up are among them.
+	Reads []ReadTrace
+	// Commit is when the commit request left, -1 if none did. By then all reads were known.
+	Commit time.Duration
+	Ended  time.Duration
+	// Site is whose vote was the last that was needed; empty if none's.
+	Site    string
+	Txn     store.Txn // with its name, if it was submitted
+	Outcome store.Outcome
+	// Failed says that the attempt ended without a commit: its context ended, or too few sites answered.
+	Failed bool
+}
+
+// A ReadTrace is one read.
+type ReadTrace struct {
+	Key       store.Key
+	Asked     time.Duration
+	First     time.Duration // when the first site answered, -1 if the quorum was there at once
+	FirstSite string
+	Known     time.Duration // when the quorum had answered, -1 if nobody waited for that
+	KnownSite string        // whose answer was the last that was needed
+	Version   store.Version // the quorum's
+	Right     bool          // the first answer was that of the quorum
+}
+
+type traceKey struct{}
+
+// WithTrace has f called with a Trace when an attempt of a transaction under the context ends. f must not wait long.
+func WithTrace(ctx context.Context, f func(*Trace)) context.Context {
+	return context.WithValue(ctx, traceKey{}, f)
+}
+
+// tracer makes the traces of a transaction. A nil one makes none.
+type tracer struct {
+	tell  func(*Trace)
+	mode  Mode
+	start time.Time
+
+	mu  sync.Mutex
+	now *Trace
+}
+
+func newTracer(ctx context.Context, mode Mode) *tracer {
+	f, ok := ctx.Value(traceKey{}).(func(*Trace))
+	if !ok || f == nil {
+		return nil
+	}
+	return &tracer{tell: f, mode: mode, start: time.Now()}
+}
+
+func (t *tracer) begin(attempt int) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now = &Trace{Attempt: attempt, Mode: t.mode, Began: time.Since(t.start), Commit: -1}
+}
+
+func (t *tracer) commitBegins() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.Commit = time.Since(t.start)
+}
+
+func (t *tracer) decided(d Decision) {
+	t.end(func(now *Trace) { now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site })
+}
+
+// ended ends an attempt that did not come to a decision.
+func (t *tracer) ended() {
+	t.end(func(now *Trace) { now.Failed = true })
+}
+
+func (t *tracer) end(fill func(*Trace)) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	now := t.now
+	t.now = nil
+	t.mu.Unlock()
+	if now == nil {
+		return // it was told
+	}
+	now.Ended = time.Since(t.start)
+	fill(now)
+	t.tell(now)
+}
+
+// readTracer notes one read. A nil one notes nothing.
+type readTracer struct {
+	t     *tracer
+	trace *Trace
+	i     int
+	guess *store.Version
+}
+
+func (t *tracer) read(key store.Key) *readTracer {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == nil {
+		return nil // of a run that was given up
+	}
+	t.now.Reads = append(t.now.Reads, ReadTrace{Key: key, Asked: time.Since(t.start), First: -1, Known: -1})
+	return &readTracer{t: t, trace: t.now, i: len(t.now.Reads) - 1}
+}
+
+func (r *readTracer) first(a Answer) {
+	if r == nil {
+		return
+	}
+	r.t.mu.Lock()
+	defer r.t.mu.Unlock()
+	if r.t.now != r.trace {
+		return
+	}
+	read := &r.trace.Reads[r.i]
+	read.First, read.FirstSite = time.Since(r.t.start), a.Site
+	r.guess = &a.Value.Version
+}
+
+func (r *readTracer) done(a Answer, err error) {
+	if r == nil || err != nil {
+		return
+	}
+	r.t.mu.Lock()
+	defer r.t.mu.Unlock()
+	if r.t.now != r.trace {
+		return
+	}
+	read := &r.trace.Reads[r.i]
+	read.Known, read.KnownSite, read.Version = time.Since(r.t.start), a.Site, a.Value.Version
+	read.Right = r.guess != nil && *r.guess == a.Value.Version
+}

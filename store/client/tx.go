@@ -1,0 +1,168 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+)
+
+// Tx is one attempt of a transaction. Its methods may be called concurrently; under an engine (modes Spec and Off) goroutines of a transaction's function are to be those of a
+// foresay.Group, with its contexts.
+type Tx struct {
+	txn *txn
+
+	mu     sync.Mutex
+	buffer store.Buffer
+	err    error // ended the reads
+	ended  bool
+}
+
+// Get returns what a key holds, as the transaction sees it: what it wrote or read before, else what the store has. The value is the caller's. An error ends the transaction:
+// the function can do no better than to return it.
+func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	k := store.Key(key)
+	tx.mu.Lock()
+	v, known := tx.buffer.Get(k)
+	err = tx.err
+	tx.mu.Unlock()
+	if err != nil {
+		return nil, false, err
+	}
+	if !known {
+		if v, err = tx.txn.client.performRead(ctx, tx.txn, k); err != nil {
+			tx.mu.Lock()
+			defer tx.mu.Unlock()
+			if tx.err == nil {
+				tx.err = err
+			}
+			return nil, false, err
+		}
+		tx.mu.Lock()
+		if w, ok := tx.buffer.Get(k); ok {
+			v = w // another goroutine was faster
+		} else {
+			tx.buffer.Saw(k, v)
+		}
+		tx.mu.Unlock()
+	}
+	return bytes.Clone(v.Bytes), v.Present, nil
+}
+
+// Put has the transaction write a key, when it commits. The error says what is beyond its limit.
+func (tx *Tx) Put(key string, value []byte) error {
+	switch {
+	case len(key) > store.MaxKeyBytes:
+		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
+	case len(value) > store.MaxValueBytes:
+		return &RejectedError{Detail: fmt.Sprintf("key %.40q: a value of %d bytes (the limit is %d)", key, len(value), store.MaxValueBytes)}
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	tx.buffer.Put(store.Key(key), append([]byte{}, value...))
+	return nil
+}
+
+// Delete has the transaction delete a key, be it there or not, when it commits.
+func (tx *Tx) Delete(key string) error {
+	if len(key) > store.MaxKeyBytes {
+		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	tx.buffer.Delete(store.Key(key))
+	return nil
+}
+
+// Attempt returns which attempt this is, 1 for the first.
+func (tx *Tx) Attempt() int { return tx.txn.attempts }
+
+// failed returns what ended the reads, nil if nothing did.
+func (tx *Tx) failed() error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.err
+}
+
+// accesses returns what the attempt read and is to write; what goroutines that the function left behind do later is not in it.
+func (tx *Tx) accesses() ([]store.Read, []store.Write) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.err == nil {
+		tx.err = errOver
+	}
+	reads, writes := tx.buffer.Accesses()
+	return append([]store.Read(nil), reads...), append([]store.Write(nil), writes...)
+}
+
+var errOver = errors.New("client: the transaction's function has returned")
+
+// performRead reads a key for the code that runs under ctx.
+func (c *Client) performRead(ctx context.Context, t *txn, key store.Key) (store.Value, error) {
+	if c.cfg.Mode == GRPC || !foresay.InTask(ctx) {
+		read := t.trace.read(key)
+		a, err := c.cfg.Backend.Read(ctx, key, t.priority, read.first)
+		read.done(a, err)
+		return a.Value, err
+	}
+	v, err := foresay.Perform(ctx, &foresay.Operation{
+		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{c, t, key, t.priority},
+	})
+	if err != nil {
+		return store.Value{}, err
+	}
+	return v.(store.Value), nil
+}
+
+// reading is a read as the engine sees it: the first answer is a prediction of the quorum's.
+type reading struct {
+	client   *Client
+	txn      *txn
+	key      store.Key
+	priority store.Priority
+}
+
+// Start implements foresay.Transport.
+func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
+	go func() {
+		read := r.txn.trace.read(r.key)
+		var guess atomic.Pointer[store.Value]
+		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
+			read.first(first)
+			guess.Store(&first.Value)
+			if a.WantPredictions() {
+				a.Predict(first.Value)
+			}
+		})
+		read.done(got, err)
+		if err != nil {
+			a.Finish(nil, err)
+			return
+		}
+		if g := guess.Load(); g != nil {
+			r.client.stats.guessed(g.Version == got.Value.Version)
+		}
+		a.Finish(got.Value, nil)
+	}()
+}
+
+// Equal implements foresay.Transport: a prediction is right when the version is.
+func (r *reading) Equal(prediction, actual any) bool { return r.Same(prediction, actual) }
+
+// Same implements foresay.Transport.
+func (r *reading) Same(a, b any) bool {
+	v, ok := a.(store.Value)
+	w, ok2 := b.(store.Value)
+	return ok && ok2 && v.Version == w.Version
+}
+
+// Accept implements foresay.Transport. Values are not changed by anybody, so they need no copy.
+func (r *reading) Accept(v any) (any, bool) {
+	value, ok := v.(store.Value)
+	return value, ok
+}

@@ -1,0 +1,120 @@
+package rcgrpc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	rc "github.com/foresay/foresay/store/replicatedcommit"
+)
+
+var _ client.Backend = (*Conn)(nil)
+
+// ask gives the node a message that is made with a number. The function that it returns forgets the answer.
+func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) rc.Message) (answer <-chan rc.Message, forget func()) {
+	w := &waiter{first: first, answer: make(chan rc.Message, 1)}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		close(w.answer)
+		return w.answer, func() {}
+	}
+	c.last++
+	ref := c.last
+	c.waiting[ref] = w
+	c.mu.Unlock()
+	c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, msg(ref)) })
+	return w.answer, func() {
+		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, rc.Cancel{Ref: ref}) })
+		c.mu.Lock()
+		delete(c.waiting, ref)
+		c.mu.Unlock()
+	}
+}
+
+// Read implements client.Backend.
+func (c *Conn) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+	if len(key) > store.MaxKeyBytes {
+		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
+	}
+	answer, forget := c.ask(first, func(ref uint64) rc.Message { return rc.Get{Ref: ref, Key: key, Priority: p} })
+	select {
+	case m, ok := <-answer:
+		got, _ := m.(rc.Got)
+		switch {
+		case !ok:
+			return client.Answer{}, ErrClosed
+		case !got.OK:
+			return client.Answer{}, &client.UnavailableError{Key: key, Detail: c.trouble()}
+		}
+		return client.Answer{Value: got.Value, Site: c.site(got.Site)}, nil
+	case <-ctx.Done():
+		forget()
+		return client.Answer{}, context.Cause(ctx)
+	}
+}
+
+// Commit implements client.Backend.
+func (c *Conn) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+	return c.decide(ctx, store.Txn{Priority: p, Reads: reads, Writes: writes}, func(ref uint64) rc.Message {
+		return rc.Submit{Ref: ref, Priority: p, Reads: reads, Writes: writes}
+	})
+}
+
+// Resolve implements client.Backend.
+func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
+	return c.decide(ctx, txn, func(ref uint64) rc.Message { return rc.Query{Ref: ref, Txn: txn} })
+}
+
+func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) rc.Message) client.Decision {
+	answer, forget := c.ask(nil, msg)
+	var m rc.Message
+	select {
+	case m = <-answer:
+	case <-ctx.Done():
+		forget()
+		select {
+		case m = <-answer: // what was known
+		default:
+		}
+	}
+	done, ok := m.(rc.Done)
+	if !ok {
+		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}
+	}
+	return client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
+}
+
+// Reserve implements client.Backend.
+func (c *Conn) Reserve(keys []store.Key, p store.Priority) {
+	for _, key := range keys {
+		c.ask(nil, func(ref uint64) rc.Message { return rc.Get{Ref: ref, Key: key, Priority: p} }) // nobody waits for the answer
+	}
+}
+
+// trouble says what the machines' last calls failed with, empty if none did.
+func (c *Conn) trouble() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(c.errs)) {
+		all = append(all, fmt.Sprintf("%s: %v", name, c.errs[name]))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Status asks a machine how it is.
+func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, error) {
+	for _, m := range c.machines {
+		if m.name == machine {
+			return m.stub.Status(ctx, &pb.StatusRequest{})
+		}
+	}
+	return nil, fmt.Errorf("rcgrpc: no machine %q takes part", machine)
+}

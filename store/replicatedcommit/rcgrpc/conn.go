@@ -1,0 +1,314 @@
+package rcgrpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	rc "github.com/foresay/foresay/store/replicatedcommit"
+)
+
+// Config says which store a Conn goes to. Zero fields have the defaults that they name.
+type Config struct {
+	Topology rc.Topology
+	// TLS is for the machines' client addresses. Without it Insecure must be set.
+	TLS      *tls.Config
+	Insecure bool
+	// Dial connects to an address of the topology; nil is TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Options are for all connections: credentials per call, say, or interceptors.
+	Options []grpc.DialOption
+	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are multiples of it.
+	RoundTrip time.Duration
+	// Clock is the client's clock, since 1970. nil is the machine's.
+	Clock func() time.Duration
+	// Seed is for the client's name and its chances. 0 is a new one.
+	Seed uint64
+}
+
+// Conn is a client's connection to all sites of a store. Its methods may be called concurrently.
+type Conn struct {
+	cfg      Config
+	sites    []string
+	machines map[protocol.ID]*machine
+	closing  context.Context
+	close    context.CancelFunc
+
+	mu      sync.Mutex
+	node    *rc.Client
+	env     *protocol.Env[rc.Message]
+	timers  map[protocol.Timer]*time.Timer
+	last    uint64
+	waiting map[uint64]*waiter
+	errs    map[string]error // by machine, of its last call if that failed
+	wg      sync.WaitGroup
+	closed  bool
+}
+
+// machine is where calls to some nodes go.
+type machine struct {
+	name string
+	conn *grpc.ClientConn
+	stub pb.StoreClient
+}
+
+// waiter is who waits for the answer to what it gave the node.
+type waiter struct {
+	first  func(client.Answer) // nil: it does not care
+	answer chan rc.Message     // has room for one
+}
+
+// clientID is that of the node, which nobody else sees.
+const clientID = protocol.ID(1 << 16)
+
+// Dial returns a connection; machines are connected to when they are needed. The error names the field of the configuration that is wrong.
+func Dial(cfg Config) (*Conn, error) {
+	layout, err := cfg.Topology.Layout()
+	if err != nil {
+		return nil, err
+	}
+	if (cfg.TLS == nil) != cfg.Insecure {
+		return nil, errors.New("rcgrpc: set either Config.TLS or Config.Insecure")
+	}
+	node, err := rc.NewClient(rc.Config{ID: clientID, Layout: layout, RoundTrip: cfg.RoundTrip})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.RoundTrip == 0 {
+		cfg.RoundTrip = defaultRoundTrip
+	}
+	if cfg.Clock == nil {
+		start, at := time.Now(), time.Duration(time.Now().UnixNano())
+		cfg.Clock = func() time.Duration { return at + time.Since(start) } // does not jump when the machine's time is set
+	}
+	if cfg.Seed == 0 {
+		cfg.Seed = rand.Uint64()
+	}
+	c := &Conn{
+		cfg: cfg, node: node, machines: map[protocol.ID]*machine{}, timers: map[protocol.Timer]*time.Timer{}, waiting: map[uint64]*waiter{},
+		errs: map[string]error{}, env: protocol.NewEnv[rc.Message](nil, 1, rand.New(rand.NewPCG(cfg.Seed, 0))),
+	}
+	c.closing, c.close = context.WithCancel(context.Background())
+	for i, site := range cfg.Topology.Sites {
+		c.sites = append(c.sites, site.Name)
+		if site.Fenced {
+			continue
+		}
+		for j, m := range site.Machines {
+			to, err := c.connect(m)
+			if err != nil {
+				c.Close()
+				return nil, fmt.Errorf("rcgrpc: machine %q: %w", m.Name, err)
+			}
+			c.machines[site.CoordinatorID(j)] = to
+			for _, k := range cfg.Topology.ShardsOf(i, j) {
+				c.machines[site.ShardID(k)] = to
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.env.Begin(c.cfg.Clock())
+	c.node.Start(c.env, nil)
+	return c, nil
+}
+
+const defaultRoundTrip = 250 * time.Millisecond
+
+func (c *Conn) connect(m rc.Machine) (*machine, error) {
+	creds := insecure.NewCredentials()
+	if c.cfg.TLS != nil {
+		creds = credentials.NewTLS(c.cfg.TLS)
+	}
+	opts := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		// A machine that comes back is found soon.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			MinConnectTimeout: max(4*c.cfg.RoundTrip, time.Second),
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: max(4*c.cfg.RoundTrip, 2*time.Second)}),
+		grpc.WithDisableServiceConfig(),
+	}
+	address := m.Client
+	if c.cfg.Dial != nil {
+		opts = append(opts, grpc.WithContextDialer(c.cfg.Dial))
+		address = "passthrough:///" + address
+	}
+	conn, err := grpc.NewClient(address, append(opts, c.cfg.Options...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &machine{name: m.Name, conn: conn, stub: pb.NewStoreClient(conn)}, nil
+}
+
+// Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection is left.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	refs := slices.Collect(maps.Keys(c.waiting))
+	c.mu.Unlock()
+	for _, ref := range refs { // who waits for a commit gets its name
+		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, rc.Cancel{Ref: ref}) })
+	}
+	c.mu.Lock()
+	c.closed = true
+	waiting := c.waiting
+	c.waiting = map[uint64]*waiter{}
+	for t, timer := range c.timers {
+		timer.Stop()
+		delete(c.timers, t)
+	}
+	c.mu.Unlock()
+	for _, w := range waiting {
+		close(w.answer)
+	}
+	c.close()
+	c.wg.Wait()
+	for _, m := range c.machines {
+		m.conn.Close() // some nodes share one, which may be closed twice
+	}
+}
+
+// ErrClosed is what waits when a Conn is closed.
+var ErrClosed = errors.New("rcgrpc: the connection is closed")
+
+// run calls the node and carries out what it wants done.
+func (c *Conn) run(call func(env *protocol.Env[rc.Message])) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.env.Begin(c.cfg.Clock())
+	call(c.env)
+	var guesses []func()
+	for _, e := range c.env.Out {
+		switch e.Kind {
+		case protocol.KindSend, protocol.KindSendAhead:
+			if e.To == protocol.App {
+				if guess := c.tell(e.Msg); guess != nil {
+					guesses = append(guesses, guess)
+				}
+				continue
+			}
+			if m := c.machines[e.To]; m != nil {
+				c.wg.Add(1)
+				go c.send(m, e.To, e.Msg)
+			}
+		case protocol.KindAfter:
+			c.after(e.Timer, e.Delay)
+		case protocol.KindStop:
+			c.stop(e.Timer)
+		}
+	}
+	c.mu.Unlock()
+	for _, guess := range guesses {
+		guess()
+	}
+}
+
+func (c *Conn) after(t protocol.Timer, d time.Duration) {
+	c.stop(t)
+	var self *time.Timer
+	self = time.AfterFunc(d, func() {
+		c.run(func(env *protocol.Env[rc.Message]) {
+			if c.timers[t] == self { // it was not replaced while this waited for the lock
+				delete(c.timers, t)
+				c.node.Expire(env, t)
+			}
+		})
+	})
+	c.timers[t] = self
+}
+
+func (c *Conn) stop(t protocol.Timer) {
+	if timer := c.timers[t]; timer != nil {
+		timer.Stop()
+		delete(c.timers, t)
+	}
+}
+
+// tell gives an answer to who waits for it, and returns what is to be called if it is only a guess. It is called with mu held.
+func (c *Conn) tell(msg rc.Message) (guess func()) {
+	var ref uint64
+	switch m := msg.(type) {
+	case rc.First:
+		w := c.waiting[m.Ref]
+		if w == nil || w.first == nil || m.Pending {
+			return nil
+		}
+		return func() { w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)}) }
+	case rc.Got:
+		ref = m.Ref
+	case rc.Done:
+		ref = m.Ref
+	default:
+		return nil
+	}
+	if w := c.waiting[ref]; w != nil {
+		delete(c.waiting, ref)
+		w.answer <- msg
+	}
+	return nil
+}
+
+func (c *Conn) site(i int) string {
+	if i < 0 || i >= len(c.sites) {
+		return ""
+	}
+	return c.sites[i]
+}
+
+// send carries a message of the node's to a machine, and the answer back.
+func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message) {
+	defer c.wg.Done()
+	ctx, cancel := context.WithTimeout(c.closing, 4*c.cfg.RoundTrip)
+	defer cancel()
+	var answer rc.Message
+	var err error
+	switch m := msg.(type) {
+	case rc.ReadRequest:
+		var r *pb.ReadResponse
+		if r, err = to.stub.Read(ctx, &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority)}, grpc.WaitForReady(true)); err == nil {
+			v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
+			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint()}
+		}
+	case rc.CommitRequest:
+		var r *pb.CommitResponse
+		if r, err = to.stub.Commit(ctx, commitToWire(m), grpc.WaitForReady(true)); err == nil {
+			answer = doneFromWire(m.Txn.ID, r)
+		}
+	}
+	c.note(to.name, err)
+	if answer != nil {
+		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, id, answer) })
+	}
+}
+
+// note keeps the last error of each machine, to tell why nobody answers.
+func (c *Conn) note(machine string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		delete(c.errs, machine)
+	} else if !c.closed {
+		c.errs[machine] = err
+	}
+}

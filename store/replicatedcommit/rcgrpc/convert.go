@@ -1,0 +1,100 @@
+package rcgrpc
+
+import (
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
+	rc "github.com/foresay/foresay/store/replicatedcommit"
+)
+
+func versionToWire(v store.Version) *pb.Version {
+	return &pb.Version{Time: v.Time, Client: uint64(v.Client)}
+}
+
+func versionFromWire(v *pb.Version) store.Version {
+	return store.Version{Time: v.GetTime(), Client: store.ClientID(v.GetClient())}
+}
+
+func priorityToWire(p store.Priority) *pb.Priority {
+	if p.IsZero() {
+		return nil
+	}
+	return &pb.Priority{Began: p.Began, Client: uint64(p.Client)}
+}
+
+func priorityFromWire(p *pb.Priority) store.Priority {
+	return store.Priority{Began: p.GetBegan(), Client: store.ClientID(p.GetClient())}
+}
+
+func commitToWire(m rc.CommitRequest) *pb.CommitRequest {
+	out := &pb.CommitRequest{
+		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover,
+		Reads: make([]*pb.Read, 0, len(m.Txn.Reads)), Writes: make([]*pb.Write, 0, len(m.Txn.Writes)),
+	}
+	for _, r := range m.Txn.Reads {
+		out.Reads = append(out.Reads, &pb.Read{Key: []byte(r.Key), Version: versionToWire(r.Version)})
+	}
+	for _, w := range m.Txn.Writes {
+		out.Writes = append(out.Writes, &pb.Write{Key: []byte(w.Key), Delete: w.Delete, Value: w.Bytes})
+	}
+	return out
+}
+
+func txnFromWire(m *pb.CommitRequest) store.Txn {
+	t := store.Txn{ID: versionFromWire(m.GetId()), Priority: priorityFromWire(m.GetPriority())}
+	for _, r := range m.GetReads() {
+		t.Reads = append(t.Reads, store.Read{Key: store.Key(r.GetKey()), Version: versionFromWire(r.GetVersion())})
+	}
+	for _, w := range m.GetWrites() {
+		t.Writes = append(t.Writes, store.Write{Key: store.Key(w.GetKey()), Delete: w.GetDelete(), Bytes: w.GetValue()})
+	}
+	return t
+}
+
+// The wire and the store number reasons alike, which a test checks by name.
+
+func reasonToWire(r store.Reason) pb.Reason {
+	if _, ok := pb.Reason_name[int32(r)]; ok {
+		return pb.Reason(r)
+	}
+	return pb.Reason_REASON_UNSPECIFIED
+}
+
+// reasonFromWire takes what a later version may add for no reason.
+func reasonFromWire(r pb.Reason) store.Reason {
+	if _, ok := pb.Reason_name[int32(r)]; ok {
+		return store.Reason(r)
+	}
+	return store.NoReason
+}
+
+func doneToWire(m rc.GateCommitDone) *pb.CommitResponse {
+	if !m.Known {
+		return &pb.CommitResponse{Result: &pb.CommitResponse_Vote{Vote: &pb.Vote{Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint}}}
+	}
+	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason)}
+	switch m.Decided.Verdict {
+	case store.Committed:
+		d.Verdict = pb.Decision_VERDICT_COMMITTED
+	case store.Aborted:
+		d.Verdict = pb.Decision_VERDICT_ABORTED
+	}
+	return &pb.CommitResponse{Result: &pb.CommitResponse_Decision{Decision: d}}
+}
+
+// doneFromWire returns the message that the coordinator would have sent to a node, or nil if the answer says nothing.
+func doneFromWire(id store.TxnID, m *pb.CommitResponse) rc.Message {
+	switch r := m.GetResult().(type) {
+	case *pb.CommitResponse_Vote:
+		return rc.SiteVote{ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint()}
+	case *pb.CommitResponse_Decision:
+		d := rc.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason())}
+		switch r.Decision.GetVerdict() {
+		case pb.Decision_VERDICT_COMMITTED:
+			d.Verdict = store.Committed
+		case pb.Decision_VERDICT_ABORTED:
+			d.Verdict = store.Aborted
+		}
+		return d
+	}
+	return nil
+}
