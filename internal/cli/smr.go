@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/internal/cli/service"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/client"
@@ -96,7 +97,7 @@ func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
 		c.Members = append(c.Members, m)
 	}
 	if f.ca != "" || f.cert != "" || f.key != "" {
-		c.TLS = &service.TLSFiles{CA: f.ca, Cert: f.cert, Key: f.key}
+		c.TLS = &configfile.TLSFiles{CA: f.ca, Cert: f.cert, Key: f.key}
 	} else if !f.insecure {
 		return nil, usagef("smr: --addr needs --ca, --cert and --key, or --insecure")
 	}

@@ -71,7 +71,7 @@ func WithClient(ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(
 
 func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	fail := func(err error) (*Client, error) { return nil, fmt.Errorf("client: %w", err) }
-	tlsConfig, err := cfg.TLS.load()
+	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return fail(err)
 	}

@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/smr"
 )
 
 // A ClientConfig is the file of clients. Names of files in it are relative to its own directory.
 type ClientConfig struct {
-	Cluster   string    `json:"cluster"`
-	Protocol  string    `json:"protocol"`
-	Members   []Member  `json:"members"`
-	TLS       *TLSFiles `json:"tls,omitempty"`
-	Insecure  bool      `json:"insecure,omitempty"`
-	RoundTrip string    `json:"round_trip,omitempty"`
+	Cluster   string               `json:"cluster"`
+	Protocol  string               `json:"protocol"`
+	Members   []Member             `json:"members"`
+	TLS       *configfile.TLSFiles `json:"tls,omitempty"`
+	Insecure  bool                 `json:"insecure,omitempty"`
+	RoundTrip string               `json:"round_trip,omitempty"`
 
 	proto     smr.Protocol
 	roundTrip time.Duration
@@ -24,10 +25,10 @@ type ClientConfig struct {
 // ReadClientConfig reads a client's file. Its errors name the file, the line and the field.
 func ReadClientConfig(name string) (*ClientConfig, error) {
 	c := &ClientConfig{}
-	if err := readFile(name, c, c.Check); err != nil {
+	if err := configfile.Read(name, c, c.Check); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	c.TLS = c.TLS.beside(name)
+	c.TLS = c.TLS.Beside(name)
 	return c, nil
 }
 

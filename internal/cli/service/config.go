@@ -2,34 +2,31 @@ package service
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
 
 // A Config is the file of one replica. Names of files in it are relative to its own directory.
 type Config struct {
-	Cluster   string      `json:"cluster"`
-	Protocol  string      `json:"protocol"`
-	ID        protocol.ID `json:"id"`
-	Listen    string      `json:"listen,omitempty"`
-	Advertise string      `json:"advertise,omitempty"`
-	Members   []Member    `json:"members"`
-	Join      bool        `json:"join,omitempty"`
-	Data      string      `json:"data"`
-	TLS       *TLSFiles   `json:"tls,omitempty"`
-	Insecure  bool        `json:"insecure,omitempty"`
-	Metrics   string      `json:"metrics,omitempty"`
-	Log       LogConfig   `json:"log,omitzero"`
+	Cluster   string               `json:"cluster"`
+	Protocol  string               `json:"protocol"`
+	ID        protocol.ID          `json:"id"`
+	Listen    string               `json:"listen,omitempty"`
+	Advertise string               `json:"advertise,omitempty"`
+	Members   []Member             `json:"members"`
+	Join      bool                 `json:"join,omitempty"`
+	Data      string               `json:"data"`
+	TLS       *configfile.TLSFiles `json:"tls,omitempty"`
+	Insecure  bool                 `json:"insecure,omitempty"`
+	Metrics   string               `json:"metrics,omitempty"`
+	Log       configfile.Log       `json:"log,omitzero"`
 
 	RoundTrip     string      `json:"round_trip,omitempty"`
 	Leader        protocol.ID `json:"leader,omitempty"`
@@ -48,26 +45,13 @@ type Member struct {
 	Address string      `json:"address"`
 }
 
-// TLSFiles are files in PEM form: the cluster's authority, and the own certificate with its key.
-type TLSFiles struct {
-	CA   string `json:"ca"`
-	Cert string `json:"cert"`
-	Key  string `json:"key"`
-}
-
-// LogConfig says how a replica's log looks.
-type LogConfig struct {
-	Level  string `json:"level,omitempty"`
-	Format string `json:"format,omitempty"`
-}
-
 // firstClient is the lowest ID of a client, as package transport has it.
 const firstClient = protocol.ID(1 << 16)
 
 // ReadConfig reads a replica's file. Its errors name the file, the line and the field.
 func ReadConfig(name string) (*Config, error) {
 	c := &Config{}
-	if err := readFile(name, c, c.check); err != nil {
+	if err := configfile.Read(name, c, c.check); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	c.beside(name)
@@ -76,22 +60,8 @@ func ReadConfig(name string) (*Config, error) {
 
 // beside makes names of files relative to the directory of the file that they stand in.
 func (c *Config) beside(file string) {
-	c.Data = besides(file, c.Data)
-	c.TLS = c.TLS.beside(file)
-}
-
-func besides(file, name string) string {
-	if name == "" || filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(filepath.Dir(file), name)
-}
-
-func (t *TLSFiles) beside(file string) *TLSFiles {
-	if t == nil {
-		return nil
-	}
-	return &TLSFiles{CA: besides(file, t.CA), Cert: besides(file, t.Cert), Key: besides(file, t.Key)}
+	c.Data = configfile.Beside(file, c.Data)
+	c.TLS = c.TLS.Beside(file)
 }
 
 // check validates the configuration and fills in what follows from it.
@@ -105,54 +75,43 @@ func (c *Config) check() error {
 		return err
 	}
 	if c.Data == "" {
-		return fieldErrorf("data", "it is missing: the directory that keeps the replica's log")
+		return configfile.Fieldf("data", "it is missing: the directory that keeps the replica's log")
 	}
 	i := slices.IndexFunc(c.Members, func(m Member) bool { return m.ID == c.ID })
 	if c.Listen == "" && i >= 0 {
 		c.Listen = c.Members[i].Address
 	}
-	if err := checkAddress("listen", c.Listen, true); err != nil {
+	if err := configfile.CheckAddress("listen", c.Listen, true); err != nil {
 		return err
 	}
 	if c.Advertise != "" {
-		if err := checkAddress("advertise", c.Advertise, false); err != nil {
+		if err := configfile.CheckAddress("advertise", c.Advertise, false); err != nil {
 			return err
 		}
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); c.Join && c.Advertise == "" && (err != nil || host == "" || net.ParseIP(host).IsUnspecified()) {
-		return fieldErrorf("advertise", "it is missing: others cannot reach a replica that is to be added at %q", c.Listen)
+		return configfile.Fieldf("advertise", "it is missing: others cannot reach a replica that is to be added at %q", c.Listen)
 	}
 	if c.Metrics != "" {
-		if err := checkAddress("metrics", c.Metrics, true); err != nil {
+		if err := configfile.CheckAddress("metrics", c.Metrics, true); err != nil {
 			return err
 		}
 	}
 	switch {
 	case !c.Join && i < 0:
-		return fieldErrorf("members", "replica %d, which this file is for, is not among them; set \"join\" for one that is to be added to a group", c.ID)
+		return configfile.Fieldf("members", "replica %d, which this file is for, is not among them; set \"join\" for one that is to be added to a group", c.ID)
 	case c.Leader != 0 && !slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == c.Leader }):
-		return fieldErrorf("leader", "%d is no member", c.Leader)
+		return configfile.Fieldf("leader", "%d is no member", c.Leader)
 	}
-	if err := c.Log.check(); err != nil {
+	if err := c.Log.Check(); err != nil {
 		return err
 	}
 	for name, n := range map[string]int{
 		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery, "max_sessions": c.MaxSessions,
 	} {
 		if n < 0 {
-			return fieldErrorf(name, "%d is less than 0", n)
+			return configfile.Fieldf(name, "%d is less than 0", n)
 		}
-	}
-	return nil
-}
-
-func (l *LogConfig) check() error {
-	var level slog.Level
-	if l.Level != "" && level.UnmarshalText([]byte(l.Level)) != nil {
-		return fieldErrorf("log.level", "%q is not one of debug, info, warn, error", l.Level)
-	}
-	if !slices.Contains([]string{"", "text", "json"}, l.Format) {
-		return fieldErrorf("log.format", "%q is not one of text, json", l.Format)
 	}
 	return nil
 }
@@ -162,7 +121,7 @@ type group struct {
 	Cluster   string
 	Protocol  string
 	Members   []Member
-	TLS       *TLSFiles
+	TLS       *configfile.TLSFiles
 	Insecure  bool
 	RoundTrip string
 
@@ -172,74 +131,37 @@ type group struct {
 
 func (g *group) check() error {
 	if g.Cluster == "" {
-		return fieldErrorf("cluster", "it is missing: the name that all hosts of the cluster have in their files")
+		return configfile.Fieldf("cluster", "it is missing: the name that all hosts of the cluster have in their files")
 	}
 	var err error
 	if g.proto, err = catalog.Protocol(g.Protocol); err != nil {
-		return &fieldError{"protocol", err}
+		return configfile.Field("protocol", err)
 	}
 	if len(g.Members) == 0 {
-		return fieldErrorf("members", "there are none")
+		return configfile.Fieldf("members", "there are none")
 	}
 	seen := map[protocol.ID]bool{}
 	for i, m := range g.Members {
 		at := fmt.Sprintf("members[%d]", i)
-		if err := cmp.Or(checkID(at+".id", m.ID), checkAddress(at+".address", m.Address, false)); err != nil {
+		if err := cmp.Or(checkID(at+".id", m.ID), configfile.CheckAddress(at+".address", m.Address, false)); err != nil {
 			return err
 		}
 		if seen[m.ID] {
-			return fieldErrorf(at+".id", "%d is there twice", m.ID)
+			return configfile.Fieldf(at+".id", "%d is there twice", m.ID)
 		}
 		seen[m.ID] = true
 	}
 	if g.RoundTrip != "" {
 		if g.roundTrip, err = time.ParseDuration(g.RoundTrip); err != nil || g.roundTrip <= 0 {
-			return fieldErrorf("round_trip", "%q is no duration such as 100ms", g.RoundTrip)
+			return configfile.Fieldf("round_trip", "%q is no duration such as 100ms", g.RoundTrip)
 		}
 	}
-	return checkTLS(g.TLS, g.Insecure)
-}
-
-func checkTLS(t *TLSFiles, insecure bool) error {
-	switch {
-	case t == nil && !insecure:
-		return fieldErrorf("tls", "it is missing; without it, whoever reaches a host is whoever it says, and \"insecure\" must be true to allow that")
-	case t != nil && insecure:
-		return fieldErrorf("insecure", "it excludes tls")
-	case t == nil:
-		return nil
-	}
-	for name, file := range map[string]string{"tls.ca": t.CA, "tls.cert": t.Cert, "tls.key": t.Key} {
-		if file == "" {
-			return fieldErrorf(name, "it is missing")
-		}
-	}
-	return nil
+	return configfile.CheckTLS(g.TLS, g.Insecure)
 }
 
 func checkID(field string, id protocol.ID) error {
 	if id == 0 || id >= firstClient {
-		return fieldErrorf(field, "%d is no replica's; want 1 to %d", id, firstClient-1)
-	}
-	return nil
-}
-
-// checkAddress looks at an address that somebody dials or, if listen is set, listens at.
-func checkAddress(field, address string, listen bool) error {
-	if address == "" {
-		return fieldErrorf(field, "it is missing; want host:port")
-	}
-	host, port, err := net.SplitHostPort(address)
-	switch addr := (*net.AddrError)(nil); {
-	case errors.As(err, &addr):
-		return fieldErrorf(field, "%q: %s; want host:port", address, addr.Err)
-	case err != nil:
-		return &fieldError{field, err}
-	case host == "" && !listen:
-		return fieldErrorf(field, "%q has no host", address)
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return fieldErrorf(field, "%q has no port", address)
+		return configfile.Fieldf(field, "%d is no replica's; want 1 to %d", id, firstClient-1)
 	}
 	return nil
 }
@@ -260,15 +182,4 @@ func smrMembers(members []Member) []smr.Member {
 		out[i] = smr.Member{ID: m.ID, Address: m.Address}
 	}
 	return out
-}
-
-// New returns a log that writes to w as the configuration says.
-func (l LogConfig) New(w io.Writer) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(cmp.Or(l.Level, "info"))) // check has seen it
-	o := &slog.HandlerOptions{Level: level}
-	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 
 func TestExampleCanBeRead(t *testing.T) {
 	c := &Config{}
-	if err := parse("example", []byte(Example()), c, c.check); err != nil {
+	if err := configfile.Parse("example", []byte(Example()), c, c.check); err != nil {
 		t.Fatal(err)
 	}
 	if c.ID != 1 || len(c.Members) != 3 || c.roundTrip != 100*time.Millisecond || c.TLS == nil || c.Listen != "0.0.0.0:7400" {
@@ -49,7 +50,7 @@ func TestMistakesAreTold(t *testing.T) {
 		},
 	} {
 		c := &Config{}
-		err := parse("f", []byte(tc.text), c, c.check)
+		err := configfile.Parse("f", []byte(tc.text), c, c.check)
 		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s\ngives the error %v, want one that begins with %q", tc.text, err, tc.want)
 		}
@@ -62,8 +63,8 @@ func FuzzConfig(f *testing.F) {
 	f.Add(`{"members": [{"id": 1}, {"address": ""}], "log": {}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c := &Config{}
-		err := parse("f", []byte(text), c, c.check)
-		if at, ok := errors.AsType[*FileError](err); err != nil && (!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
+		err := configfile.Parse("f", []byte(text), c, c.check)
+		if at, ok := errors.AsType[*configfile.FileError](err); err != nil && (!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
 			t.Errorf("the error %v of a file of %d lines", err, 1+strings.Count(text, "\n"))
 		}
 	})

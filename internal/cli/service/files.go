@@ -1,18 +1,16 @@
 package service
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/transport"
 )
@@ -56,11 +54,11 @@ func Init(o InitOptions) (*ClientConfig, error) {
 	addresses := o.Addresses
 	if addresses == nil {
 		var err error
-		if addresses, err = freeAddresses(o.Host, o.Port, o.Replicas); err != nil {
+		if addresses, err = configfile.FreeAddresses(o.Host, o.Port, o.Replicas); err != nil {
 			return fail(err)
 		}
 	}
-	ca, err := newAuthority(o.Dir, o.Cluster)
+	ca, err := configfile.NewAuthority(o.Dir, o.Cluster)
 	if err != nil {
 		return fail(err)
 	}
@@ -74,12 +72,12 @@ func Init(o InitOptions) (*ClientConfig, error) {
 			return fail(err)
 		}
 	}
-	files, err := ca.issue(o.Dir, transport.AnyClientName)
+	files, err := ca.Issue(o.Dir, transport.AnyClientName)
 	if err != nil {
 		return fail(err)
 	}
 	c := &ClientConfig{Cluster: o.Cluster, Protocol: o.Protocol, Members: members, TLS: files, RoundTrip: o.RoundTrip}
-	if err := writeJSON(clientFile, c); err != nil {
+	if err := configfile.Write(clientFile, c); err != nil {
 		return fail(err)
 	}
 	c, err = ReadClientConfig(clientFile)
@@ -96,7 +94,7 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		return fail(err)
 	}
 	base := &ClientConfig{} // read as it is: names of files stay relative
-	if err := readFile(filepath.Join(dir, ClientFile), base, base.Check); err != nil {
+	if err := configfile.Read(filepath.Join(dir, ClientFile), base, base.Check); err != nil {
 		return fail(err)
 	}
 	if slices.ContainsFunc(base.Members, func(m Member) bool { return m.ID == id }) {
@@ -109,7 +107,7 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		}
 		return fail(err)
 	}
-	ca, err := readAuthority(dir)
+	ca, err := configfile.ReadAuthority(dir)
 	if err != nil {
 		return fail(err)
 	}
@@ -118,7 +116,7 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		if err != nil {
 			return fail(err)
 		}
-		free, err := freeAddresses(host, 0, 1)
+		free, err := configfile.FreeAddresses(host, 0, 1)
 		if err != nil {
 			return fail(err)
 		}
@@ -135,61 +133,11 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 }
 
 // writeReplica issues a replica's certificate and writes its file.
-func writeReplica(dir string, ca *authority, c *Config) error {
-	files, err := ca.issueReplica(dir, c.ID)
+func writeReplica(dir string, ca *configfile.Authority, c *Config) error {
+	files, err := ca.Issue(dir, transport.MemberName(c.ID))
 	if err != nil {
 		return err
 	}
 	c.TLS, c.Data = files, fmt.Sprintf("replica-%d", c.ID)
-	return writeJSON(filepath.Join(dir, ConfigFile(c.ID)), c)
-}
-
-func writeJSON(name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, append(b, '\n'), 0o644)
-}
-
-// Where free ports are looked for: below those that systems give to connections, which come and go.
-const (
-	lowPort   = 10000
-	highPort  = 30000
-	portTries = 200
-)
-
-// freeAddresses returns addresses of a host, with ports in a row from first on, or if that is 0, with ports that nobody listens at now.
-func freeAddresses(host string, first, n int) ([]string, error) {
-	at := func(port int) []string {
-		out := make([]string, n)
-		for i := range out {
-			out[i] = net.JoinHostPort(host, strconv.Itoa(port+i))
-		}
-		return out
-	}
-	if first != 0 {
-		return at(first), nil
-	}
-	var err error
-	for range portTries {
-		addresses := at(lowPort + rand.IntN(highPort-lowPort-n))
-		if err = allFree(addresses); err == nil {
-			return addresses, nil
-		}
-	}
-	return nil, fmt.Errorf("no %d free ports in a row: %w", n, err)
-}
-
-func allFree(addresses []string) error {
-	for _, a := range addresses {
-		l, err := net.Listen("tcp", a)
-		if err != nil {
-			return err
-		}
-		if err := l.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return configfile.Write(filepath.Join(dir, ConfigFile(c.ID)), c)
 }

@@ -3,21 +3,17 @@ package service
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
+	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/transport"
 )
 
-// Bounds of the requests for metrics.
-const (
-	metricsTimeout  = 5 * time.Second
-	statusTimeout   = time.Second
-	metricsShutdown = time.Second
-)
+// statusTimeout bounds the wait for the figures of a request.
+const statusTimeout = time.Second
 
 // metricsHandler answers /metrics and /ready.
 func (r *Replica) metricsHandler() http.Handler {
@@ -32,7 +28,7 @@ func (r *Replica) metricsHandler() http.Handler {
 		}
 		var b bytes.Buffer
 		r.writeMetrics(&b, s)
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		w.Header().Set("Content-Type", metrics.ContentType)
 		w.Write(b.Bytes()) // who asked may be gone
 	})
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, req *http.Request) {
@@ -51,65 +47,38 @@ func (r *Replica) metricsHandler() http.Handler {
 	return mux
 }
 
-// serveMetrics serves them until ctx ends.
-func (r *Replica) serveMetrics(ctx context.Context) error {
-	server := &http.Server{Handler: r.metricsHandler(), ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(r.metrics) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("metrics: %w", err)
-	case <-ctx.Done():
-	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsShutdown)
-	defer cancel()
-	err := server.Shutdown(stop)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	<-served
-	return err
-}
-
 // writeMetrics writes the figures in Prometheus' text format.
 func (r *Replica) writeMetrics(w io.Writer, s Status) {
-	one := func(name, kind, help string, value any) {
-		fmt.Fprintf(w, "# HELP foresay_%s %s\n# TYPE foresay_%s %s\nforesay_%s %v\n", name, help, name, kind, name, value)
-	}
-	flag := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	one("leader", "gauge", "Whether this replica leads.", flag(s.Leader == s.Replica && s.Leader != 0))
-	one("has_leader", "gauge", "Whether this replica knows who leads.", flag(s.Leader != 0))
-	one("term", "gauge", "The term or ballot.", s.Term)
-	one("committed_slot", "gauge", "All slots up to it are decided, as far as this replica knows.", s.Committed)
-	one("applied_slot", "gauge", "All commands up to it are executed here.", s.Applied)
-	one("snapshot_slot", "gauge", "The slot of the newest snapshot.", s.Snapshot)
-	one("log_records", "gauge", "Records in the log.", s.Log)
-	one("sessions", "gauge", "Open sessions of clients.", s.Sessions)
-	one("members", "gauge", "Members of the group.", len(s.Members))
+	page := metrics.Page{Writer: w}
+	one := page.One
+	one("leader", metrics.Gauge, "Whether this replica leads.", s.Leader == s.Replica && s.Leader != 0)
+	one("has_leader", metrics.Gauge, "Whether this replica knows who leads.", s.Leader != 0)
+	one("term", metrics.Gauge, "The term or ballot.", s.Term)
+	one("committed_slot", metrics.Gauge, "All slots up to it are decided, as far as this replica knows.", s.Committed)
+	one("applied_slot", metrics.Gauge, "All commands up to it are executed here.", s.Applied)
+	one("snapshot_slot", metrics.Gauge, "The slot of the newest snapshot.", s.Snapshot)
+	one("log_records", metrics.Gauge, "Records in the log.", s.Log)
+	one("sessions", metrics.Gauge, "Open sessions of clients.", s.Sessions)
+	one("members", metrics.Gauge, "Members of the group.", len(s.Members))
 
 	h := r.host.Stats()
 	for _, n := range h.Nodes {
 		if n.Addr.Group != serviceGroup {
 			continue
 		}
-		one("steps_total", "counter", "Calls of the replica's node.", n.Steps)
-		one("queued_messages", "gauge", "Messages that the node has not looked at.", n.Queued)
-		one("held_messages", "gauge", "Messages that wait for the disk.", n.Held)
-		one("dropped_messages_total", "counter", "Messages that came to a full queue.", n.Dropped)
-		one("malformed_messages_total", "counter", "Messages that could not be read.", n.Malformed)
-		one("disk_commits_total", "counter", "Commits to the disk.", n.Commits)
-		one("disk_commit_seconds_sum", "counter", "How long they took in all.", n.CommitLatency.Sum.Seconds())
+		one("steps_total", metrics.Counter, "Calls of the replica's node.", n.Steps)
+		one("queued_messages", metrics.Gauge, "Messages that the node has not looked at.", n.Queued)
+		one("held_messages", metrics.Gauge, "Messages that wait for the disk.", n.Held)
+		one("dropped_messages_total", metrics.Counter, "Messages that came to a full queue.", n.Dropped)
+		one("malformed_messages_total", metrics.Counter, "Messages that could not be read.", n.Malformed)
+		one("disk_commits_total", metrics.Counter, "Commits to the disk.", n.Commits)
+		one("disk_commit_seconds_sum", metrics.Counter, "How long they took in all.", n.CommitLatency.Sum.Seconds())
 	}
-	one("received_messages_total", "counter", "Messages that arrived.", h.Network.Received)
-	one("client_streams", "gauge", "Clients that are connected.", h.Network.Clients)
-	one("refused_handshakes_total", "counter", "Connections without a valid certificate.", h.Network.RefusedHandshakes)
-	fmt.Fprint(w, "# HELP foresay_peer_up Whether a member can be reached.\n# TYPE foresay_peer_up gauge\n")
+	one("received_messages_total", metrics.Counter, "Messages that arrived.", h.Network.Received)
+	one("client_streams", metrics.Gauge, "Clients that are connected.", h.Network.Clients)
+	one("refused_handshakes_total", metrics.Counter, "Connections without a valid certificate.", h.Network.RefusedHandshakes)
+	page.Head("peer_up", metrics.Gauge, "Whether a member can be reached.")
 	for _, p := range h.Network.Peers {
-		fmt.Fprintf(w, "foresay_peer_up{member=\"%d\"} %d\n", p.ID, flag(p.State == transport.Up))
+		page.Value("peer_up", fmt.Sprintf("member=\"%d\"", p.ID), p.State == transport.Up)
 	}
 }

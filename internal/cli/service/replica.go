@@ -13,6 +13,7 @@ import (
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
@@ -83,7 +84,7 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 // open does what OpenReplica says; what it took before an error, close gives back.
 func (r *Replica) open(o ReplicaOptions) error {
 	cfg := r.cfg
-	tlsConfig, err := cfg.TLS.load()
+	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	group.Go(func() error { return r.host.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx) })
 	if r.metrics != nil {
-		group.Go(func() error { return r.serveMetrics(ctx) })
+		group.Go(func() error { return metrics.Serve(ctx, r.metrics, r.metricsHandler()) })
 	}
 	err := errors.Join(group.Wait(), r.close())
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -124,7 +125,7 @@ func (r *Replica) onStatus(msg statusMessage) {
 	case asked:
 		r.answer(m)
 	case hereIs:
-		if m.from >= firstClient || checkAddress("", m.address, false) != nil {
+		if m.from >= firstClient || configfile.CheckAddress("", m.address, false) != nil {
 			r.log.Warn("replica: somebody who is no replica, or has no address, wants to join", "from", m.from, "address", m.address)
 			return
 		}

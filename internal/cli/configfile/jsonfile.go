@@ -1,4 +1,4 @@
-package service
+package configfile
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -43,20 +44,24 @@ func (e *fieldError) Error() string { return e.field + ": " + e.err.Error() }
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-func fieldErrorf(field, format string, args ...any) error {
-	return &fieldError{field, fmt.Errorf(format, args...)}
+// Field is for functions that check what was read: it says what is wrong with a field, such as members[1].address.
+func Field(field string, err error) error { return &fieldError{field, err} }
+
+// Fieldf is Field with a text.
+func Fieldf(field, format string, args ...any) error {
+	return Field(field, fmt.Errorf(format, args...))
 }
 
-// readFile reads a file of JSON into v and has it checked. Lines that begin with // are comments. A field that v does not have is an error, as is one that is there twice.
-func readFile(name string, v any, check func() error) error {
+// Read reads a file of JSON into v and has it checked. Lines that begin with // are comments. A field that v does not have is an error, as is one that is there twice.
+func Read(name string, v any, check func() error) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	return parse(name, data, v, check)
+	return Parse(name, data, v, check)
 }
 
-func parse(name string, data []byte, v any, check func() error) error {
+func Parse(name string, data []byte, v any, check func() error) error {
 	data = withoutComments(data)
 	lines, err := fieldLines(data)
 	if err == nil {
@@ -199,4 +204,21 @@ func (w *walker) value(path string) error {
 	}
 	_, err = w.d.Token() // the closing bracket
 	return err
+}
+
+// Write writes a value as Read reads it.
+func Write(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(b, '\n'), 0o644)
+}
+
+// Beside makes a file's name that stands in another file relative to the directory of that one.
+func Beside(file, name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), name)
 }

@@ -1,4 +1,4 @@
-package service
+package configfile
 
 import (
 	"crypto/ecdsa"
@@ -11,12 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/transport"
 )
 
 // How long certificates for development are valid.
@@ -25,28 +23,8 @@ const (
 	leafYears      = 2
 )
 
-// load reads the files into what package transport takes.
-func (t *TLSFiles) load() (*tls.Config, error) {
-	if t == nil {
-		return nil, nil
-	}
-	ca, err := os.ReadFile(t.CA)
-	if err != nil {
-		return nil, fmt.Errorf("tls.ca: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("tls.ca: %s has no certificate in PEM form", t.CA)
-	}
-	cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-	if err != nil {
-		return nil, fmt.Errorf("tls.cert and tls.key: %w", err)
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ClientCAs: pool, Certificates: []tls.Certificate{cert}}, nil
-}
-
-// An authority signs the certificates of a cluster for development.
-type authority struct {
+// An Authority signs the certificates of a cluster for development.
+type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
@@ -55,8 +33,8 @@ func authorityFiles(dir string) (cert, key string) {
 	return filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca-key.pem")
 }
 
-// newAuthority makes an authority and writes it into a directory.
-func newAuthority(dir, cluster string) (*authority, error) {
+// NewAuthority makes an authority and writes it into a directory.
+func NewAuthority(dir, cluster string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -80,11 +58,11 @@ func newAuthority(dir, cluster string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{cert, key}, nil
+	return &Authority{cert, key}, nil
 }
 
-// readAuthority reads the authority that newAuthority wrote.
-func readAuthority(dir string) (*authority, error) {
+// ReadAuthority reads the authority that NewAuthority wrote.
+func ReadAuthority(dir string) (*Authority, error) {
 	certFile, keyFile := authorityFiles(dir)
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
@@ -94,11 +72,11 @@ func readAuthority(dir string) (*authority, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s holds a key that is not for ECDSA", keyFile)
 	}
-	return &authority{pair.Leaf, key}, nil
+	return &Authority{pair.Leaf, key}, nil
 }
 
-// issue writes a certificate for a name, and its key, into a directory. It returns the names of the files within it.
-func (a *authority) issue(dir, name string) (*TLSFiles, error) {
+// Issue writes a certificate, and its key, into a directory. It is for a name, which the files have too, and for other names and IP addresses. It returns the names of the files within the directory.
+func (a *Authority) Issue(dir, name string, others ...string) (*TLSFiles, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -106,6 +84,13 @@ func (a *authority) issue(dir, name string) (*TLSFiles, error) {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(leafYears, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, other := range others {
+		if ip := net.ParseIP(other); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, other)
+		}
 	}
 	if template.SerialNumber, err = serial(); err != nil {
 		return nil, err
@@ -116,10 +101,6 @@ func (a *authority) issue(dir, name string) (*TLSFiles, error) {
 	}
 	files := &TLSFiles{CA: "ca.pem", Cert: name + ".pem", Key: name + "-key.pem"}
 	return files, writePair(filepath.Join(dir, files.Cert), filepath.Join(dir, files.Key), der, key)
-}
-
-func (a *authority) issueReplica(dir string, id protocol.ID) (*TLSFiles, error) {
-	return a.issue(dir, transport.MemberName(id))
 }
 
 func serial() (*big.Int, error) {
