@@ -135,9 +135,7 @@ func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
 		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
 			read.first(first)
 			guess.Store(&first.Value)
-			if a.WantPredictions() {
-				a.Predict(first.Value)
-			}
+			a.Predict(first.Value)
 		})
 		read.done(got, err)
 		if err != nil {

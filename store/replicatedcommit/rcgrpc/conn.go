@@ -39,7 +39,7 @@ type Config struct {
 	RoundTrip time.Duration
 	// Clock is the client's clock, since 1970. nil is the machine's.
 	Clock func() time.Duration
-	// Seed is for the client's name and its chances. 0 is a new one.
+	// Seed is for the client's name and its chances: no two clients may have the same. 0 is a new one.
 	Seed uint64
 }
 

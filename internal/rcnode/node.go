@@ -1,0 +1,302 @@
+// Package rcnode runs a machine of a store by Replicated Commit in a process: the servers of its shards, its coordinator and its gate in one host, and the
+// service for clients.
+package rcnode
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/transport"
+)
+
+// group is that of all nodes of a store.
+const group transport.Group = 3
+
+// Config is what a machine is made from. Fields that are not required have the defaults that they name.
+type Config struct {
+	Cluster  string // required
+	Topology replicatedcommit.Topology
+	Machine  string // this one's name in the topology
+	// Disk returns what a node of the machine has written before, and where it writes: it is called for shard-0, say. nil: memory.
+	Disk func(name string) (host.Disk, error)
+	// Listeners are for the machine's addresses of the topology. nil: TCP.
+	PeerListener, ClientListener net.Listener
+	// PeerDial connects to another machine. nil is TCP.
+	PeerDial func(ctx context.Context, address string) (net.Conn, error)
+	// PeerTLS is as transport.Config.TLS wants it, with the names of Members; ClientTLS is for the clients' port. Without them Insecure must be set.
+	PeerTLS, ClientTLS *tls.Config
+	Insecure           bool
+	// The rest is as in replicatedcommit.Config and host.Config.
+	RoundTrip, Retain, MaxAhead time.Duration
+	MaxTxns                     int
+	Clock                       func() time.Duration
+	Seed                        uint64
+	Check                       bool
+	StopTimeout                 time.Duration // also bounds how long calls of clients are waited for; 0 is 10 s
+	Logger                      *slog.Logger
+}
+
+// Members returns the IDs that a machine has, which its certificate must name.
+func Members(t replicatedcommit.Topology, machine string) ([]protocol.ID, error) {
+	i, j, ok := t.Find(machine)
+	if !ok {
+		return nil, fmt.Errorf("there is no machine %q in the topology", machine)
+	}
+	site := t.Sites[i]
+	ids := []protocol.ID{site.CoordinatorID(j), site.GateID(j)}
+	for _, k := range t.ShardsOf(i, j) {
+		ids = append(ids, site.ShardID(k))
+	}
+	return ids, nil
+}
+
+// A RefusedError says that a shard's server must not take part: most often because its disk was lost.
+type RefusedError struct {
+	Machine string
+	Shard   int
+	Reason  string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("machine %s: shard %d must not take part: %s", e.Machine, e.Shard, e.Reason)
+}
+
+// Node is a machine. Its methods may be called concurrently.
+type Node struct {
+	cfg     Config
+	site    int
+	machine int
+	host    *host.Host
+	gate    *host.Node[replicatedcommit.Message]
+	shards  []*shard
+	service rcgrpc.Server
+	clients net.Listener
+	grpc    *grpc.Server
+	health  *health.Server
+	started time.Time
+	refused chan *RefusedError // has room for one
+}
+
+// Open opens a machine's disks and ports. It does nothing before Run, which must be called.
+func Open(cfg Config) (*Node, error) {
+	n := &Node{cfg: cfg, started: time.Now(), refused: make(chan *RefusedError, 1)}
+	if err := n.open(); err != nil {
+		for _, l := range []net.Listener{n.clients, cfg.PeerListener} {
+			if l != nil {
+				l.Close()
+			}
+		}
+		return nil, fmt.Errorf("machine %s: %w", cfg.Machine, err)
+	}
+	return n, nil
+}
+
+func (n *Node) open() (err error) {
+	cfg := &n.cfg
+	if err := cfg.Topology.Validate(); err != nil {
+		return err
+	}
+	ids, err := Members(cfg.Topology, cfg.Machine)
+	if err != nil {
+		return err
+	}
+	n.site, n.machine, _ = cfg.Topology.Find(cfg.Machine)
+	site := cfg.Topology.Sites[n.site]
+	if site.Fenced {
+		return fmt.Errorf("its site %s is fenced", site.Name)
+	}
+	if (cfg.PeerTLS == nil || cfg.ClientTLS == nil) != cfg.Insecure {
+		return errors.New("either PeerTLS and ClientTLS or Insecure must be set")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.StopTimeout == 0 {
+		cfg.StopTimeout = 10 * time.Second
+	}
+	own := site.Machines[n.machine]
+	if n.clients = cfg.ClientListener; n.clients == nil {
+		if n.clients, err = net.Listen("tcp", own.Client); err != nil {
+			return fmt.Errorf("client address: %w", err)
+		}
+	}
+	if cfg.PeerListener == nil {
+		if cfg.PeerListener, err = net.Listen("tcp", own.Peers); err != nil {
+			return fmt.Errorf("peer address: %w", err)
+		}
+	}
+	n.host, err = host.New(host.Config{
+		Network: transport.Config{
+			// Machines of another epoch are of another cluster: what they say rests on another layout.
+			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
+			IDs:     ids, TLS: cfg.PeerTLS, Insecure: cfg.Insecure, Dial: cfg.PeerDial,
+		},
+		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.meet(); err != nil {
+		return err
+	}
+	if err := n.addNodes(); err != nil {
+		return err
+	}
+	n.serve()
+	return nil
+}
+
+// meet tells the host where the nodes of other machines are.
+func (n *Node) meet() error {
+	for _, s := range n.cfg.Topology.Sites {
+		if s.Fenced {
+			continue
+		}
+		for _, m := range s.Machines {
+			if m.Name == n.cfg.Machine {
+				continue
+			}
+			ids, err := Members(n.cfg.Topology, m.Name)
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := n.host.SetPeer(id, m.Peers); err != nil {
+					return fmt.Errorf("machine %s: %w", m.Name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// config returns that of one of the machine's nodes.
+func (n *Node) config(id protocol.ID, layout replicatedcommit.Layout) replicatedcommit.Config {
+	return replicatedcommit.Config{
+		ID: id, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain, MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns,
+	}
+}
+
+func (n *Node) addNodes() error {
+	layout, err := n.cfg.Topology.Layout()
+	if err != nil {
+		return err
+	}
+	site := n.cfg.Topology.Sites[n.site]
+	add := func(id protocol.ID, node protocol.Node[replicatedcommit.Message], err error, disk host.Disk, app func(replicatedcommit.Message)) (*host.Node[replicatedcommit.Message], error) {
+		if err != nil {
+			return nil, err
+		}
+		return host.Add(n.host, host.Spec[replicatedcommit.Message]{Group: group, ID: id, Node: node, Codec: replicatedcommit.Codec(), Disk: disk, App: app})
+	}
+	coordinator, err := replicatedcommit.NewCoordinator(n.config(site.CoordinatorID(n.machine), layout))
+	if _, err = add(site.CoordinatorID(n.machine), coordinator, err, nil, nil); err != nil {
+		return err
+	}
+	gate, err := replicatedcommit.NewGate(n.config(site.GateID(n.machine), layout), n.site)
+	if n.gate, err = add(site.GateID(n.machine), gate, err, nil, n.service.Receive); err != nil {
+		return err
+	}
+	for _, k := range n.cfg.Topology.ShardsOf(n.site, n.machine) {
+		var disk host.Disk
+		if n.cfg.Disk != nil {
+			if disk, err = n.cfg.Disk(fmt.Sprintf("shard-%d", k)); err != nil {
+				return fmt.Errorf("shard %d: %w", k, err)
+			}
+		}
+		s := &shard{node: n, index: k}
+		server, err := replicatedcommit.NewServer(n.config(site.ShardID(k), layout))
+		if s.host, err = add(site.ShardID(k), server, err, disk, s.receive); err != nil {
+			return err
+		}
+		n.shards = append(n.shards, s)
+	}
+	return nil
+}
+
+// serve makes the service for clients.
+func (n *Node) serve() {
+	creds := insecure.NewCredentials()
+	if n.cfg.ClientTLS != nil {
+		creds = credentials.NewTLS(n.cfg.ClientTLS)
+	}
+	n.grpc = grpc.NewServer(
+		grpc.Creds(creds),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.MaxConcurrentStreams(16384),
+	)
+	n.health = health.NewServer()
+	healthpb.RegisterHealthServer(n.grpc, n.health)
+	n.service.Deliver = n.gate.Deliver
+	n.service.Describe = n.Status
+	pb.RegisterStoreServer(n.grpc, &n.service)
+	n.health.SetServingStatus(pb.Store_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+}
+
+// Clients returns the address at which the machine listens for clients.
+func (n *Node) Clients() net.Addr { return n.clients.Addr() }
+
+// Run runs the machine until ctx ends: it lets clients' calls end, makes durable what was written, and returns nil. The error is a *RefusedError if a shard
+// must not take part.
+func (n *Node) Run(ctx context.Context) error {
+	log := n.cfg.Logger
+	log.Info("store: machine starts", "machine", n.cfg.Machine, "site", n.cfg.Topology.Sites[n.site].Name, "epoch", n.cfg.Topology.Epoch, "shards", len(n.shards),
+		"clients", n.clients.Addr().String())
+	// The nodes outlive the service, whose last calls need them.
+	nodes, stopNodes := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopNodes()
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return n.host.Run(nodes) })
+	all.Go(func() error { return n.grpc.Serve(n.clients) })
+	all.Go(func() error {
+		var err error
+		select {
+		case <-ctx.Done():
+		case refused := <-n.refused:
+			err = refused
+		}
+		n.stopService()
+		stopNodes()
+		return err
+	})
+	err := all.Wait()
+	if err == nil {
+		log.Info("store: machine stopped", "machine", n.cfg.Machine)
+	}
+	return err
+}
+
+// stopService lets clients' calls end, but not for ever.
+func (n *Node) stopService() {
+	n.health.Shutdown()
+	stopped := make(chan struct{})
+	go func() {
+		n.grpc.GracefulStop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(n.cfg.StopTimeout / 4):
+		n.grpc.Stop()
+		<-stopped
+	}
+}

@@ -1,0 +1,183 @@
+package rcnode
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
+)
+
+// world is a store at the sites of a network, a machine each, in a bubble.
+type world struct {
+	*testing.T
+	net      *shape.Network
+	topology replicatedcommit.Topology
+	stop     []func()
+}
+
+func newWorld(t *testing.T, m wan.Matrix) *world {
+	w := &world{T: t, net: shape.NewNetwork(m, 1), topology: replicatedcommit.Topology{Epoch: 1, Shards: 3}}
+	var peers, clients []net.Listener
+	for i, site := range m.Sites() {
+		peers, clients = append(peers, w.listen(site)), append(clients, w.listen(site))
+		w.topology.Sites = append(w.topology.Sites, replicatedcommit.TopologySite{
+			Name: string(site), Number: i + 1, Machines: []replicatedcommit.Machine{{
+				Name: string(site) + "-1", Peers: peers[i].Addr().String(), Client: clients[i].Addr().String(),
+			}},
+		})
+	}
+	for i, site := range m.Sites() {
+		n, err := Open(Config{
+			Cluster: "test", Topology: w.topology, Machine: string(site) + "-1", PeerListener: peers[i], ClientListener: clients[i], PeerDial: w.net.DialContext(site),
+			Insecure: true, Seed: uint64(i + 1), Check: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		w.stop = append(w.stop, func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("machine at %s: %v", site, err)
+			}
+		})
+	}
+	return w
+}
+
+func (w *world) listen(site wan.Site) net.Listener {
+	l, err := w.net.Listen(site)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l
+}
+
+func (w *world) client(site wan.Site, mode client.Mode) *client.Client {
+	conn, err := rcgrpc.Dial(rcgrpc.Config{Topology: w.topology, Insecure: true, Dial: w.net.DialContext(site), Seed: uint64(len(w.stop) + 10)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.stop = append([]func(){conn.Close}, w.stop...)
+	c, err := client.New(client.Config{Backend: conn, Mode: mode})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) close() {
+	for _, f := range w.stop {
+		f()
+	}
+	w.net.Close()
+}
+
+// TestLatencies: a transaction of four dependent reads takes five round trips to the nearest other site without the engine's guesses, two with them.
+func TestLatencies(t *testing.T) {
+	for _, tc := range []struct {
+		mode client.Mode
+		want time.Duration
+	}{{client.GRPC, 500 * time.Millisecond}, {client.Off, 500 * time.Millisecond}, {client.Spec, 200 * time.Millisecond}} {
+		t.Run(tc.mode.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
+				defer w.close()
+				c := w.client("a", tc.mode)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				f := func(ctx context.Context, tx *client.Tx) error {
+					key := "k"
+					for range 4 {
+						v, _, err := tx.Get(ctx, key)
+						if err != nil {
+							return err
+						}
+						key += string(v) + "."
+					}
+					return tx.Put("last", []byte(key))
+				}
+				for range 3 { // connections are made, clocks seen
+					if err := c.Txn(ctx, f); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Second) // locks are gone
+				var trace *client.Trace
+				start := time.Now()
+				if err := c.Txn(client.WithTrace(ctx, func(tr *client.Trace) { trace = tr }), f); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took != tc.want {
+					t.Errorf("it took %v, want %v", took, tc.want)
+				}
+				if len(trace.Reads) != 4 || trace.Outcome.Verdict != store.Committed || trace.Ended != tc.want || trace.Commit != tc.want-100*time.Millisecond {
+					t.Errorf("the trace is %+v", trace)
+				}
+				for _, r := range trace.Reads {
+					if r.FirstSite != "a" || !r.Right || r.Known-r.Asked != 100*time.Millisecond {
+						t.Errorf("a read is %+v", r)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCounters has clients of all modes at all sites add to the same counters.
+func TestCounters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, wan.Uniform(50*time.Millisecond, "a", "b", "c"))
+		defer w.close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		const each = 5
+		var wg sync.WaitGroup
+		for i, mode := range []client.Mode{client.GRPC, client.Off, client.Spec, client.Spec} {
+			c := w.client([]wan.Site{"a", "b", "c"}[i%3], mode)
+			for j := range each {
+				wg.Go(func() {
+					for _, key := range []string{"x", fmt.Sprint("y", j%2)} {
+						err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+							v, _, err := tx.Get(ctx, key)
+							if err != nil {
+								return err
+							}
+							return tx.Put(key, append(v, '+'))
+						})
+						if err != nil {
+							t.Errorf("client %d in mode %v: %v", i, mode, err)
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		n, err := client.Run(ctx, w.client("b", client.Spec), func(ctx context.Context, tx *client.Tx) (map[string]int, error) {
+			n := map[string]int{}
+			for _, key := range []string{"x", "y0", "y1"} {
+				v, _, err := tx.Get(ctx, key)
+				if err != nil {
+					return nil, err
+				}
+				n[key] = len(v)
+			}
+			return n, nil
+		})
+		if err != nil || n["x"] != 4*each || n["y0"]+n["y1"] != 4*each {
+			t.Errorf("the counters are %v (%v), want %d and as many in two", n, err, 4*each)
+		}
+	})
+}

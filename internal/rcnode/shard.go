@@ -1,0 +1,23 @@
+package rcnode
+
+import (
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/store/replicatedcommit"
+)
+
+// shard is one of the machine's servers.
+type shard struct {
+	node  *Node
+	index int
+	host  *host.Node[replicatedcommit.Message]
+}
+
+// receive takes what the server says to its application. It is called by the server's goroutine, and does not wait.
+func (s *shard) receive(msg replicatedcommit.Message) {
+	if m, ok := msg.(replicatedcommit.Refused); ok {
+		select {
+		case s.node.refused <- &RefusedError{s.node.cfg.Machine, s.index, m.Reason}:
+		default:
+		}
+	}
+}
