@@ -205,3 +205,21 @@ func BenchmarkGoroutineAndChannel(b *testing.B) {
 		<-c
 	}
 }
+
+// A context that has ended ends a task whose function calls nevertheless: nobody waits for the answer.
+func TestContextThatHadEnded(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			site := mustSite(t, SiteConfig{Name: "/s/get", Effect: EffectNone})
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			start := time.Now()
+			_, err := Do(ctx, func(ctx context.Context) (any, error) {
+				return Perform(ctx, read(site, "x", time.Hour, val(1)))
+			})
+			if took := time.Since(start); took != 0 || !errors.Is(err, context.Canceled) {
+				t.Fatalf("it took %v and ended with %v", took, err)
+			}
+		})
+	}
+}

@@ -176,7 +176,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	}
 	ready := make(chan struct{})
 	w.ready = ready
-	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) {
+	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ctx.Err() == nil { // after that, cancelled may be over
 		t.sole, w.run = w, l.run
 		t.unlock()
 		<-ready
