@@ -51,6 +51,9 @@ func rooms() []room {
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 
+		// A protocol's own connection knows the protocol.
+		{pattern: "store/replicatedcommit/rcgrpc/...", layer: assembly},
+
 		{pattern: "smr", layer: pure},
 		{pattern: "store", layer: pure},
 		{pattern: "bft", layer: pure},
@@ -77,6 +80,7 @@ func rooms() []room {
 		{pattern: "internal/demo/...", layer: assembly},
 		{pattern: "internal/dash/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
+		{pattern: "internal/rcnode/...", layer: assembly},
 		{pattern: "internal/tidy/...", layer: assembly},
 		{pattern: "tools/...", layer: assembly},
 	}

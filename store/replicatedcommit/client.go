@@ -32,6 +32,8 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
+	getRefs      map[uint64]uint64      // of gets, by the application's numbers
+	submitRefs   map[uint64]store.TxnID // of submits, likewise
 }
 
 // A get is a read that lacks answers.
@@ -57,7 +59,9 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}}
+	c := &Client{
+		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{}, submitRefs: map[uint64]store.TxnID{},
+	}
 	c.shards, c.coordinators = cfg.Layout.places()
 	if _, ok := c.shards[cfg.ID]; ok {
 		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a shard of the layout", cfg.ID)
@@ -119,13 +123,13 @@ func (c *Client) onGet(env *protocol.Env[Message], m Get) {
 	}
 	c.n++
 	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites))}
-	c.gets[c.n] = g
+	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
 	c.sendGet(env, c.n, g)
 }
 
 func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	if g.tries == tries {
-		delete(c.gets, n)
+		c.endGet(env, n)
 		env.Send(protocol.App, Got{Ref: g.ask.Ref})
 		return
 	}
@@ -170,8 +174,7 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if c.cfg.skip.has(ruleQuorumValue) {
 		out.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes
 	}
-	delete(c.gets, m.Ref)
-	env.Stop(getTimer{m.Ref})
+	c.endGet(env, m.Ref)
 	env.Send(protocol.App, out)
 }
 
@@ -220,7 +223,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 				s.votes[i] = SiteVote{ID: s.txn.ID, Reason: store.Fenced}
 			}
 		}
-		c.submits[s.txn.ID] = s
+		c.submits[s.txn.ID], c.submitRefs[s.ref] = s, s.txn.ID
 		c.sendCommit(env, s)
 		return
 	}
@@ -311,29 +314,29 @@ const noSite = -1
 
 func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, site int) {
 	delete(c.submits, s.txn.ID)
+	delete(c.submitRefs, s.ref)
 	env.Stop(submitTimer{s.txn.ID})
 	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: site})
 }
 
-// onCancel forgets a call. Applications do it seldom, so that a search is good enough.
 func (c *Client) onCancel(env *protocol.Env[Message], m Cancel) {
-	for n, g := range c.gets {
-		if g.ask.Ref == m.Ref {
-			delete(c.gets, n)
-			env.Stop(getTimer{n})
-			return
-		}
+	if n, ok := c.getRefs[m.Ref]; ok {
+		c.endGet(env, n)
 	}
-	for _, s := range c.submits {
-		if s.ref == m.Ref {
-			o := store.Outcome{Verdict: store.Unknown}
-			if s.txn.ReadOnly() {
-				o.Verdict = store.Aborted
-			}
-			c.end(env, s, o, noSite)
-			return
+	if s := c.submits[c.submitRefs[m.Ref]]; s != nil {
+		o := store.Outcome{Verdict: store.Unknown}
+		if s.txn.ReadOnly() {
+			o.Verdict = store.Aborted
 		}
+		c.end(env, s, o, noSite)
 	}
+}
+
+// endGet forgets a read.
+func (c *Client) endGet(env *protocol.Env[Message], n uint64) {
+	delete(c.getRefs, c.gets[n].ask.Ref)
+	delete(c.gets, n)
+	env.Stop(getTimer{n})
 }
 
 // Check implements protocol.Checked.
@@ -342,6 +345,9 @@ func (c *Client) Check() error {
 		if s := c.submits[id]; s.tries < 1 || s.tries > tries || s.txn.ID != id {
 			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID, id, s.tries)
 		}
+	}
+	if len(c.gets) != len(c.getRefs) || len(c.submits) != len(c.submitRefs) {
+		return fmt.Errorf("replicatedcommit: client %d: %d reads and %d transactions wait, numbered as %d and %d", c.cfg.ID, len(c.gets), len(c.submits), len(c.getRefs), len(c.submitRefs))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -211,8 +212,8 @@ func (g *Gate) forget(env *protocol.Env[Message], ref uint64) {
 // Check implements protocol.Checked.
 func (g *Gate) Check() error {
 	n := 0
-	for _, refs := range g.byTxn {
-		n += len(refs)
+	for _, id := range slices.SortedFunc(maps.Keys(g.byTxn), store.Version.Compare) {
+		n += len(g.byTxn[id])
 	}
 	if n != len(g.commits) || len(g.reads) != len(g.numbers) || n > g.cfg.MaxWaiting || len(g.reads) > g.cfg.MaxWaiting {
 		return fmt.Errorf("replicatedcommit: gate %d: %d commits wait, listed as %d, and %d reads, listed as %d", g.cfg.ID, len(g.commits), n, len(g.reads), len(g.numbers))
