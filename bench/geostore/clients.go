@@ -1,0 +1,103 @@
+package geostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// Clients are connected to a store, each over connections of its own.
+type Clients struct {
+	players []player
+	conns   []*rcgrpc.Conn
+}
+
+// Connect makes clients of a mode, as many at each site as asked for. Their first reads connect to the machines.
+func (s *Store) Connect(mode client.Mode, perSite int) (*Clients, error) {
+	cs := &Clients{}
+	for i := range perSite {
+		for j, site := range s.cfg.Matrix.Sites() {
+			if err := s.connect(cs, mode, site, uint64(i*len(s.cfg.Matrix.Sites())+j)); err != nil {
+				cs.Close()
+				return nil, fmt.Errorf("geostore: client %d at %s: %w", i, site, err)
+			}
+		}
+	}
+	return cs, nil
+}
+
+func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64) error {
+	conn, err := rcgrpc.Dial(rcgrpc.Config{
+		Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site), RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
+	})
+	if err != nil {
+		return err
+	}
+	cs.conns = append(cs.conns, conn)
+	c, err := client.New(client.Config{Backend: conn, Mode: mode})
+	if err != nil {
+		return err
+	}
+	value := make([]byte, s.cfg.ValueBytes)
+	cs.players = append(cs.players, player{site: site, try: func(ctx context.Context, t workload.Txn) ([]Attempt, error) {
+		return try(ctx, c, t, value)
+	}})
+	return nil
+}
+
+// Play has the clients play a load. No transaction may fail: the error is that of the first that does.
+func (cs *Clients) Play(ctx context.Context, l Load) (Played, error) { return play(ctx, cs.players, l) }
+
+// Close ends the clients' connections.
+func (cs *Clients) Close() {
+	for _, c := range cs.conns {
+		c.Close()
+	}
+}
+
+// errAbsent says that a key of the workload is not there.
+var errAbsent = errors.New("the store does not have the key")
+
+// try makes a transaction until it commits.
+func try(ctx context.Context, c *client.Client, t workload.Txn, value []byte) ([]Attempt, error) {
+	var attempts []Attempt
+	ctx = client.WithTrace(ctx, func(trace *client.Trace) { attempts = append(attempts, attemptOf(trace)) })
+	err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+		for _, op := range t.Ops {
+			key := workload.Name(op.Key)
+			if op.Read {
+				if _, ok, err := tx.Get(ctx, key); err != nil {
+					return err
+				} else if !ok {
+					return fmt.Errorf("%w %s", errAbsent, key)
+				}
+			}
+			if op.Write {
+				if err := tx.Put(key, value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return attempts, err
+}
+
+func attemptOf(t *client.Trace) Attempt {
+	a := Attempt{Took: t.Ended - t.Began, Committed: !t.Failed && t.Outcome.Verdict == store.Committed}
+	for _, r := range t.Reads {
+		if r.First >= 0 && r.Known >= 0 {
+			a.Reads++
+			if r.Right {
+				a.Right++
+			}
+		}
+	}
+	return a
+}

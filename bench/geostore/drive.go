@@ -1,0 +1,167 @@
+package geostore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// A Load is what closed-loop clients do: each begins a transaction when its last one has committed.
+type Load struct {
+	Workload workload.Workload
+	// Seed fixes each client's transactions: they are the same whatever else differs.
+	Seed uint64
+	// Warm is how long the clients run before anything is measured.
+	Warm time.Duration
+	// Txns and For end what is measured: so many transactions have begun, or so much time has passed. At least one is needed. Clients go on until
+	// the last one that is measured has ended, so that none of them sees fewer rivals than another.
+	Txns int
+	For  time.Duration
+}
+
+// An Attempt is one try of a transaction.
+type Attempt struct {
+	Took      time.Duration
+	Committed bool
+	// Reads counts those whose first answer was compared with the quorum's, Right those where it was the same version.
+	Reads, Right int
+}
+
+// A Txn is a transaction that was measured. All of them committed, at the last attempt.
+type Txn struct {
+	Site     wan.Site
+	Took     time.Duration // with all attempts and what was waited between them
+	Attempts []Attempt
+}
+
+// Played is what came of a load.
+type Played struct {
+	// Txns are those that were measured, in the order in which they ended.
+	Txns []Txn
+	// Lasting is the time in which they began, and Commits, by site, are the transactions that committed in that time.
+	Lasting time.Duration
+	Commits map[wan.Site]int
+}
+
+// A player makes one transaction after the other for a client.
+type player struct {
+	site wan.Site
+	// try makes the transaction, as often as it takes, and tells of each attempt.
+	try func(context.Context, workload.Txn) ([]Attempt, error)
+}
+
+// startSpread is the time over which clients begin, so that they do not move in step.
+const startSpread = 250 * time.Millisecond
+
+// play has the players play a load.
+func play(ctx context.Context, players []player, l Load) (Played, error) {
+	if l.Txns <= 0 && l.For <= 0 {
+		return Played{}, fmt.Errorf("geostore: a load without Txns and For has no end")
+	}
+	s := &score{load: l, began: time.Now(), played: Played{Commits: map[wan.Site]int{}}}
+	g, ctx := errgroup.WithContext(ctx)
+	for i, p := range players {
+		g.Go(func() error {
+			r := rand.New(rand.NewPCG(l.Seed, uint64(i)))
+			if err := pause(ctx, time.Duration(r.Int64N(int64(startSpread)))); err != nil {
+				return err
+			}
+			for {
+				measured, on := s.begin()
+				if !on {
+					return nil
+				}
+				t := Txn{Site: p.site}
+				began := time.Now()
+				var err error
+				if t.Attempts, err = p.try(ctx, l.Workload.Next(r)); err != nil {
+					return fmt.Errorf("geostore: client %d at %s: %w", i, p.site, err)
+				}
+				t.Took = time.Since(began)
+				s.end(t, measured)
+			}
+		})
+	}
+	err := g.Wait()
+	return s.played, err
+}
+
+// score keeps what is measured.
+type score struct {
+	load  Load
+	began time.Time
+
+	mu       sync.Mutex
+	open     int // measured, not yet ended
+	begun    int // measured
+	from, to time.Time
+	played   Played
+}
+
+// begin tells whether the transaction that begins now is measured, and whether it shall begin at all.
+func (s *score) begin() (measured, on bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	switch {
+	case s.from.IsZero():
+		return false, true
+	case !s.to.IsZero():
+		return false, s.open > 0
+	}
+	s.begun++
+	s.open++
+	if s.begun == s.load.Txns {
+		s.close(now)
+	}
+	return true, true
+}
+
+// advance opens and closes the time in which transactions are measured. s.mu is held.
+func (s *score) advance(now time.Time) {
+	start := s.began.Add(s.load.Warm)
+	if s.from.IsZero() && !now.Before(start) {
+		s.from = start
+	}
+	if end := start.Add(s.load.For); s.to.IsZero() && s.load.For > 0 && !now.Before(end) {
+		s.close(end)
+	}
+}
+
+func (s *score) close(at time.Time) {
+	s.to = at
+	s.played.Lasting = at.Sub(s.from)
+}
+
+func (s *score) end(t Txn, measured bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	if !s.from.IsZero() && s.to.IsZero() {
+		s.played.Commits[t.Site]++
+	}
+	if measured {
+		s.open--
+		s.played.Txns = append(s.played.Txns, t)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

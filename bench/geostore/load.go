@@ -1,0 +1,114 @@
+package geostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/wal"
+)
+
+// Sizes for loading: large batches, large sorted files, and little that waits.
+const (
+	loadBatch        = 2000 // keys
+	loadMemTable     = 64 << 20
+	loadPendingBytes = 8 << 20
+	servingCache     = 64 << 20
+)
+
+// shardName is how a machine calls the disk of a shard.
+func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
+
+// shardOf is where Replicated Commit has a key.
+func shardOf(key []byte, shards int) int {
+	h := fnv.New64a()
+	h.Write(key) // which returns no error
+	return int(h.Sum64() % uint64(shards))
+}
+
+// load writes the keys to the disks of all sites, one site after the other, before anybody uses them. The keys come in order, so that the
+// database's files do not overlap and need not be merged. Only the end is synced: a load that was cut short is done anew.
+func (s *Store) load(ctx context.Context) error {
+	sites := s.cfg.Matrix.Sites()
+	for i, site := range sites {
+		if err := s.loadSite(ctx, filepath.Join(s.cfg.Dir, string(site)), uint64(i)*s.cfg.Keys); err != nil {
+			return fmt.Errorf("geostore: load %s: %w", site, err)
+		}
+	}
+	s.progress(uint64(len(sites)) * s.cfg.Keys)
+	return nil
+}
+
+func (s *Store) progress(done uint64) {
+	if s.cfg.Loading != nil {
+		s.cfg.Loading(done, uint64(len(s.cfg.Matrix.Sites()))*s.cfg.Keys)
+	}
+}
+
+func (s *Store) loadSite(ctx context.Context, dir string, done uint64) (err error) {
+	w, err := wal.Open(dir, wal.Options{NoSync: true, MemTableBytes: loadMemTable, MaxPendingBytes: loadPendingBytes})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	nodes, batches := make([]*wal.Node, s.cfg.Shards), make([]wal.Batch, s.cfg.Shards)
+	for i := range nodes {
+		if nodes[i], err = w.Node(shardName(i)); err != nil {
+			return err
+		}
+	}
+	failed := make(chan error, 1)
+	commit := func(i int) {
+		nodes[i].Commit(&batches[i], func(err error) {
+			if err != nil {
+				select {
+				case failed <- err:
+				default: // the first one counts
+				}
+			}
+		})
+	}
+	base := newKeyspace(s.cfg.Keys, make([]byte, s.cfg.ValueBytes))
+	n := uint64(0)
+	for key := range base.scan(nil, nil) {
+		i := shardOf(key[len(diskPrefix):], s.cfg.Shards)
+		if batches[i].Put(key, base.value); batches[i].Len() == loadBatch {
+			commit(i)
+		}
+		if n++; n%(1<<17) != 0 {
+			continue
+		}
+		s.progress(done + n)
+		select {
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		default:
+		}
+	}
+	for i := range nodes {
+		commit(i)
+	}
+	return nil // what failed last is the error of Close
+}
+
+// openDisks returns the disks of a machine.
+func (s *Store) openDisks(dir string) (func(name string) (host.Disk, error), error) {
+	w, err := wal.Open(dir, wal.Options{CacheBytes: servingCache})
+	if err != nil {
+		return nil, err
+	}
+	s.stores = append(s.stores, w)
+	return func(name string) (host.Disk, error) {
+		d, err := waldisk.New(w, name)
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}, nil
+}

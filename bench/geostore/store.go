@@ -1,0 +1,159 @@
+package geostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/wal"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
+)
+
+// Config is what a Store is made from.
+type Config struct {
+	// Matrix has the sites and how far they are from each other.
+	Matrix wan.Matrix
+	Shards int // at each site, all on one machine
+	// Keys is how many keys there are from the start, k0 and so on, each with a value of ValueBytes.
+	Keys       uint64
+	ValueBytes int
+	// Dir, if not empty, is where disks are: an empty directory. The network is TCP on the loopback interface then. Empty: all is in memory.
+	Dir string
+	// Sync is how long a sync of a disk in memory takes: see the package's documentation.
+	Sync time.Duration
+	// Seed is for all chances of machines and clients, and for the network's.
+	Seed uint64
+	// Loading, if not nil, is told how many of all keys are loaded on disks in a directory.
+	Loading func(done, all uint64)
+	// Logger gets what machines report. nil is none.
+	Logger *slog.Logger
+}
+
+// A Store is running machines, one at each site, and the network between them.
+type Store struct {
+	cfg      Config
+	topology replicatedcommit.Topology
+	network  *shape.Network
+	longest  time.Duration // round trip, for timeouts
+	stores   []*wal.Store
+	stop     context.CancelFunc
+	running  *errgroup.Group
+	failed   context.Context // ends with the cause when a machine fails
+}
+
+// Purposes of seeds.
+const (
+	networkSeed  = 1
+	machineSeeds = 1 << 16
+	clientSeeds  = 1 << 32
+)
+
+// leastRoundTrip keeps timeouts apart from what a busy machine takes.
+const leastRoundTrip = 100 * time.Millisecond
+
+// Open loads the keys, if disks are in a directory, and starts the machines.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if len(cfg.Matrix.Sites()) == 0 || cfg.Shards < 1 || cfg.Sync < 0 || cfg.ValueBytes < 0 {
+		return nil, fmt.Errorf("geostore: Config: %d sites, %d shards, a sync of %v, values of %d bytes", len(cfg.Matrix.Sites()), cfg.Shards, cfg.Sync, cfg.ValueBytes)
+	}
+	s := &Store{cfg: cfg, longest: max(cfg.Matrix.MaxRTT(cfg.Matrix.Sites()), leastRoundTrip)}
+	if cfg.Dir == "" {
+		s.network = shape.NewNetwork(cfg.Matrix, s.seed(networkSeed))
+	} else {
+		if err := s.load(ctx); err != nil {
+			return nil, err
+		}
+		s.network = shape.NewLoopback(cfg.Matrix, s.seed(networkSeed))
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("geostore: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// seed returns one for a purpose.
+func (s *Store) seed(purpose uint64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, s.cfg.Seed, " ", purpose)
+	return max(h.Sum64(), 1)
+}
+
+// start listens for all machines, which then know each other's addresses, and runs them.
+func (s *Store) start(ctx context.Context) error {
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.running, s.failed = errgroup.WithContext(ctx)
+	var peers, clients []net.Listener
+	s.topology = replicatedcommit.Topology{Epoch: 1, Shards: s.cfg.Shards}
+	for i, site := range s.cfg.Matrix.Sites() {
+		peer, err := s.network.Listen(site)
+		if err != nil {
+			return err
+		}
+		client, err := s.network.Listen(site)
+		if err != nil {
+			return err
+		}
+		peers, clients = append(peers, peer), append(clients, client)
+		s.topology.Sites = append(s.topology.Sites, replicatedcommit.TopologySite{
+			Name: string(site), Number: i + 1,
+			Machines: []replicatedcommit.Machine{{Name: machineName(site), Peers: peer.Addr().String(), Client: client.Addr().String()}},
+		})
+	}
+	for i, site := range s.cfg.Matrix.Sites() {
+		disks, err := s.disks(site)
+		if err != nil {
+			return err
+		}
+		n, err := rcnode.Open(rcnode.Config{
+			Cluster: "bench", Topology: s.topology, Machine: machineName(site), Disk: disks, PeerListener: peers[i], ClientListener: clients[i],
+			PeerDial: s.network.DialContext(site), Insecure: true, RoundTrip: s.longest, Seed: s.seed(machineSeeds + uint64(i)), Logger: s.cfg.Logger,
+		})
+		if err != nil {
+			return err
+		}
+		s.running.Go(func() error { return n.Run(ctx) })
+	}
+	// Shards know each other's disks after a round trip or two, and vote from then on.
+	return pause(s.failed, settling*s.longest)
+}
+
+const settling = 4
+
+func machineName(site wan.Site) string { return string(site) + "-1" }
+
+// disks returns where a machine's shards write.
+func (s *Store) disks(site wan.Site) (func(name string) (host.Disk, error), error) {
+	if s.cfg.Dir == "" {
+		d := &device{sync: s.cfg.Sync}
+		base := newKeyspace(s.cfg.Keys, make([]byte, s.cfg.ValueBytes))
+		return func(string) (host.Disk, error) { return newDisk(d, base), nil }, nil
+	}
+	return s.openDisks(filepath.Join(s.cfg.Dir, string(site)))
+}
+
+// Close stops the machines and ends all connections. The error is that of the first machine that failed.
+func (s *Store) Close() error {
+	var err error
+	if s.stop != nil {
+		s.stop()
+		err = s.running.Wait()
+	}
+	for _, store := range s.stores {
+		err = errors.Join(err, store.Close())
+	}
+	if e := s.network.Close(); !errors.Is(e, net.ErrClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
