@@ -1,0 +1,127 @@
+package storeconfig
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/cli/configfile"
+)
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestExamplesCanBeRead(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "store.json", Example())
+	write(t, dir, "store-oregon.json", strings.ReplaceAll(Example(), "10.1.0.1", "localhost"))
+	m, err := ReadMachine(write(t, dir, "machine.json", MachineExample()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.SiteName() != "oregon" || m.Listen.Client != "0.0.0.0:7401" || m.Data != filepath.Join(dir, "data-oregon") || m.TLS.CA != filepath.Join(dir, "ca.pem") {
+		t.Errorf("the machine's example means %+v", m)
+	}
+	if s := m.Store; s.RoundTripTime() != 250*time.Millisecond || s.RetainTime() != time.Minute || s.MaxAheadTime() != time.Minute || len(s.Topology().Sites) != 3 {
+		t.Errorf("the store's example means %+v", s)
+	}
+	name := write(t, dir, "client.json", ClientExample())
+	for site, want := range map[string]string{"": "10.1.0.1:7401", "oregon": "localhost:7401"} {
+		c, err := ReadClient(name, site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Store.Sites[0].Machines[0].Client; got != want || c.StorePath() != filepath.Join(dir, "store.json") {
+			t.Errorf("at site %q oregon is at %s, want %s", site, got, want)
+		}
+	}
+	if _, err := ReadClient(name, "mars"); err == nil || !strings.Contains(err.Error(), `client.json:5: views: there is none for the site "mars"`) {
+		t.Errorf("a client at a site without a view: %v", err)
+	}
+}
+
+const (
+	storeStart = "{\"cluster\": \"c\", \"epoch\": 1, \"shards\": 2,\n"
+	siteA      = `{"name": "a", "number": 1, "machines": [{"name": "a", "peers": "h:1", "client": "h:2"}]}`
+)
+
+func TestMistakesInAStore(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{`{"cluster": ""}`, `f:1: cluster: it is missing`},
+		{`{"cluster": "c"}`, `f: epoch: it is missing`},
+		{"{\"cluster\": \"c\",\n\"epoch\": 1}", `f: shards: it is missing`},
+		{`{"colour": 1}`, `f:1: colour: there is no such field`},
+		{storeStart + `"sites": []}`, `f:2: sites: there are none`},
+		{storeStart + `"retain": "long", "sites": [` + siteA + `]}`, `f:2: retain: "long" is no duration such as 250ms`},
+		{storeStart + `"max_txns": -1, "sites": [` + siteA + `]}`, `f:2: max_txns: -1 is less than 0`},
+		{storeStart + `"sites": [{"name": "../a"}]}`, `f:2: sites[0].name: "../a" is no name`},
+		{storeStart + `"sites": [{"name": "a", "number": 99}]}`, `f:2: sites[0].number: it is 99; want 1 to 56`},
+		{storeStart + `"sites": [{"name": "a", "number": 1}]}`, `f:2: sites[0].machines: there are none`},
+		{storeStart + "\"sites\": [{\"name\": \"a\", \"number\": 1, \"machines\": [\n{\"name\": \"\"}]}]}", `f:3: sites[0].machines[0].name: "" is no name`},
+		{
+			storeStart + "\"sites\": [{\"name\": \"a\", \"number\": 1, \"machines\": [\n{\"name\": \"m\", \"peers\": \"h\"}]}]}",
+			`f:3: sites[0].machines[0].peers: "h": missing port in address`,
+		},
+		{
+			storeStart + "\"sites\": [" + siteA + ",\n" + strings.Replace(siteA, `"a"`, `"b"`, 1) + `]}`,
+			`f:3: sites[1].machines[0].peers: "h:1" is sites[0].machines[0].peers as well`,
+		},
+		{
+			storeStart + "\"sites\": [" + siteA + ",\n" + strings.NewReplacer("h:", "g:", `"name": "a"`, `"name": "b"`).Replace(siteA) + `]}`,
+			`f:2: sites: replicatedcommit: site "b": the number 1 is another site's`,
+		},
+	} {
+		s := &Store{}
+		err := configfile.Parse("f", []byte(tc.text), s, s.check)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s\ngives the error %v, want one that begins with %q", tc.text, err, tc.want)
+		}
+	}
+}
+
+func TestMistakesInAMachine(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s.json", storeStart+`"sites": [`+siteA+`]}`)
+	write(t, dir, "bad.json", "{\n\"epoch\": 0}")
+	const start = "{\"store\": \"s.json\",\n\"machine\": \"a\""
+	for _, tc := range []struct{ text, want string }{
+		{`{}`, `m.json: store: it is missing`},
+		{`{"store": "none.json"}`, `m.json: store: open ` + filepath.Join(dir, "none.json")},
+		{`{"store": "bad.json"}`, `m.json: store: ` + filepath.Join(dir, "bad.json") + `: cluster: it is missing`},
+		{`{"store": "s.json"}`, `m.json: machine: it is missing`},
+		{"{\"store\": \"s.json\",\n\"machine\": \"b\"}", `m.json:2: machine: s.json has no machine "b"`},
+		{start + `}`, `m.json: data: it is missing`},
+		{start + `, "data": "d"}`, `m.json: tls: it is missing`},
+		{start + `, "data": "d", "insecure": true, "tls": {"ca": "x"}}`, `m.json:2: insecure: it excludes tls`},
+		{start + `, "data": "d", "insecure": true, "listen": {"peers": "x"}}`, `m.json:2: listen.peers: "x": missing port in address`},
+		{start + `, "data": "d", "insecure": true, "metrics": "x"}`, `m.json:2: metrics: "x": missing port in address`},
+		{start + `, "data": "d", "insecure": true, "log": {"level": "loud"}}`, `m.json:2: log.level: "loud" is not one of`},
+	} {
+		_, err := ReadMachine(write(t, dir, "m.json", tc.text))
+		if want := "config: " + filepath.Join(dir, tc.want); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s\ngives the error %v, want one that begins with %q", tc.text, err, want)
+		}
+	}
+}
+
+// FuzzStore: whatever a file holds, reading it ends, and an error names a line of it.
+func FuzzStore(f *testing.F) {
+	f.Add(Example())
+	f.Add(`{"sites": [{"name": "a", "machines": [{"shards": [-1]}]}, {}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s := &Store{}
+		err := configfile.Parse("f", []byte(text), s, s.check)
+		if at, ok := errors.AsType[*configfile.FileError](err); err != nil && (!ok || at.Line < 0 || at.Line > 1+strings.Count(text, "\n")) {
+			t.Errorf("the error %v of a file of %d lines", err, 1+strings.Count(text, "\n"))
+		}
+	})
+}

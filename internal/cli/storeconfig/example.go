@@ -1,0 +1,68 @@
+package storeconfig
+
+// Example returns a store's file, with comments.
+func Example() string { return storeExample }
+
+// MachineExample returns a machine's file, with comments.
+func MachineExample() string { return machineExample }
+
+// ClientExample returns the file of clients, with comments.
+func ClientExample() string { return clientExample }
+
+const storeExample = `// A store's file, store.json: the same for all of its machines and clients. It is JSON; lines that begin with // are comments.
+// 'foresay store init' writes one, with those of machines and clients and with certificates.
+{
+  // Machines of different clusters do not talk.
+  "cluster": "shop",
+  // 1, and one more with each change of the sites. Machines of different epochs do not talk; all are stopped before the first one
+  // starts with another epoch. 'foresay store resolve' writes the next one.
+  "epoch": 1,
+  // How many parts each site's copy has. It cannot be changed later.
+  "shards": 3,
+  // Each site has a whole copy. A majority of the sites commits a transaction. Order and numbers of sites stay as they are.
+  "sites": [
+    {"name": "oregon", "number": 1, "machines": [
+      // Where other machines find it, and where clients do. The site's shards are dealt to its machines in turn; with
+      // "shards": [0, 2] a machine says which are its own, and so must all others of the site.
+      {"name": "oregon", "peers": "10.1.0.1:7400", "client": "10.1.0.1:7401"}
+    ]},
+    {"name": "ireland", "number": 2, "machines": [{"name": "ireland", "peers": "10.2.0.1:7400", "client": "10.2.0.1:7401"}]},
+    {"name": "seoul", "number": 3, "machines": [{"name": "seoul", "peers": "10.3.0.1:7400", "client": "10.3.0.1:7401"}]}
+  ],
+  // The round-trip time between the sites that are farthest from each other: timeouts follow from it. Left out: 250ms.
+  "round_trip": "250ms",
+  // How long decided transactions are remembered for clients that ask. Left out: 1m.
+  "retain": "1m",
+  // How far a client's clock may be ahead. Left out: 1m.
+  "max_ahead": "1m",
+  // How many transactions a shard remembers; with as many it takes no more. Left out: 1000000.
+  "max_txns": 1000000
+}
+`
+
+const machineExample = `// A machine's file, for 'foresay store serve --config FILE'. Names of files and directories are relative to this file.
+{
+  "store": "store.json",
+  // This machine's name in it.
+  "machine": "oregon",
+  // Where it listens. Left out: the addresses in the store's file.
+  "listen": {"peers": "0.0.0.0:7400", "client": "0.0.0.0:7401"},
+  // The directory of its shards. What they voted is there: never copy it, never restore it from a backup, never start it twice.
+  "data": "data-oregon",
+  // Certificates of one authority, which is this store's alone. A machine's has the DNS names replica-N of its nodes, and the host
+  // of its client address. Without tls, "insecure": true is needed, and whoever reaches a machine is whoever it says.
+  "tls": {"ca": "ca.pem", "cert": "machine-oregon.pem", "key": "machine-oregon-key.pem"},
+  // Where /metrics (Prometheus' text) and /ready are served by HTTP. Left out: nowhere.
+  "metrics": "127.0.0.1:7480",
+  "log": {"level": "info", "format": "text"}
+}
+`
+
+const clientExample = `// The file of clients, for 'foresay store txn --client FILE'. Names of files are relative to this file.
+{
+  "store": "store.json",
+  // Files of the store with other addresses, for clients at a site: --site oregon takes that one. Left out: there are none.
+  "views": {"oregon": "store-oregon.json"},
+  "tls": {"ca": "ca.pem", "cert": "client.pem", "key": "client-key.pem"}
+}
+`

@@ -1,0 +1,166 @@
+package storeconfig
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/store/replicatedcommit"
+)
+
+// A Store is the file that all machines and clients of a store have in common: what it consists of, and where that is.
+type Store struct {
+	Cluster   string `json:"cluster"`
+	Epoch     uint64 `json:"epoch"`
+	Shards    int    `json:"shards"`
+	Sites     []Site `json:"sites"`
+	RoundTrip string `json:"round_trip,omitempty"`
+	Retain    string `json:"retain,omitempty"`
+	MaxAhead  string `json:"max_ahead,omitempty"`
+	MaxTxns   int    `json:"max_txns,omitempty"`
+
+	times times
+}
+
+// times are a store's durations; 0 is the default of package replicatedcommit.
+type times struct{ roundTrip, retain, maxAhead time.Duration }
+
+// A Site is a datacentre with a whole copy of the store.
+type Site struct {
+	Name     string    `json:"name"`
+	Number   int       `json:"number"`
+	Fenced   bool      `json:"fenced,omitempty"`
+	Machines []Machine `json:"machines"`
+}
+
+// A Machine is a process that runs some of a site's shards, and where it is.
+type Machine struct {
+	Name   string `json:"name"`
+	Peers  string `json:"peers"`
+	Client string `json:"client"`
+	Shards []int  `json:"shards,omitempty"`
+}
+
+// namePattern is what names of sites and machines look like: they become parts of names of files.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// ReadStore reads a store's file. Its errors name the file, the line and the field.
+func ReadStore(name string) (*Store, error) {
+	s := &Store{}
+	if err := configfile.Read(name, s, s.check); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Topology returns the sites as the protocol's packages want them.
+func (s *Store) Topology() replicatedcommit.Topology {
+	t := replicatedcommit.Topology{Epoch: s.Epoch, Shards: s.Shards}
+	for _, site := range s.Sites {
+		out := replicatedcommit.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced}
+		for _, m := range site.Machines {
+			out.Machines = append(out.Machines, replicatedcommit.Machine{Name: m.Name, Peers: m.Peers, Client: m.Client, Shards: m.Shards})
+		}
+		t.Sites = append(t.Sites, out)
+	}
+	return t
+}
+
+// RoundTripTime returns round_trip, 0 for the default.
+func (s *Store) RoundTripTime() time.Duration { return s.times.roundTrip }
+
+// RetainTime returns retain, 0 for the default.
+func (s *Store) RetainTime() time.Duration { return s.times.retain }
+
+// MaxAheadTime returns max_ahead, 0 for the default.
+func (s *Store) MaxAheadTime() time.Duration { return s.times.maxAhead }
+
+// Site returns the site of a name, nil if there is none.
+func (s *Store) Site(name string) *Site {
+	i := slices.IndexFunc(s.Sites, func(site Site) bool { return site.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Sites[i]
+}
+
+// SiteNames returns the sites' names, in their order.
+func (s *Store) SiteNames() []string {
+	var out []string
+	for _, site := range s.Sites {
+		out = append(out, site.Name)
+	}
+	return out
+}
+
+// check validates the file and fills in what follows from it.
+func (s *Store) check() error {
+	switch {
+	case s.Cluster == "":
+		return configfile.Fieldf("cluster", "it is missing: the name that all machines and clients of the store have in their files")
+	case s.Epoch == 0:
+		return configfile.Fieldf("epoch", "it is missing: 1, and one more with each change of the sites")
+	case s.Shards == 0:
+		return configfile.Fieldf("shards", "it is missing: how many parts each site's copy has")
+	case s.MaxTxns < 0:
+		return configfile.Fieldf("max_txns", "%d is less than 0", s.MaxTxns)
+	}
+	for _, f := range [...]struct {
+		field, text string
+		to          *time.Duration
+	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain}, {"max_ahead", s.MaxAhead, &s.times.maxAhead}} {
+		if f.text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(f.text)
+		if err != nil || d <= 0 {
+			return configfile.Fieldf(f.field, "%q is no duration such as 250ms", f.text)
+		}
+		*f.to = d
+	}
+	if len(s.Sites) == 0 {
+		return configfile.Fieldf("sites", "there are none")
+	}
+	used := map[string]string{} // addresses, and whose they are
+	for i, site := range s.Sites {
+		if err := site.check(fmt.Sprintf("sites[%d]", i), used); err != nil {
+			return err
+		}
+	}
+	if err := s.Topology().Validate(); err != nil {
+		return configfile.Field("sites", err)
+	}
+	return nil
+}
+
+func (s Site) check(at string, used map[string]string) error {
+	if !namePattern.MatchString(s.Name) {
+		return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and underscores", s.Name)
+	}
+	if s.Number < 1 || s.Number > replicatedcommit.MaxSiteNumber {
+		return configfile.Fieldf(at+".number", "it is %d; want 1 to %d, which no other site has or had", s.Number, replicatedcommit.MaxSiteNumber)
+	}
+	if len(s.Machines) == 0 {
+		return configfile.Fieldf(at+".machines", "there are none")
+	}
+	for j, m := range s.Machines {
+		at := fmt.Sprintf("%s.machines[%d]", at, j)
+		if !namePattern.MatchString(m.Name) {
+			return configfile.Fieldf(at+".name", "%q is no name: letters, digits, and after the first one dots, dashes and underscores", m.Name)
+		}
+		for _, a := range [...]struct{ field, address string }{{at + ".peers", m.Peers}, {at + ".client", m.Client}} {
+			if err := configfile.CheckAddress(a.field, a.address, false); err != nil {
+				return err
+			}
+			if other, ok := used[a.address]; ok && !s.Fenced {
+				return configfile.Fieldf(a.field, "%q is %s as well", a.address, other)
+			}
+			if !s.Fenced {
+				used[a.address] = a.field
+			}
+		}
+	}
+	return nil
+}
