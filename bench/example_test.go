@@ -21,6 +21,11 @@ func ExampleExperiments() {
 	// smr-latency [virtual]
 	// smr-throughput [real]
 	// smr-failover [virtual]
+	// rc-ycsb-ops [virtual real]
+	// rc-ycsb-reads [virtual real]
+	// rc-retwis [virtual real]
+	// rc-contention [virtual real]
+	// rc-throughput [real]
 }
 
 func ExampleResult_WriteTable() {

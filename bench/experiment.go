@@ -49,19 +49,35 @@ type Experiment struct {
 	// Modes are the modes that it can run in, its default first.
 	Modes []Mode
 
-	// Either it is a study, which plays the same requests through all systems, or points are measured one after the other.
+	// Either it is a study, which plays the same requests through all systems, or points are measured one after the other, or it is run as a whole, which
+	// needs bubbles in virtual mode.
 	study   func(scale) study
 	points  func(scale, Options) []point
+	whole   func(context.Context, wholeRun) ([]Row, error)
 	figures []figure
 }
 
 // NeedsBubble tells whether the experiment needs Options.Bubble in a mode.
-func (e Experiment) NeedsBubble(m Mode) bool { return m == Virtual && e.study != nil }
+func (e Experiment) NeedsBubble(m Mode) bool { return m == Virtual && e.points == nil }
 
 // point is a part of an experiment that gives some of its rows.
 type point struct {
 	doing string
 	run   func(context.Context) ([]Row, error)
+}
+
+// wholeRun is one run of an experiment that is run as a whole.
+type wholeRun struct {
+	scale
+	Options
+	name string
+}
+
+// step tells what is measured next, if anybody wants to know.
+func (w wholeRun) step(done, total int, doing string) {
+	if w.Progress != nil {
+		w.Progress(Progress{Experiment: w.name, Done: done, Total: total, Doing: doing})
+	}
 }
 
 // scale is what the size of a study depends on.
@@ -83,6 +99,7 @@ func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), multilevel(),
 		smrLatency(), smrThroughput(), smrFailover(),
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcThroughput(),
 	}
 }
 
@@ -130,11 +147,18 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		}
 		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
 	}
+	if e.NeedsBubble(mode) && o.Bubble == nil {
+		return nil, fmt.Errorf("bench: %s: virtual mode needs Options.Bubble", e.Name)
+	}
+	if e.whole != nil {
+		rows, err := e.whole(ctx, wholeRun{scale{mode, o.Quick}, o, e.Name})
+		if err != nil {
+			return nil, fmt.Errorf("bench: %s: %w", e.Name, err)
+		}
+		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
+	}
 	s := newSession(e.Name, e.study(scale{mode, o.Quick}), mode, o.Seed, o.Progress)
 	if mode == Virtual {
-		if o.Bubble == nil {
-			return nil, fmt.Errorf("bench: %s: virtual mode needs Options.Bubble", e.Name)
-		}
 		err = s.virtual(ctx, o.Bubble)
 	} else {
 		err = s.real(ctx)

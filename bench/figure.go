@@ -31,6 +31,10 @@ type figure struct {
 	where Cell
 	// bars draws bars side by side for each x, instead of lines.
 	bars bool
+	// scattered says that x is measured as well: lines have few places in common.
+	scattered bool
+	// marks are a paper's numbers.
+	marks []mark
 	// across, if not empty, draws horizontal bars of y for each combination of these
 	// columns, in place of x; ratio draws a mark at 1.
 	across []string
@@ -139,12 +143,37 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	p.Title.Text = fmt.Sprintf("%s (%s time)", f.title, r.Mode)
 	legend := plot.NewLegend()
 	style(p, &legend)
+	height := figureHeight
+	add := f.addNumbered
 	if len(f.across) > 0 {
-		if err := f.addAcross(p, &legend, lines, categories); err != nil {
-			return nil, err
+		height = acrossHeight(len(categories))
+		add = func(p *plot.Plot, legend *plot.Legend, lines []line) error {
+			return f.addAcross(p, legend, lines, categories)
 		}
-		return render(p, &legend, lines, acrossHeight(len(categories)))
 	}
+	if err := add(p, &legend, lines); err != nil {
+		return nil, err
+	}
+	names, err := f.addMarks(p, &legend, lines, categories)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		p.Title.Text += "\n" + marksNote
+	}
+	for _, l := range lines {
+		names = append(names, l.name)
+	}
+	if len(f.across) > 0 {
+		p.X.Max *= 1.05
+	} else {
+		p.Y.Max *= 1.05
+	}
+	return render(p, &legend, names, height)
+}
+
+// addNumbered draws lines or bars over an axis of numbers.
+func (f figure) addNumbered(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	p.X.Label.Text, p.Y.Label.Text = f.xLabel, f.yLabel
 	p.Y.Min = 0
 	p.Y.Tick.Marker = steps{}
@@ -153,11 +182,7 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	if f.bars {
 		add = f.addBars
 	}
-	if err := add(p, &legend, lines); err != nil {
-		return nil, err
-	}
-	p.Y.Max *= 1.05
-	return render(p, &legend, lines, figureHeight)
+	return add(p, legend, lines)
 }
 
 // gridAcross returns a faint grid across the axis of the values.
@@ -173,15 +198,15 @@ func gridAcross(horizontalValues bool) *plotter.Grid {
 }
 
 // render draws the plot with the legend to its right, where it hides nothing.
-func render(p *plot.Plot, legend *plot.Legend, lines []line, height vg.Length) ([]byte, error) {
+func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length) ([]byte, error) {
 	svg := vgsvg.New(figureWidth, height)
 	c := draw.New(svg)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
 	width := vg.Length(0)
-	for _, l := range lines {
-		width = max(width, legend.TextStyle.Width(l.name))
+	for _, name := range names {
+		width = max(width, legend.TextStyle.Width(name))
 	}
 	width += legend.ThumbnailWidth + 3*margin
 	p.Draw(draw.Crop(c, 0, -width, 0, 0))
@@ -279,6 +304,8 @@ func (f figure) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error 
 			}
 		}
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	if p.X.Tick.Marker = plot.ConstantTicks(ticks); f.scattered {
+		p.X.Tick.Marker = steps{}
+	}
 	return nil
 }

@@ -79,7 +79,6 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 		p.Add(bars)
 		legend.Add(l.name, bars)
 	}
-	p.X.Max *= 1.05
 	if !f.ratio {
 		return nil
 	}

@@ -31,8 +31,15 @@ func samples(e Experiment) []Row {
 	for _, f := range e.figures {
 		for i, system := range []string{"raft", "multipaxos"} {
 			row := Row{{"system", system}}
-			if f.where.Name != "" {
+			switch f.where.Name {
+			case "":
+			case "system":
+				row[0] = f.where
+			default:
 				row = append(row, f.where)
+			}
+			if f.x != "" {
+				row = append(row, Cell{f.x, 5.0})
 			}
 			for _, c := range f.across {
 				if row.Value(c) == nil {

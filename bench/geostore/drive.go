@@ -48,6 +48,8 @@ type Played struct {
 	// Lasting is the time in which they began, and Commits, by site, are the transactions that committed in that time.
 	Lasting time.Duration
 	Commits map[wan.Site]int
+	// All is how many transactions committed in all, measured or not.
+	All int
 }
 
 // A player makes one transaction after the other for a client.
@@ -146,6 +148,7 @@ func (s *score) end(t Txn, measured bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
+	s.played.All++
 	if !s.from.IsZero() && s.to.IsZero() {
 		s.played.Commits[t.Site]++
 	}

@@ -25,52 +25,67 @@ func (f fresh) Next(r *rand.Rand) workload.Txn {
 	return t
 }
 
-// TestUncontendedLatencies: a transaction of n reads takes n+1 round trips to the nearest other site when it waits for each, and two when it guesses.
-// Writes are voted on when they are on disk, which takes one sync, or two if another one was under way; and the first read may find its shard syncing
-// the client's last transaction.
+// uncontended plays transactions on fresh keys, one client at each site.
+func uncontended(t *testing.T, mode client.Mode, w fresh, sync time.Duration) []Txn {
+	t.Helper()
+	var txns []Txn
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), Config{Matrix: wan.SpecRPC(), Shards: 3, Keys: 10_000_000, ValueBytes: 64, Sync: sync, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients, err := s.Connect(mode, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		played, err := clients.Play(t.Context(), Load{Workload: w, Seed: 2, Warm: 5 * time.Second, Txns: 12})
+		if err != nil {
+			t.Error(err)
+		}
+		txns = played.Txns
+		clients.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(txns) != 12 {
+		t.Errorf("%d transactions were measured, want 12", len(txns))
+	}
+	return txns
+}
+
+func nearest(site wan.Site) time.Duration {
+	if site == "ireland" {
+		return 140 * time.Millisecond
+	}
+	return 122 * time.Millisecond
+}
+
+// TestUncontendedLatencies: a transaction of n reads takes exactly n+1 round trips to the nearest other site when it waits for each of them, and two when it guesses.
 func TestUncontendedLatencies(t *testing.T) {
-	nearest := map[wan.Site]time.Duration{"oregon": 122 * time.Millisecond, "ireland": 140 * time.Millisecond, "seoul": 122 * time.Millisecond}
 	for _, c := range []struct {
-		mode          client.Mode
-		reads, writes int
-		trips         int
+		mode  client.Mode
+		work  fresh
+		trips time.Duration
 	}{
-		{client.GRPC, 0, 1, 1}, {client.GRPC, 1, 0, 2}, {client.GRPC, 5, 2, 6},
-		{client.Off, 5, 2, 6},
-		{client.Spec, 0, 1, 1}, {client.Spec, 1, 0, 2}, {client.Spec, 5, 2, 2}, {client.Spec, 25, 25, 2},
+		{client.GRPC, fresh{0, 1}, 1}, {client.GRPC, fresh{1, 0}, 2}, {client.GRPC, fresh{5, 2}, 6}, {client.Off, fresh{5, 2}, 6},
+		{client.Spec, fresh{0, 1}, 1}, {client.Spec, fresh{1, 0}, 2}, {client.Spec, fresh{5, 2}, 2}, {client.Spec, fresh{25, 25}, 2},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			const sync = time.Millisecond
-			s, err := Open(t.Context(), Config{Matrix: wan.SpecRPC(), Shards: 3, Keys: 10_000_000, ValueBytes: 64, Sync: sync, Seed: 1})
-			if err != nil {
-				t.Fatal(err)
+		for _, txn := range uncontended(t, c.mode, c.work, 0) {
+			want := Attempt{Took: c.trips * nearest(txn.Site), Committed: true, Reads: c.work.reads, Right: c.work.reads}
+			if len(txn.Attempts) != 1 || txn.Attempts[0] != want || txn.Took != want.Took {
+				t.Errorf("%v of %+v at %s: %+v, want one attempt, %+v", c.mode, c.work, txn.Site, txn, want)
 			}
-			clients, err := s.Connect(c.mode, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			played, err := clients.Play(t.Context(), Load{Workload: fresh{c.reads, c.writes}, Seed: 2, Warm: 5 * time.Second, Txns: 12})
-			if err != nil {
-				t.Error(err)
-			}
-			for _, txn := range played.Txns {
-				least := time.Duration(c.trips) * nearest[txn.Site]
-				slack := time.Duration(0)
-				if c.writes > 0 {
-					least, slack = least+sync, 4*sync
-				}
-				if len(txn.Attempts) != 1 {
-					t.Errorf("%v with %d reads and %d writes, at %s: %d attempts", c.mode, c.reads, c.writes, txn.Site, len(txn.Attempts))
-				} else if a := txn.Attempts[0]; a.Took < least || a.Took > least+slack || !a.Committed {
-					t.Errorf("%v with %d reads and %d writes, at %s: %+v, want %v to %v", c.mode, c.reads, c.writes, txn.Site, a, least, least+slack)
-				} else if a.Reads != c.reads || a.Right != c.reads {
-					t.Errorf("%v with %d reads, at %s: %d of %d first answers were right", c.mode, c.reads, txn.Site, a.Right, a.Reads)
-				}
-			}
-			clients.Close()
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		}
+	}
+}
+
+// TestSyncsTakeTime: a vote takes one sync, or two if another one was under way.
+func TestSyncsTakeTime(t *testing.T) {
+	const sync = time.Millisecond
+	for _, txn := range uncontended(t, client.GRPC, fresh{writes: 1}, sync) {
+		if least := nearest(txn.Site) + sync; txn.Took < least || txn.Took > least+sync {
+			t.Errorf("a write at %s took %v, want %v to %v", txn.Site, txn.Took, least, least+sync)
+		}
 	}
 }

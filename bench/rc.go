@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// The store of the experiments is SpecRPC's [SpecRPC §5.2.1]: three sites, three shards at each, sixteen clients at each. It has 10 million keys; the paper
+// does not tell how long values are.
+const (
+	rcShards     = 3
+	rcClients    = 16
+	rcKeys       = 10_000_000
+	rcQuickKeys  = 300_000
+	rcValueBytes = 64
+)
+
+// rcSystems are the modes of the store's clients that are compared. The first one is what others are measured against.
+func rcSystems() []client.Mode { return []client.Mode{client.GRPC, client.Off, client.Spec} }
+
+// rcPoint is a workload that all systems are put under.
+type rcPoint struct {
+	params   []Cell
+	workload workload.Workload
+	// txns is how many transactions are measured in virtual time, and how long they are measured in real time.
+	txns    int
+	lasting time.Duration
+}
+
+// rcStudy is an experiment on latencies of the geo-replicated store.
+type rcStudy struct {
+	points func(scale) ([]rcPoint, error)
+	growth bool // with a column of how means grow from the first point on
+	// distribution adds rows with quantiles.
+	distribution bool
+}
+
+// run puts each system under each point. All play the same transactions: those of a client depend on its number and the seed.
+func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
+	points, err := st.points(w.scale)
+	if err != nil {
+		return nil, err
+	}
+	total := len(points) * len(rcSystems())
+	var rows, quantiles []Row
+	measure := func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error {
+		p := points[i]
+		w.step(i*len(rcSystems())+slices.Index(rcSystems(), mode), total, fmt.Sprint(mode, cellsText(p.params)))
+		played, err := play(p, mode)
+		if err != nil {
+			return fmt.Errorf("%v%s: %w", mode, cellsText(p.params), err)
+		}
+		m := rcMeasure{system: mode.String(), params: p.params, matrix: wan.SpecRPC(), played: played}
+		if w.mode == Virtual {
+			m.params = append(slices.Clone(p.params), Cell{"sync_ms", int(syncTime / time.Millisecond)})
+		}
+		rows = append(rows, rcRows(m)...)
+		if st.distribution {
+			quantiles = append(quantiles, rcDistribution(m)...)
+		}
+		return nil
+	}
+	if w.mode == Virtual {
+		err = st.virtual(ctx, w, len(points), measure)
+	} else {
+		err = st.real(ctx, w, len(points), measure)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rcCompare(rows, rcSystems()[0].String())
+	if st.growth {
+		rcGrowth(rows)
+	}
+	return append(rows, quantiles...), nil
+}
+
+func cellsText(cells []Cell) string {
+	s := ""
+	for _, c := range cells {
+		s += fmt.Sprintf(" %s=%s", c.Name, text(c.Value, -1))
+	}
+	return s
+}
+
+// rcMeasuring measures a system at a point with what plays it.
+type rcMeasuring func(i int, mode client.Mode, play func(rcPoint, client.Mode) (geostore.Played, error)) error
+
+// virtual gives each measurement a bubble and a new store.
+func (st rcStudy) virtual(ctx context.Context, w wholeRun, points int, measure rcMeasuring) error {
+	for i := range points {
+		for _, mode := range rcSystems() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := measure(i, mode, func(p rcPoint, mode client.Mode) (played geostore.Played, err error) {
+				w.Bubble(func() { played, err = rcInBubble(ctx, w.Seed, p, mode) })
+				return played, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rcWarmUp is what connections take to be made, and clients to get out of step, three times over.
+const rcWarmUp = 3 * time.Second
+
+// rcJitter bounds how much longer than its delay a message takes, by chance: what begins at one instant does not go on in step.
+const rcJitter = 100 * time.Microsecond
+
+func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode) (played geostore.Played, err error) {
+	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.
+	ctx := context.WithoutCancel(outer)
+	store, err := geostore.Open(ctx, geostore.Config{
+		Matrix: jittered(wan.SpecRPC(), rcJitter), Shards: rcShards, Keys: rcKeys, ValueBytes: rcValueBytes, Sync: syncTime, Seed: seed,
+	})
+	if err != nil {
+		return played, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return rcPlay(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: seed, Warm: rcWarmUp, Txns: p.txns})
+}
+
+// jittered returns a matrix whose links between sites have jitter.
+func jittered(m wan.Matrix, jitter time.Duration) wan.Matrix {
+	for path, link := range m.Links() {
+		if path.From != path.To {
+			link.Jitter = jitter
+			m = m.WithLink(path, link)
+		}
+	}
+	return m
+}
+
+// rcPlay connects clients for one load.
+func rcPlay(ctx context.Context, store *geostore.Store, mode client.Mode, l geostore.Load) (geostore.Played, error) {
+	clients, err := store.Connect(mode, rcClients)
+	if err != nil {
+		return geostore.Played{}, err
+	}
+	defer clients.Close()
+	return clients.Play(ctx, l)
+}
+
+// real loads a store once and puts the systems under the points one after the other.
+func (st rcStudy) real(ctx context.Context, w wholeRun, points int, measure rcMeasuring) error {
+	return withRealStore(ctx, w, wan.SpecRPC(), func(store *geostore.Store) error {
+		for i := range points {
+			for _, mode := range rcSystems() {
+				err := measure(i, mode, func(p rcPoint, mode client.Mode) (geostore.Played, error) {
+					return rcPlay(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: w.Seed, Warm: rcWarmUp, For: p.lasting})
+				})
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// withRealStore runs a store on disks in a temporary directory, with its keys loaded.
+func withRealStore(ctx context.Context, w wholeRun, m wan.Matrix, f func(*geostore.Store) error) error {
+	dir, err := os.MkdirTemp("", "foresay-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	store, err := geostore.Open(ctx, geostore.Config{
+		Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.scale), ValueBytes: rcValueBytes, Dir: dir, Seed: w.Seed,
+		Loading: func(done, all uint64) { w.step(int(done), int(all), "loading keys") },
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(store), store.Close())
+}
+
+// rcKeysOf is how many keys there are. In virtual mode they cost nothing.
+func rcKeysOf(s scale) uint64 {
+	if s.mode == Real && s.quick {
+		return rcQuickKeys
+	}
+	return rcKeys
+}

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/wan"
+)
+
+// rcMeasure is what one system did at one point of an experiment on the geo-replicated store.
+type rcMeasure struct {
+	system string
+	params []Cell
+	matrix wan.Matrix
+	played geostore.Played
+}
+
+// rcRows returns the rows of all sites together and of each. An attempt counts from its start to its outcome, and only those that committed, as in the
+// paper; end to end is from the first attempt's start to the commit.
+func rcRows(m rcMeasure) []Row {
+	rows := []Row{m.row("all", m.played.Txns, total(m.played.Commits))}
+	for _, site := range m.matrix.Sites() {
+		var own []geostore.Txn
+		for _, t := range m.played.Txns {
+			if t.Site == site {
+				own = append(own, t)
+			}
+		}
+		rows = append(rows, m.row(string(site), own, m.played.Commits[site]))
+	}
+	return rows
+}
+
+func total(commits map[wan.Site]int) int {
+	n := 0
+	for _, c := range commits {
+		n += c
+	}
+	return n
+}
+
+func (m rcMeasure) row(site string, txns []geostore.Txn, commits int) Row {
+	row := slices.Concat(Row{{"system", m.system}, {"site", site}}, Row(m.params))
+	var committed, whole []time.Duration
+	attempts, reads, right := 0, 0, 0
+	var floor time.Duration
+	for _, t := range txns {
+		whole = append(whole, t.Took)
+		floor += rcFloor(m.matrix, t.Site)
+		attempts += len(t.Attempts)
+		for _, a := range t.Attempts {
+			if a.Committed {
+				committed = append(committed, a.Took)
+			}
+			reads, right = reads+a.Reads, right+a.Right
+		}
+	}
+	if len(committed) == 0 {
+		return append(row, Cell{"txns", len(txns)})
+	}
+	floor /= time.Duration(len(txns))
+	slices.Sort(committed)
+	slices.Sort(whole)
+	row = append(row,
+		Cell{"txns", len(txns)},
+		measure("attempt_mean_ms", ms(meanOf(committed))),
+		measure("attempt_p50_ms", ms(quantile(committed, 0.5))),
+		measure("attempt_p95_ms", ms(quantile(committed, 0.95))),
+		measure("attempt_p99_ms", ms(quantile(committed, 0.99))),
+		measure("end_to_end_mean_ms", ms(meanOf(whole))),
+		measure("end_to_end_p50_ms", ms(quantile(whole, 0.5))),
+		measure("end_to_end_p95_ms", ms(quantile(whole, 0.95))),
+		measure("abort_percent", 100*float64(attempts-len(committed))/float64(attempts)),
+		measure("commits_per_s", float64(commits)/m.played.Lasting.Seconds()))
+	if reads > 0 {
+		row = append(row, measure("first_answer_right_percent", 100*float64(right)/float64(reads)))
+	}
+	return append(row, measure("floor_ms", ms(floor)), measure("ratio_to_floor", float64(meanOf(committed))/float64(floor)))
+}
+
+// rcFloor is what no transaction of a site can be faster than that survives the loss of one: the round trip to the nearest other site.
+func rcFloor(m wan.Matrix, site wan.Site) time.Duration {
+	others := slices.DeleteFunc(m.Sites(), func(s wan.Site) bool { return s == site })
+	return m.RTT(site, m.Nearest(site, others))
+}
+
+func meanOf(all []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, d := range all {
+		sum += d
+	}
+	return sum / time.Duration(max(len(all), 1))
+}
+
+// rcCompare adds to each row what it is against the row of a base system at the same site and point.
+func rcCompare(rows []Row, base string) {
+	for i, row := range rows {
+		if row.Value("system") == base {
+			continue
+		}
+		j := slices.IndexFunc(rows, func(b Row) bool { return b.Value("system") == base && samePoint(row, b) })
+		if j < 0 {
+			continue
+		}
+		for _, c := range []struct {
+			column, name string
+			difference   bool
+		}{
+			{"attempt_mean_ms", "attempt_ratio_to_" + base, false},
+			{"end_to_end_mean_ms", "end_to_end_ratio_to_" + base, false},
+			{"abort_percent", "abort_points_above_" + base, true},
+		} {
+			own, ok := row.Number(c.column)
+			other, okOther := rows[j].Number(c.column)
+			switch {
+			case !ok || !okOther:
+			case c.difference:
+				rows[i] = append(rows[i], measure(c.name, own-other))
+			case other > 0:
+				rows[i] = append(rows[i], measure(c.name, own/other))
+			}
+		}
+	}
+}
+
+// samePoint tells whether two rows have the same site and parameters.
+func samePoint(a, b Row) bool {
+	for _, name := range []string{"site", "workload", "ops", "read_percent", "alpha", "clients"} {
+		if a.Value(name) != b.Value(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// rcGrowth adds to each row by how many per cent its mean attempt is longer than that of the same system's first row for the same site.
+func rcGrowth(rows []Row) {
+	for i, row := range rows {
+		first := slices.IndexFunc(rows, func(r Row) bool {
+			return r.Value("system") == row.Value("system") && r.Value("site") == row.Value("site")
+		})
+		own, ok := row.Number("attempt_mean_ms")
+		base, okBase := rows[first].Number("attempt_mean_ms")
+		if ok && okBase && base > 0 {
+			rows[i] = append(rows[i], measure("attempt_growth_percent", 100*(own/base-1)))
+		}
+	}
+}
+
+// rcDistribution returns rows with quantiles of attempts, for a figure of the distribution.
+func rcDistribution(m rcMeasure) []Row {
+	var committed []time.Duration
+	for _, t := range m.played.Txns {
+		for _, a := range t.Attempts {
+			if a.Committed {
+				committed = append(committed, a.Took)
+			}
+		}
+	}
+	slices.Sort(committed)
+	var rows []Row
+	for p := 2; p <= 100 && len(committed) > 0; p += 2 {
+		row := slices.Concat(Row{{"system", m.system}, {"site", "distribution"}}, Row(m.params))
+		rows = append(rows, append(row, Cell{"percentile", p}, measure("attempt_ms", ms(quantile(committed, float64(p)/100)))))
+	}
+	return rows
+}

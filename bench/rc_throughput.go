@@ -1,0 +1,158 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// rcNear is the round trip between sites when it is throughput that is measured [SpecRPC §5.2.3].
+const rcNear = 5 * time.Millisecond
+
+func rcThroughput() Experiment {
+	return Experiment{
+		Name:    "rc-throughput",
+		Summary: "Retwis on sites 5 ms apart, with more and more clients: commits per second, CPU time per commit (SpecRPC figure 13)",
+		Modes:   []Mode{Real},
+		whole:   throughputOfStore,
+		figures: []figure{
+			{
+				suffix: "latency", title: "Retwis on sites 5 ms apart: attempts that committed", x: "commits_per_s", xLabel: "commits per second",
+				y: "attempt_mean_ms", yLabel: "mean latency (ms)", series: []string{"system"}, scattered: true,
+				marks: []mark{{line: "spec", x: nowhere(), y: 14}},
+			},
+			{
+				suffix: "cpu", title: "Retwis on sites 5 ms apart: processor time per commit", y: "cpu_us_per_commit", yLabel: "processor time (µs), clients and all machines",
+				across: []string{"clients"}, series: []string{"system"},
+			},
+		},
+	}
+}
+
+func throughputOfStore(ctx context.Context, w wholeRun) (rows []Row, err error) {
+	matrix := wan.Uniform(rcNear, wan.SpecRPC().Sites()...)
+	keys, err := workload.Zipfian(rcKeysOf(w.scale), rcAlpha)
+	if err != nil {
+		return nil, err
+	}
+	err = withRealStore(ctx, w, matrix, func(store *geostore.Store) error {
+		perSite := pick(w.scale, []int{2, 8}, []int{1, 2, 4, 8, 16, 32})
+		for i, n := range perSite {
+			t := storeThroughput{
+				store: store, matrix: matrix, perSite: n,
+				load: geostore.Load{
+					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 500 * time.Millisecond, For: pick(w.scale, 500*time.Millisecond, 2*time.Second),
+				},
+				rounds: pick(w.scale, 2, 7), seed: w.Seed,
+				step: func(doing string) { w.step(i, len(perSite), doing) },
+			}
+			more, err := t.run(ctx)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, more...)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// storeThroughput has the systems take turns at one number of clients.
+type storeThroughput struct {
+	store   *geostore.Store
+	matrix  wan.Matrix
+	perSite int
+	load    geostore.Load
+	rounds  int
+	seed    uint64
+	step    func(doing string)
+}
+
+// storeRound is what a system did in one turn.
+type storeRound struct{ cpuPerCommit, commitsPerSecond float64 }
+
+func (t storeThroughput) run(ctx context.Context) ([]Row, error) {
+	modes := rcSystems()
+	played, rounds := make([]geostore.Played, len(modes)), make([][]storeRound, len(modes))
+	clients := make([]*geostore.Clients, len(modes))
+	for i, mode := range modes {
+		c, err := t.store.Connect(mode, t.perSite)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		clients[i] = c
+		warm := t.load
+		warm.For /= 4
+		if _, err := c.Play(ctx, warm); err != nil {
+			return nil, fmt.Errorf("%v, clients=%d: warm up: %w", mode, t.perSite, err)
+		}
+	}
+	for r := range t.rounds {
+		for _, i := range random(t.seed, uint64(t.perSite), uint64(r)).Perm(len(modes)) {
+			t.step(fmt.Sprintf("%v clients=%d round=%d", modes[i], t.perSite, r+1))
+			runtime.GC() // the garbage of the turn before is not this one's
+			l := t.load
+			l.Seed += uint64(r) // all systems play the same in a round
+			before := cpuTime()
+			p, err := clients[i].Play(ctx, l)
+			if err != nil {
+				return nil, fmt.Errorf("%v, clients=%d: %w", modes[i], t.perSite, err)
+			}
+			rounds[i] = append(rounds[i], storeRound{
+				cpuPerCommit:     float64((cpuTime() - before).Microseconds()) / float64(max(p.All, 1)),
+				commitsPerSecond: float64(total(p.Commits)) / p.Lasting.Seconds(),
+			})
+			played[i] = addPlayed(played[i], p)
+		}
+	}
+	off := rounds[slices.Index(modes, client.Off)]
+	var rows []Row
+	for i, mode := range modes {
+		m := rcMeasure{system: mode.String(), params: []Cell{{"clients", t.perSite}, {"alpha", rcAlpha}}, matrix: t.matrix, played: played[i]}
+		row := m.row("all", played[i].Txns, total(played[i].Commits))
+		if cpu := medianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
+			row = append(row, measure("cpu_us_per_commit", cpu),
+				measure("cpu_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.cpuPerCommit })))
+		}
+		rows = append(rows, append(row, measure("commits_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
+	}
+	return rows, nil
+}
+
+func addPlayed(a, b geostore.Played) geostore.Played {
+	if a.Commits == nil {
+		a.Commits = map[wan.Site]int{}
+	}
+	for site, n := range b.Commits {
+		a.Commits[site] += n
+	}
+	a.Txns = append(a.Txns, b.Txns...)
+	a.Lasting += b.Lasting
+	a.All += b.All
+	return a
+}
+
+func medianOf(rounds []storeRound, of func(storeRound) float64) float64 {
+	var all []float64
+	for _, r := range rounds {
+		all = append(all, of(r))
+	}
+	return median(all)
+}
+
+// ratioOf is the median, over the rounds, of the ratio within a round.
+func ratioOf(own, base []storeRound, of func(storeRound) float64) float64 {
+	var all []float64
+	for i := range own {
+		all = append(all, of(own[i])/of(base[i]))
+	}
+	return median(all)
+}
