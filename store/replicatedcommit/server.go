@@ -97,6 +97,11 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 	case Welcome:
 		s.onWelcome(env, from, m)
 		return
+	case StatusQuery:
+		if from == protocol.App {
+			s.onStatus(env, m)
+		}
+		return
 	}
 	if !s.admission.admitted || s.admission.refused != "" {
 		return

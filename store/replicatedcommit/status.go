@@ -1,0 +1,60 @@
+package replicatedcommit
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+type (
+	// StatusQuery asks a server how it does. It comes from the server's application; ServerStatus answers it, also if the server takes no part.
+	StatusQuery struct{ Ref uint64 }
+
+	// ServerStatus is what a server knows of itself.
+	ServerStatus struct {
+		Ref   uint64
+		Site  int // its place in the layout
+		Shard int
+		Epoch uint64
+		// Admitted says that the others know the server's disk. Before that it says nothing to anybody.
+		Admitted bool
+		// Syncing says that the server takes the place of a lost one and copies what the others have. Until it has, it votes for nothing and answers no reads.
+		Syncing bool
+		Refused string // why it may not take part; empty: it may
+
+		Txns         int // transactions that it remembers
+		Undecided    int // of these: it has voted and knows no decision
+		Blocked      int // of these: it has asked twice or more, and nobody could say
+		Wanting      int // committed, but what they write is not known here yet
+		Locks        int // keys that are locked
+		Waiting      int // reads that wait for them
+		Reservations int // keys that are reserved for transactions that are tried again
+
+		OldestUndecided store.TxnID // zero: none
+		Old             uint64      // the time up to which transactions are forgotten once they are carried out everywhere
+	}
+)
+
+// blockedAfter is after how many vain questions a transaction counts as blocked.
+const blockedAfter = 2
+
+func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
+	st := ServerStatus{
+		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
+		Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: len(s.reservations), Old: s.old,
+	}
+	for id, r := range s.txns { // whatever the order, the sums are the same
+		switch {
+		case r.now() == Wanting:
+			st.Wanting++
+		case r.state == Yes || r.state == No:
+			st.Undecided++
+			if r.waits >= blockedAfter {
+				st.Blocked++
+			}
+			if st.OldestUndecided.IsZero() || st.OldestUndecided.After(id) {
+				st.OldestUndecided = id
+			}
+		}
+	}
+	env.Send(protocol.App, st)
+}

@@ -1,0 +1,94 @@
+package replicatedcommit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// status asks a server how it does.
+func (s *script) status(server protocol.ID) ServerStatus {
+	s.t.Helper()
+	s.ref++
+	n := len(s.answers[server])
+	s.sim.Deliver(server, StatusQuery{Ref: s.ref})
+	if err := s.sim.RunUntil(time.Second, func() bool { return len(s.answers[server]) > n }); err != nil {
+		s.t.Fatal(err)
+	}
+	st, ok := s.answers[server][n].(ServerStatus)
+	if !ok || st.Ref != s.ref {
+		s.t.Fatalf("server %d said %+v, asked with %d", server, s.answers[server][n], s.ref)
+	}
+	st.Ref = 0
+	return st
+}
+
+// TestStatus: what waits for a site that is gone is told by those that remain, and is over when the site is back.
+func TestStatus(t *testing.T) {
+	s := newScript(t, nil)
+	shard := s.layout.shardOf("k")
+	server := s.layout.Sites[0].Shards[shard]
+	idle := s.status(server)
+	if diff := cmp.Diff(ServerStatus{Shard: shard, Admitted: true, Old: idle.Old}, idle); diff != "" {
+		t.Errorf("of an idle server (-want +got):\n%s", diff)
+	}
+	s.crashSite(2)
+	a, b := s.submit(200, "a", "k"), s.submit(201, "b", "k")
+	s.run(roundTrip)
+	if st := s.status(server); st.Undecided != 2 || st.Blocked != 0 || st.Txns != 2 || st.Locks != 1 {
+		t.Errorf("after the votes: %+v", st)
+	}
+	doneA, _ := s.done(200, a)
+	doneB, _ := s.done(201, b)
+	oldest := doneA.Txn.ID
+	if oldest.After(doneB.Txn.ID) {
+		oldest = doneB.Txn.ID
+	}
+	s.run(5 * roundTrip)
+	s.ref++
+	s.sim.Deliver(201, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: 1, Client: 1}})
+	s.run(roundTrip * 3 / 4)
+	st := s.status(server)
+	if st.Old <= idle.Old {
+		t.Error("nothing gets old")
+	}
+	st.Old = 0
+	want := ServerStatus{
+		Shard: shard, Admitted: true, Txns: 2, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest,
+	}
+	if diff := cmp.Diff(want, st); diff != "" {
+		t.Errorf("while two wait (-want +got):\n%s", diff)
+	}
+	s.restartSite(2)
+	s.settle()
+	if st := s.status(server); st.Txns+st.Undecided+st.Blocked+st.Locks+st.Waiting+st.Reservations != 0 || !st.OldestUndecided.IsZero() {
+		t.Errorf("in the end: %+v", st)
+	}
+}
+
+// TestStatusOfNoPart: a server that is not admitted yet says so, one that is refused says why.
+func TestStatusOfNoPart(t *testing.T) {
+	s := newScript(t, nil)
+	s.crashSite(1)
+	s.sim.LoseDisk(11)
+	s.sim.Restart(11)
+	s.sim.Cut(31, 11)
+	s.run(roundTrip)
+	if st := s.status(11); st.Admitted || st.Refused != "" {
+		t.Errorf("with nobody to ask: %+v", st)
+	}
+	s.sim.Heal()
+	s.run(time.Second)
+	if st := s.status(11); st.Admitted || st.Refused == "" {
+		t.Errorf("with another's disk: %+v", st)
+	}
+	s.sim.Deliver(200, StatusQuery{Ref: 1}) // which is no question to a client
+	s.run(time.Second)
+	if len(s.answers[200]) > 0 {
+		t.Errorf("a client said %v", s.answers[200])
+	}
+}
