@@ -42,7 +42,7 @@ func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
 		Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: len(s.reservations), Old: s.old,
 	}
-	for id, r := range s.txns { // whatever the order, the sums are the same
+	for id, r := range s.txns { //pure:ok sums and the least are the same in any order
 		switch {
 		case r.now() == Wanting:
 			st.Wanting++
