@@ -11,6 +11,8 @@ type Backend interface {
 	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called with it, at most once; it may be another one. A priority reserves the key.
 	// The error is an UnavailableError, or wraps ctx's.
 	Read(ctx context.Context, key store.Key, p store.Priority, first func(Answer)) (Answer, error)
+	// ReadNearest returns what the nearest site that answers holds, which may be old.
+	ReadNearest(ctx context.Context, key store.Key, p store.Priority) (Answer, error)
 	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that is Unknown.
 	Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,16 +28,16 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("client: Config.Backend is missing")
 	case int(cfg.Mode) >= len(modeNames()):
 		return nil, fmt.Errorf("client: Config.Mode is %d", cfg.Mode)
-	case cfg.MaxAttempts < 0 || cfg.Backoff < 0:
-		return nil, fmt.Errorf("client: Config.MaxAttempts or Backoff of %d, %v is negative", cfg.MaxAttempts, cfg.Backoff)
+	case cfg.MaxAttempts < 0 || cfg.Backoff < 0 || cfg.QuorumAfter < 0:
+		return nil, fmt.Errorf("client: Config.MaxAttempts, Backoff or QuorumAfter of %d, %v, %v is negative", cfg.MaxAttempts, cfg.Backoff, cfg.QuorumAfter)
 	}
-	if cfg.Backoff == 0 {
-		cfg.Backoff = 50 * time.Millisecond
-	}
+	cfg.Backoff = cmp.Or(cfg.Backoff, 50*time.Millisecond)
+	cfg.QuorumAfter = cmp.Or(cfg.QuorumAfter, 500*time.Millisecond)
+	cfg.Limits.Depth = cmp.Or(cfg.Limits.Depth, store.MaxAccesses)
 	c := &Client{cfg: cfg}
 	c.name = fmt.Sprintf("store@%p", c)
 	mode := foresay.ModeOff
-	if cfg.Mode == Spec {
+	if cfg.Mode == Spec || cfg.Mode == Predicated {
 		mode = foresay.ModeOn
 	}
 	var err error
@@ -59,19 +60,26 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 	var zero T
 	t := newTxn(ctx, c)
 	for {
-		t.begin()
+		t.begin(ctx)
 		out, err := once(ctx, t, f)
-		if err != nil {
+		var d Decision
+		switch sent := t.validation.wait(); {
+		case sent != nil:
+			d = t.decided(*sent)
+		case err != nil:
 			return zero, t.ended(err)
+		default:
+			d = t.commit(ctx, out.reads, out.writes)
 		}
-		d := t.commit(ctx, out.reads, out.writes)
 		switch {
 		case d.Outcome.Verdict == store.Committed && out.panicked != nil:
 			panic(out.panicked)
+		case d.Outcome.Verdict == store.Committed && err != nil:
+			return zero, err // the engine's, after all
 		case d.Outcome.Verdict == store.Committed:
 			return out.value, out.err
 		case d.Outcome.Verdict != store.Aborted:
-			return zero, t.ended(unsure(ctx, failure(d, t.attempts)))
+			return zero, unsure(ctx, failure(d, t.attempts))
 		}
 		if err := t.again(ctx, d); err != nil {
 			return zero, err
@@ -101,7 +109,19 @@ func once[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx
 	if t.client.cfg.Mode == GRPC {
 		return play(ctx, t, f)
 	}
-	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) { return play(ctx, t, f) }, foresay.WithName("txn"), foresay.WithLimits(t.client.cfg.Limits))
+	if t.validation != nil {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer t.validation.begin(ctx, cancel)()
+	}
+	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) {
+		out, err := play(ctx, t, f)
+		if err == nil && t.validation != nil {
+			t.validation.submit(ctx, out.reads, out.writes)
+		}
+		return out, err
+	}, foresay.WithName("txn"), foresay.WithLimits(t.client.cfg.Limits))
 }
 
 // play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.
@@ -142,6 +162,8 @@ type txn struct {
 	attempts int
 	written  []store.Key // by the last attempt
 	trace    *tracer     // nil: none is wanted
+	// validation is that of the present attempt; nil if its commit is sent when all reads are known.
+	validation *validation
 }
 
 func newTxn(ctx context.Context, c *Client) *txn {
@@ -149,8 +171,12 @@ func newTxn(ctx context.Context, c *Client) *txn {
 }
 
 // begin begins an attempt. Keys that were written blindly are reserved, as those that are read are by reading.
-func (t *txn) begin() {
+func (t *txn) begin(ctx context.Context) {
 	t.attempts++
+	t.validation = nil
+	if t.client.cfg.Mode == Predicated && !foresay.InTask(ctx) {
+		t.validation = newValidation(t)
+	}
 	t.client.stats.attempts.Add(1)
 	t.trace.begin(t.attempts)
 	if t.attempts > 1 && len(t.written) > 0 {
@@ -170,16 +196,15 @@ func (t *txn) commit(ctx context.Context, reads []store.Read, writes []store.Wri
 		return t.decided(Decision{Txn: store.Txn{Priority: t.priority}, Outcome: store.Outcome{Verdict: store.Aborted}})
 	}
 	t.trace.commitBegins()
-	d := t.client.performCommit(ctx, t.priority, reads, writes)
-	t.priority = d.Txn.Priority
-	t.written = t.written[:0]
-	for _, w := range writes {
-		t.written = append(t.written, w.Key)
-	}
-	return t.decided(d)
+	return t.decided(t.client.performCommit(ctx, t.priority, reads, writes))
 }
 
 func (t *txn) decided(d Decision) Decision {
+	t.priority = d.Txn.Priority
+	t.written = t.written[:0]
+	for _, w := range d.Txn.Writes {
+		t.written = append(t.written, w.Key)
+	}
 	t.client.stats.count(d.Outcome)
 	t.trace.decided(d)
 	return d

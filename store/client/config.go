@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay"
@@ -17,9 +18,11 @@ const (
 	Off
 	// GRPC waits for the quorum, without the engine.
 	GRPC
+	// Predicated reads from the nearest site only, and has the commit say whether that was right.
+	Predicated
 )
 
-func modeNames() []string { return []string{"spec", "off", "grpc"} }
+func modeNames() []string { return []string{"spec", "off", "grpc", "predicated"} }
 
 // String returns the name that ParseMode takes.
 func (m Mode) String() string {
@@ -29,14 +32,14 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// ParseMode returns the mode of a name: spec, off or grpc.
+// ParseMode returns the mode of a name: spec, off, grpc or predicated.
 func ParseMode(name string) (Mode, error) {
 	for i, n := range modeNames() {
 		if n == name {
 			return Mode(i), nil
 		}
 	}
-	return 0, fmt.Errorf("client: no mode %q (there are spec, off and grpc)", name)
+	return 0, fmt.Errorf("client: no mode %q (there are %s)", name, strings.Join(modeNames(), ", "))
 }
 
 // Config is what a Client is made from. Zero fields have the defaults that they name.
@@ -48,6 +51,9 @@ type Config struct {
 	MaxAttempts int
 	// Backoff is the longest pause before the second attempt; it doubles with each one, up to eight times. Pauses are drawn at random. 0 is 50 ms.
 	Backoff time.Duration
-	// Limits bound speculation, as in foresay.WithLimits.
+	// QuorumAfter is how long a transaction in mode Predicated may take until its reads are asked of a quorum too: its function may wait for something that needs to
+	// know, or loop on values that do not go together. 0 is 500 ms.
+	QuorumAfter time.Duration
+	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a transaction may read.
 	Limits foresay.Limits
 }

@@ -23,6 +23,10 @@ func (m *memory) Read(_ context.Context, key store.Key, _ store.Priority, _ func
 	return client.Answer{Value: m.values[key], Site: "here"}, nil
 }
 
+func (m *memory) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
+	return m.Read(ctx, key, p, nil)
+}
+
 func (m *memory) Commit(_ context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
@@ -111,56 +110,10 @@ func (c *Client) performRead(ctx context.Context, t *txn, key store.Key) (store.
 		return a.Value, err
 	}
 	v, err := foresay.Perform(ctx, &foresay.Operation{
-		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{c, t, key, t.priority},
+		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{c, t, t.validation, key, t.priority},
 	})
 	if err != nil {
 		return store.Value{}, err
 	}
 	return v.(store.Value), nil
-}
-
-// reading is a read as the engine sees it: the first answer is a prediction of the quorum's.
-type reading struct {
-	client   *Client
-	txn      *txn
-	key      store.Key
-	priority store.Priority
-}
-
-// Start implements foresay.Transport.
-func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
-	go func() {
-		read := r.txn.trace.read(r.key)
-		var guess atomic.Pointer[store.Value]
-		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
-			read.first(first)
-			guess.Store(&first.Value)
-			a.Predict(first.Value)
-		})
-		read.done(got, err)
-		if err != nil {
-			a.Finish(nil, err)
-			return
-		}
-		if g := guess.Load(); g != nil {
-			r.client.stats.guessed(g.Version == got.Value.Version)
-		}
-		a.Finish(got.Value, nil)
-	}()
-}
-
-// Equal implements foresay.Transport: a prediction is right when the version is.
-func (r *reading) Equal(prediction, actual any) bool { return r.Same(prediction, actual) }
-
-// Same implements foresay.Transport.
-func (r *reading) Same(a, b any) bool {
-	v, ok := a.(store.Value)
-	w, ok2 := b.(store.Value)
-	return ok && ok2 && v.Version == w.Version
-}
-
-// Accept implements foresay.Transport. Values are not changed by anybody, so they need no copy.
-func (r *reading) Accept(v any) (any, bool) {
-	value, ok := v.(store.Value)
-	return value, ok
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -32,6 +33,7 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
+	near         []time.Duration        // by site: how long it takes to answer; 0 is not known
 	getRefs      map[uint64]uint64      // of gets, by the application's numbers
 	submitRefs   map[uint64]store.TxnID // of submits, likewise
 }
@@ -42,6 +44,8 @@ type get struct {
 	answers []*ReadReply // by site
 	first   *ReadReply
 	tries   int
+	sent    time.Duration // when all sites were asked, or the nearest
+	only    int           // the site that was asked alone, noSite if all were
 }
 
 // A submit is a transaction that lacks votes.
@@ -49,6 +53,7 @@ type submit struct {
 	ref   uint64
 	txn   store.Txn
 	votes []SiteVote // by site; of the zero ID if missing
+	began time.Duration
 	tries int
 	sent  int // how often in all
 }
@@ -62,6 +67,7 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{}, submitRefs: map[uint64]store.TxnID{},
 	}
+	c.near = make([]time.Duration, len(cfg.Layout.Sites))
 	c.shards, c.coordinators = cfg.Layout.places()
 	if _, ok := c.shards[cfg.ID]; ok {
 		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a shard of the layout", cfg.ID)
@@ -122,7 +128,7 @@ func (c *Client) onGet(env *protocol.Env[Message], m Get) {
 		return
 	}
 	c.n++
-	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites))}
+	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites)), only: noSite}
 	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
 	c.sendGet(env, c.n, g)
 }
@@ -133,14 +139,49 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 		env.Send(protocol.App, Got{Ref: g.ask.Ref})
 		return
 	}
+	wait := 2 * c.cfg.RoundTrip
+	switch {
+	case g.only != noSite: // it does not answer, and others are nearer
+		c.near[g.only] += c.cfg.RoundTrip
+		g.only = noSite
+	case g.ask.Nearest && g.tries == 0:
+		g.only = c.nearest()
+		wait = c.near[max(g.only, 0)] + c.cfg.RoundTrip // a site may hold a read back for as long
+	}
 	g.tries++
+	g.sent = env.Now
 	shard := c.cfg.Layout.shardOf(g.ask.Key)
 	for _, i := range c.cfg.Layout.unfenced() {
-		if g.answers[i] == nil {
+		if g.answers[i] == nil && (g.only == noSite || g.only == i) {
 			env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
 		}
 	}
-	env.After(2*c.cfg.RoundTrip, getTimer{n})
+	env.After(wait, getTimer{n})
+}
+
+// nearest returns the site that answers soonest, noSite if not all are known.
+func (c *Client) nearest() int {
+	best := noSite
+	for _, i := range c.cfg.Layout.unfenced() {
+		if c.near[i] == 0 {
+			return noSite
+		}
+		if best == noSite || c.near[i] < c.near[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// measured learns how long a site took. What is sooner counts at once, what is later by and by: it may have waited for something else than the network.
+func (c *Client) measured(site int, took time.Duration) {
+	took = max(took, 1)
+	switch old := c.near[site]; {
+	case old == 0 || took < old:
+		c.near[site] = took
+	default:
+		c.near[site] += (min(took, 4*c.cfg.RoundTrip) - old) / 16
+	}
 }
 
 func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m ReadReply) {
@@ -148,6 +189,9 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	g := c.gets[m.Ref]
 	if !ok || g == nil || p.index != c.cfg.Layout.shardOf(g.ask.Key) || g.answers[p.site] != nil {
 		return
+	}
+	if g.tries == 1 {
+		c.measured(p.site, env.Now-g.sent)
 	}
 	c.see(max(m.Hint, m.Value.Version.Time))
 	g.answers[p.site] = &m
@@ -165,10 +209,13 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 			out.Value = a.Value
 		}
 	}
-	if n < c.cfg.Layout.majority() {
-		if n == 1 {
-			env.Send(protocol.App, First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.site})
-		}
+	switch {
+	case g.ask.Nearest:
+	case n >= c.cfg.Layout.majority():
+	case n == 1:
+		env.Send(protocol.App, First{Ref: g.ask.Ref, Value: m.Value, Pending: m.Pending, Site: p.site})
+		return
+	default:
 		return
 	}
 	if c.cfg.skip.has(ruleQuorumValue) {
@@ -240,7 +287,9 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 			env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom})
 		}
 	}
-	s.tries++
+	if s.tries++; s.tries == 1 {
+		s.began = env.Now
+	}
 	env.After(2*c.cfg.RoundTrip, submitTimer{s.txn.ID})
 }
 
@@ -252,6 +301,9 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 		return
 	}
 	s.votes[p.site] = m
+	if s.tries == 1 && s.sent == 0 {
+		c.measured(p.site, env.Now-s.began)
+	}
 	yes, no, o := s.count()
 	switch {
 	case yes >= c.cfg.Layout.majority():

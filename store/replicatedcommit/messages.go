@@ -131,6 +131,8 @@ type (
 		Ref      uint64 // of the application's choice, as in all its calls
 		Key      store.Key
 		Priority store.Priority // of a transaction that is tried again
+		// Nearest asks the nearest site only, and others if that does not answer. Got is the first answer then, which may be old.
+		Nearest bool
 	}
 
 	// Got is what a majority knows, or not OK: none answered in time.

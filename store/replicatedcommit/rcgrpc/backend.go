@@ -40,10 +40,22 @@ func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) rc.Message) (
 
 // Read implements client.Backend.
 func (c *Conn) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
-	if len(key) > store.MaxKeyBytes {
-		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
+	return c.get(ctx, rc.Get{Key: key, Priority: p}, first)
+}
+
+// ReadNearest implements client.Backend.
+func (c *Conn) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
+	return c.get(ctx, rc.Get{Key: key, Priority: p, Nearest: true}, nil)
+}
+
+func (c *Conn) get(ctx context.Context, get rc.Get, first func(client.Answer)) (client.Answer, error) {
+	if len(get.Key) > store.MaxKeyBytes {
+		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key), store.MaxKeyBytes)}
 	}
-	answer, forget := c.ask(first, func(ref uint64) rc.Message { return rc.Get{Ref: ref, Key: key, Priority: p} })
+	answer, forget := c.ask(first, func(ref uint64) rc.Message {
+		get.Ref = ref
+		return get
+	})
 	select {
 	case m, ok := <-answer:
 		got, _ := m.(rc.Got)
@@ -51,7 +63,7 @@ func (c *Conn) Read(ctx context.Context, key store.Key, p store.Priority, first 
 		case !ok:
 			return client.Answer{}, ErrClosed
 		case !got.OK:
-			return client.Answer{}, &client.UnavailableError{Key: key, Detail: c.trouble()}
+			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: c.trouble()}
 		}
 		return client.Answer{Value: got.Value, Site: c.site(got.Site)}, nil
 	case <-ctx.Done():

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+)
+
+// reading is a read as the engine sees it: somebody's answer is a prediction of what the transaction stands on.
+type reading struct {
+	client     *Client
+	txn        *txn
+	validation *validation // nil: the quorum says what is right
+	key        store.Key
+	priority   store.Priority
+}
+
+// Start implements foresay.Transport.
+func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
+	if r.validation != nil {
+		go r.validate(ctx, a)
+	} else {
+		go r.quorum(ctx, a)
+	}
+}
+
+// quorum reads from a quorum, whose first answer is the prediction.
+func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
+	read := r.txn.trace.read(r.key)
+	var guess atomic.Pointer[store.Value]
+	got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
+		read.first(first)
+		guess.Store(&first.Value)
+		a.Predict(first.Value)
+	})
+	read.done(got, err)
+	if err != nil {
+		a.Finish(nil, err)
+		return
+	}
+	if g := guess.Load(); g != nil {
+		r.client.stats.guessed(g.Version == got.Value.Version)
+	}
+	a.Finish(got.Value, nil)
+}
+
+// validate reads from the nearest site. Whether that was right is for the commit to say or, if that is long in coming, for a quorum.
+func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
+	v := r.validation
+	if v.isLate() {
+		r.quorum(ctx, a)
+		return
+	}
+	read := r.txn.trace.read(r.key)
+	first, err := r.client.cfg.Backend.ReadNearest(ctx, r.key, r.priority)
+	if err != nil {
+		a.Finish(nil, err)
+		return
+	}
+	read.first(first)
+	v.add(r.key, first.Value.Version)
+	a.Predict(first.Value)
+	select {
+	case <-v.settled:
+	case <-ctx.Done():
+		a.Finish(nil, ctx.Err())
+		return
+	case <-v.late:
+		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, nil)
+		read.done(got, err)
+		if v.remove(r.key) {
+			if err != nil {
+				a.Finish(nil, err)
+				return
+			}
+			r.client.stats.guessed(first.Value.Version == got.Value.Version)
+			a.Finish(got.Value, nil)
+			return
+		}
+		select { // the commit was faster, and counts
+		case <-v.settled:
+		case <-ctx.Done():
+			a.Finish(nil, ctx.Err())
+			return
+		}
+	}
+	if v.committed() {
+		r.client.stats.guessed(true)
+		a.Finish(first.Value, nil)
+		return
+	}
+	<-ctx.Done() // the attempt is over
+	a.Finish(nil, ctx.Err())
+}
+
+// Equal implements foresay.Transport: a prediction is right when the version is.
+func (r *reading) Equal(prediction, actual any) bool { return r.Same(prediction, actual) }
+
+// Same implements foresay.Transport.
+func (r *reading) Same(a, b any) bool {
+	v, ok := a.(store.Value)
+	w, ok2 := b.(store.Value)
+	return ok && ok2 && v.Version == w.Version
+}
+
+// Accept implements foresay.Transport. Values are not changed by anybody, so they need no copy.
+func (r *reading) Accept(v any) (any, bool) {
+	value, ok := v.(store.Value)
+	return value, ok
+}

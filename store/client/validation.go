@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+)
+
+// A validation has the commit of an attempt say whether its reads were right. The commit leaves when the function has returned, while all that it read is still a guess:
+// it carries the versions, and takes effect only if they are those that count [PBFT-CS §3, predicated writes]. To the engine the verdict is the actual result of all reads at
+// once.
+type validation struct {
+	txn     *txn
+	late    chan struct{} // closed: the commit is long in coming, so a quorum is asked
+	settled chan struct{} // closed: there is a verdict
+
+	mu      sync.Mutex
+	ctx     context.Context // of the attempt, outside of the task
+	cancel  context.CancelCauseFunc
+	open    map[store.Key]store.Version // reads that are guesses
+	sent    bool                        // the commit has left: the verdict alone counts now
+	verdict *Decision
+}
+
+func newValidation(t *txn) *validation {
+	return &validation{txn: t, late: make(chan struct{}), settled: make(chan struct{}), open: map[store.Key]store.Version{}}
+}
+
+// begin is called before the task, and the function that it returns after it.
+func (v *validation) begin(ctx context.Context, cancel context.CancelCauseFunc) (end func()) {
+	v.ctx, v.cancel = ctx, cancel
+	patience := time.AfterFunc(v.txn.client.cfg.QuorumAfter, v.hurry)
+	return func() { patience.Stop() }
+}
+
+// hurry has reads be asked of a quorum.
+func (v *validation) hurry() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.isLateLocked() {
+		close(v.late)
+	}
+}
+
+func (v *validation) isLate() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.isLateLocked()
+}
+
+func (v *validation) isLateLocked() bool {
+	select {
+	case <-v.late:
+		return true
+	default:
+		return false
+	}
+}
+
+// add notes a read that is about to be predicted.
+func (v *validation) add(key store.Key, version store.Version) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.open[key] = version
+}
+
+// remove forgets a read whose actual result is about to be told. It returns false if the verdict counts instead.
+func (v *validation) remove(key store.Key) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.sent {
+		return false
+	}
+	delete(v.open, key)
+	return true
+}
+
+// submit sends the commit of a run that has returned, if it stands on no guesses but the transaction's own reads. Otherwise it leaves when the run is known to be right, as in
+// mode Spec.
+func (v *validation) submit(ctx context.Context, reads []store.Read, writes []store.Write) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	state := foresay.State(ctx)
+	if v.sent || state.Discarded || !state.Speculative || ctx.Err() != nil {
+		return
+	}
+	if store.ValidAccesses(reads, writes) != nil || state.Depth != len(v.open) || !v.covers(reads) {
+		if !v.isLateLocked() {
+			close(v.late)
+		}
+		return
+	}
+	v.sent = true
+	v.txn.trace.commitBegins()
+	go v.commit(reads, writes)
+}
+
+// covers tells whether all guesses are among what the run read.
+func (v *validation) covers(reads []store.Read) bool {
+	n := 0
+	for _, r := range reads {
+		if version, ok := v.open[r.Key]; ok {
+			if version != r.Version {
+				return false
+			}
+			n++
+		}
+	}
+	return n == len(v.open)
+}
+
+// errRefuted ends an attempt whose commit was not a success.
+var errRefuted = errors.New("client: the transaction is not committed")
+
+func (v *validation) commit(reads []store.Read, writes []store.Write) {
+	c := v.txn.client
+	d := c.cfg.Backend.Commit(v.ctx, v.txn.priority, slices.Clone(reads), slices.Clone(writes))
+	v.mu.Lock()
+	v.verdict = &d
+	v.mu.Unlock()
+	close(v.settled)
+	if d.Outcome.Verdict != store.Committed {
+		v.cancel(errRefuted)
+	}
+}
+
+// wait returns the verdict, or nil if the commit has not left. It is called when the task has ended.
+func (v *validation) wait() *Decision {
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	sent := v.sent
+	v.mu.Unlock()
+	if !sent {
+		return nil
+	}
+	<-v.settled
+	return v.verdict
+}
+
+func (v *validation) committed() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.verdict.Outcome.Verdict == store.Committed
+}
