@@ -14,11 +14,12 @@ import (
 
 // Client makes transactions. Its methods may be called concurrently.
 type Client struct {
-	cfg    Config
-	read   *foresay.Site // what speculates
-	commit *foresay.Site
-	name   string // of the client as a connection, to the engine
-	stats  counters
+	cfg     Config
+	read    *foresay.Site // what speculates
+	commit  *foresay.Site
+	control controller
+	name    string // of the client as a connection, to the engine
+	stats   counters
 }
 
 // New returns a client. The error names the field of the configuration that is wrong.
@@ -37,7 +38,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg}
 	c.name = fmt.Sprintf("store@%p", c)
 	mode := foresay.ModeOff
-	if cfg.Mode == Spec || cfg.Mode == Predicated {
+	if cfg.Mode != Off {
 		mode = foresay.ModeOn
 	}
 	var err error
@@ -106,7 +107,7 @@ type outcome[T any] struct {
 
 // once runs the function once, as far as it knows; with the engine that is one task of as many runs as it takes. The error says that there is no outcome.
 func once[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx) (T, error)) (outcome[T], error) {
-	if t.client.cfg.Mode == GRPC {
+	if t.mode == GRPC {
 		return play(ctx, t, f)
 	}
 	if t.validation != nil {
@@ -158,6 +159,9 @@ func play[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx
 // txn is a transaction with all its attempts.
 type txn struct {
 	client   *Client
+	class    string
+	mode     Mode      // of the present attempt
+	began    time.Time // the present attempt
 	priority store.Priority
 	attempts int
 	written  []store.Key // by the last attempt
@@ -167,18 +171,24 @@ type txn struct {
 }
 
 func newTxn(ctx context.Context, c *Client) *txn {
-	return &txn{client: c, trace: newTracer(ctx, c.cfg.Mode)}
+	return &txn{client: c, class: classOf(ctx), trace: newTracer(ctx)}
 }
 
 // begin begins an attempt. Keys that were written blindly are reserved, as those that are read are by reading.
 func (t *txn) begin(ctx context.Context) {
 	t.attempts++
-	t.validation = nil
-	if t.client.cfg.Mode == Predicated && !foresay.InTask(ctx) {
+	t.began, t.validation = time.Now(), nil
+	if t.mode = t.client.cfg.Mode; t.mode == Auto {
+		t.mode = t.client.control.choose(t.class)
+	}
+	if t.mode == Predicated && foresay.InTask(ctx) {
+		t.mode = Spec // the commit waits for what the task assumed before
+	}
+	if t.mode == Predicated {
 		t.validation = newValidation(t)
 	}
+	t.trace.begin(t.attempts, t.mode)
 	t.client.stats.attempts.Add(1)
-	t.trace.begin(t.attempts)
 	if t.attempts > 1 && len(t.written) > 0 {
 		t.client.cfg.Backend.Reserve(t.written, t.priority)
 	}
@@ -206,6 +216,9 @@ func (t *txn) decided(d Decision) Decision {
 		t.written = append(t.written, w.Key)
 	}
 	t.client.stats.count(d.Outcome)
+	if t.client.cfg.Mode == Auto {
+		t.client.control.saw(t.class, t.mode, time.Since(t.began), d.Outcome.Verdict)
+	}
 	t.trace.decided(d)
 	return d
 }

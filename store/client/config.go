@@ -20,9 +20,11 @@ const (
 	GRPC
 	// Predicated reads from the nearest site only, and has the commit say whether that was right.
 	Predicated
+	// Auto is Predicated or Spec, for each class of transactions what its aborts speak for: see WithClass.
+	Auto
 )
 
-func modeNames() []string { return []string{"spec", "off", "grpc", "predicated"} }
+func modeNames() []string { return []string{"spec", "off", "grpc", "predicated", "auto"} }
 
 // String returns the name that ParseMode takes.
 func (m Mode) String() string {
@@ -32,7 +34,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// ParseMode returns the mode of a name: spec, off, grpc or predicated.
+// ParseMode returns the mode of a name: spec, off, grpc, predicated or auto.
 func ParseMode(name string) (Mode, error) {
 	for i, n := range modeNames() {
 		if n == name {

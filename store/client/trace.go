@@ -48,28 +48,27 @@ func WithTrace(ctx context.Context, f func(*Trace)) context.Context {
 // tracer makes the traces of a transaction. A nil one makes none.
 type tracer struct {
 	tell  func(*Trace)
-	mode  Mode
 	start time.Time
 
 	mu  sync.Mutex
 	now *Trace
 }
 
-func newTracer(ctx context.Context, mode Mode) *tracer {
+func newTracer(ctx context.Context) *tracer {
 	f, ok := ctx.Value(traceKey{}).(func(*Trace))
 	if !ok || f == nil {
 		return nil
 	}
-	return &tracer{tell: f, mode: mode, start: time.Now()}
+	return &tracer{tell: f, start: time.Now()}
 }
 
-func (t *tracer) begin(attempt int) {
+func (t *tracer) begin(attempt int, mode Mode) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.now = &Trace{Attempt: attempt, Mode: t.mode, Began: time.Since(t.start), Commit: -1}
+	t.now = &Trace{Attempt: attempt, Mode: mode, Began: time.Since(t.start), Commit: -1}
 }
 
 func (t *tracer) commitBegins() {

@@ -103,7 +103,7 @@ var errOver = errors.New("client: the transaction's function has returned")
 
 // performRead reads a key for the code that runs under ctx.
 func (c *Client) performRead(ctx context.Context, t *txn, key store.Key) (store.Value, error) {
-	if c.cfg.Mode == GRPC || !foresay.InTask(ctx) {
+	if t.mode == GRPC || !foresay.InTask(ctx) {
 		read := t.trace.read(key)
 		a, err := c.cfg.Backend.Read(ctx, key, t.priority, read.first)
 		read.done(a, err)
