@@ -22,6 +22,7 @@ type world struct {
 	*testing.T
 	net      *shape.Network
 	topology replicatedcommit.Topology
+	nodes    []*Node
 	stop     []func()
 }
 
@@ -44,6 +45,7 @@ func newWorld(t *testing.T, m wan.Matrix) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.nodes = append(w.nodes, n)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- n.Run(ctx) }()
@@ -165,6 +167,18 @@ func TestCounters(t *testing.T) {
 			}
 		}
 		wg.Wait()
+		time.Sleep(3 * time.Second) // decisions are carried out
+		for _, n := range w.nodes {
+			st, err := n.Status(ctx)
+			if err != nil || len(st.Shards) != 3 {
+				t.Fatalf("the status is %v, %v", st, err)
+			}
+			for _, s := range st.Shards {
+				if !s.Admitted || s.Undecided+s.Locks+s.Wanting+s.Waiting != 0 || s.Transactions == 0 {
+					t.Errorf("a shard of machine %s is left as %v", st.Machine, s)
+				}
+			}
+		}
 		n, err := client.Run(ctx, w.client("b", client.Spec), func(ctx context.Context, tx *client.Tx) (map[string]int, error) {
 			n := map[string]int{}
 			for _, key := range []string{"x", "y0", "y1"} {

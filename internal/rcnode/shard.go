@@ -10,11 +10,17 @@ type shard struct {
 	node  *Node
 	index int
 	host  *host.Node[replicatedcommit.Message]
+	desk  statusDesk
 }
 
 // receive takes what the server says to its application. It is called by the server's goroutine, and does not wait.
 func (s *shard) receive(msg replicatedcommit.Message) {
-	if m, ok := msg.(replicatedcommit.Refused); ok {
+	switch m := msg.(type) {
+	case replicatedcommit.ServerStatus:
+		if answer := s.desk.take(m.Ref); answer != nil {
+			answer <- m // it has room for one
+		}
+	case replicatedcommit.Refused:
 		select {
 		case s.node.refused <- &RefusedError{s.node.cfg.Machine, s.index, m.Reason}:
 		default:
