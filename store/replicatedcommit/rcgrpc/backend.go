@@ -74,17 +74,23 @@ func (c *Conn) get(ctx context.Context, get rc.Get, first func(client.Answer)) (
 
 // Commit implements client.Backend.
 func (c *Conn) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
-	return c.decide(ctx, store.Txn{Priority: p, Reads: reads, Writes: writes}, func(ref uint64) rc.Message {
+	d, sent := c.decide(ctx, store.Txn{Priority: p, Reads: reads, Writes: writes}, func(ref uint64) rc.Message {
 		return rc.Submit{Ref: ref, Priority: p, Reads: reads, Writes: writes}
 	})
+	if !sent {
+		d.Outcome.Verdict = store.Rejected
+	}
+	return d
 }
 
 // Resolve implements client.Backend.
 func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
-	return c.decide(ctx, txn, func(ref uint64) rc.Message { return rc.Query{Ref: ref, Txn: txn} })
+	d, _ := c.decide(ctx, txn, func(ref uint64) rc.Message { return rc.Query{Ref: ref, Txn: txn} })
+	return d
 }
 
-func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) rc.Message) client.Decision {
+// decide waits for an outcome. Nothing is sent if the connection was closed before.
+func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) rc.Message) (d client.Decision, sent bool) {
 	answer, forget := c.ask(nil, msg)
 	var m rc.Message
 	select {
@@ -98,9 +104,9 @@ func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) r
 	}
 	done, ok := m.(rc.Done)
 	if !ok {
-		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}
+		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, false
 	}
-	return client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
+	return client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}, true
 }
 
 // Reserve implements client.Backend.

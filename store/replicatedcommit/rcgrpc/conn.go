@@ -162,12 +162,10 @@ func (c *Conn) connect(m rc.Machine) (*machine, error) {
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection is left.
 func (c *Conn) Close() {
 	c.mu.Lock()
-	refs := slices.Collect(maps.Keys(c.waiting))
-	c.mu.Unlock()
-	for _, ref := range refs { // who waits for a commit gets its name
-		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, rc.Cancel{Ref: ref}) })
+	var guesses []func()
+	for _, ref := range slices.Collect(maps.Keys(c.waiting)) { // who waits for a commit gets its name
+		guesses = append(guesses, c.step(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, rc.Cancel{Ref: ref}) })...)
 	}
-	c.mu.Lock()
 	c.closed = true
 	waiting := c.waiting
 	c.waiting = map[uint64]*waiter{}
@@ -176,6 +174,9 @@ func (c *Conn) Close() {
 		delete(c.timers, t)
 	}
 	c.mu.Unlock()
+	for _, guess := range guesses {
+		guess()
+	}
 	for _, w := range waiting {
 		close(w.answer)
 	}
@@ -196,9 +197,17 @@ func (c *Conn) run(call func(env *protocol.Env[rc.Message])) {
 		c.mu.Unlock()
 		return
 	}
+	guesses := c.step(call)
+	c.mu.Unlock()
+	for _, guess := range guesses {
+		guess()
+	}
+}
+
+// step is run with mu held, of a Conn that is not closed. It returns what is to be called without mu.
+func (c *Conn) step(call func(env *protocol.Env[rc.Message])) (guesses []func()) {
 	c.env.Begin(c.cfg.Clock())
 	call(c.env)
-	var guesses []func()
 	for _, e := range c.env.Out {
 		switch e.Kind {
 		case protocol.KindSend, protocol.KindSendAhead:
@@ -218,10 +227,7 @@ func (c *Conn) run(call func(env *protocol.Env[rc.Message])) {
 			c.stop(e.Timer)
 		}
 	}
-	c.mu.Unlock()
-	for _, guess := range guesses {
-		guess()
-	}
+	return guesses
 }
 
 func (c *Conn) after(t protocol.Timer, d time.Duration) {
