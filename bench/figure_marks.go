@@ -28,7 +28,7 @@ type mark struct {
 func nowhere() float64 { return math.NaN() }
 
 // marksNote is below the title of a figure with marks.
-const marksNote = "triangles and dotted lines: SpecRPC's numbers, as stated in its text"
+const marksNote = "triangles, dotted lines: numbers of the paper, as stated in the text"
 
 func (m mark) name() string {
 	name := m.line + ", paper"
@@ -71,7 +71,7 @@ func (f figure) addTriangle(p *plot.Plot, legend *plot.Legend, m mark, series in
 	if err != nil {
 		return err
 	}
-	points.GlyphStyle = draw.GlyphStyle{Color: f.markColour(series), Radius: vg.Points(5.5), Shape: draw.TriangleGlyph{}}
+	points.GlyphStyle = draw.GlyphStyle{Color: f.markColour(series), Radius: vg.Points(6.5), Shape: draw.TriangleGlyph{}}
 	p.Add(points)
 	legend.Add(m.name(), points)
 	return nil

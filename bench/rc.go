@@ -117,8 +117,9 @@ func (st rcStudy) virtual(ctx context.Context, w wholeRun, points int, measure r
 // rcWarmUp is what connections take to be made, and clients to get out of step, three times over.
 const rcWarmUp = 3 * time.Second
 
-// rcJitter bounds how much longer than its delay a message takes, by chance: what begins at one instant does not go on in step.
-const rcJitter = 100 * time.Microsecond
+// rcJitter bounds how much longer than its delay a message takes, by chance: what begins at one instant does not go on in step. It depends on the size
+// of what is sent, and so on what gRPC happens to send together: the less there is of it, the more alike are two runs with one seed.
+const rcJitter = time.Microsecond
 
 func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode) (played geostore.Played, err error) {
 	// The outer context's channel belongs to no bubble: waiting on it would stop virtual time.

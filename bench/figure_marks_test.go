@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMarksOfAPaper: a paper's numbers are drawn beside the series that they belong to, with a name and a note, and only then.
+func TestMarksOfAPaper(t *testing.T) {
+	rows := []Row{
+		{{"system", "spec"}, {"site", "all"}, {"ops", 5}, {"ms", 10.0}, {"share", 0.5}},
+		{{"system", "spec"}, {"site", "all"}, {"ops", 50}, {"ms", 20.0}},
+	}
+	lines := figure{
+		title: "Lines", x: "ops", xLabel: "operations", y: "ms", yLabel: "ms", series: []string{"system"},
+		marks: []mark{{line: "spec", x: 50, y: 23}, {line: "spec", x: nowhere(), y: 95, bound: "over"}, {line: "other", x: 50, y: 1}},
+	}
+	across := figure{
+		title: "Bars", y: "share", yLabel: "share", across: []string{"site"}, series: []string{"system"},
+		marks: []mark{{line: "spec", category: "all", y: 0.42}, {line: "spec", category: "elsewhere", y: 0.42}},
+	}
+	plain := lines
+	plain.marks = nil
+	for _, c := range []struct {
+		f        figure
+		has, not []string
+	}{
+		{lines, []string{"spec, paper<", "spec, paper (over)<", marksNote}, []string{"other, paper"}},
+		{across, []string{"spec, paper<", marksNote}, nil},
+		{plain, nil, []string{"paper", marksNote}},
+	} {
+		svg, err := c.f.draw(&Result{Mode: Virtual, Rows: rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.has {
+			if n := strings.Count(string(svg), s); n != 1 {
+				t.Errorf("%s: %q is there %d times", c.f.title, s, n)
+			}
+		}
+		for _, s := range c.not {
+			if strings.Contains(string(svg), s) {
+				t.Errorf("%s: %q is there", c.f.title, s)
+			}
+		}
+	}
+}
