@@ -1,0 +1,218 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+)
+
+// txnOf is the context's key for the transaction that calls are for.
+type txnOf struct{}
+
+// A commitCall is one call of Commit.
+type commitCall struct {
+	begin, end time.Duration
+	reads      []store.Read
+	writes     []store.Write
+	decision   client.Decision
+	ended      bool
+}
+
+// A watch stands between a client and its connection. It notes each commit, and objects to those that must not be.
+type watch struct {
+	client.Backend
+	world *proofWorld
+	near  bool // commits may rest on the nearest site's answers
+
+	mu    sync.Mutex
+	known map[int]map[store.Read]bool // by transaction: what it may rest on
+	calls map[int][]*commitCall
+}
+
+func newWatch(w *proofWorld, b client.Backend, m client.Mode) *watch {
+	return &watch{Backend: b, world: w, near: m == client.Predicated || m == client.Auto, known: map[int]map[store.Read]bool{}, calls: map[int][]*commitCall{}}
+}
+
+func (w *watch) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+	a, err := w.Backend.Read(ctx, key, p, first)
+	if err == nil {
+		w.know(ctx, key, a)
+	}
+	return a, err
+}
+
+func (w *watch) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
+	a, err := w.Backend.ReadNearest(ctx, key, p)
+	if err == nil && w.near {
+		w.know(ctx, key, a)
+	}
+	return a, err
+}
+
+func (w *watch) know(ctx context.Context, key store.Key, a client.Answer) {
+	n := ctx.Value(txnOf{}).(int)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known[n] == nil {
+		w.known[n] = map[store.Read]bool{}
+	}
+	w.known[n][store.Read{Key: key, Version: a.Value.Version}] = true
+}
+
+func (w *watch) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+	n := ctx.Value(txnOf{}).(int)
+	c := &commitCall{begin: w.world.now(), reads: slices.Clone(reads), writes: slices.Clone(writes)}
+	w.mu.Lock()
+	for _, r := range reads {
+		if !w.known[n][r] && !w.world.sc.blind {
+			w.world.fail(fmt.Errorf("transaction %d commits with %q in version %v, which nobody it may rely on has answered", n, r.Key, r.Version))
+		}
+	}
+	for _, before := range w.calls[n] {
+		if (!before.ended || before.decision.Outcome.Verdict != store.Aborted) && !w.world.sc.blind {
+			w.world.fail(fmt.Errorf("transaction %d is tried again, after it was %v", n, before.decision.Outcome.Verdict))
+		}
+	}
+	w.calls[n] = append(w.calls[n], c)
+	w.mu.Unlock()
+	d := w.Backend.Commit(ctx, p, reads, writes)
+	w.mu.Lock()
+	c.decision, c.end, c.ended = d, w.world.now(), true
+	w.mu.Unlock()
+	return d
+}
+
+// pretend notes a commit that nobody was asked for.
+func (w *watch) pretend(ctx context.Context, reads []store.Read) client.Decision {
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Verdict: store.Committed}}
+	now := w.world.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := ctx.Value(txnOf{}).(int)
+	w.calls[n] = append(w.calls[n], &commitCall{begin: now, end: now, reads: slices.Clone(reads), decision: d, ended: true})
+	return d
+}
+
+// attempts returns the commits of a transaction.
+func (w *watch) attempts(n int) []commitCall {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []commitCall
+	for _, c := range w.calls[n] {
+		out = append(out, *c)
+	}
+	return out
+}
+
+// A bug stands between a client and its watch, and does what the client must not.
+type bug struct {
+	client.Backend
+	watch *watch
+	kind  bugKind
+	mu    sync.Mutex
+	runs  map[int]map[store.Key]store.Write // by transaction: what its function wrote in any run
+}
+
+type bugKind int
+
+const (
+	noBug           bugKind = iota
+	bugByValue              // a guess is right if the value is
+	bugNoBarrier            // the commit does not wait for the quorum
+	bugTwice                // a commit without an answer is sent again, as another one
+	bugNoValidation         // what only reads is not validated
+	bugLeak                 // what discarded runs wrote is committed too
+	bugAbortIsCommit
+	bugUnknownIsAbort // and tried again
+)
+
+func (b *bug) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+	var guess client.Answer
+	guessed := make(chan struct{}, 1)
+	know := func(a client.Answer) {
+		guess = a
+		guessed <- struct{}{}
+		if first != nil {
+			first(a)
+		}
+	}
+	switch b.kind {
+	case bugByValue:
+		a, err := b.Backend.Read(ctx, key, p, know)
+		if err == nil && len(guessed) > 0 && a.Value.Present == guess.Value.Present && string(a.Value.Bytes) == string(guess.Value.Bytes) {
+			return guess, nil
+		}
+		return a, err
+	case bugNoBarrier:
+		type result struct {
+			client.Answer
+			error
+		}
+		quorum := make(chan result, 1)
+		go func() {
+			a, err := b.Backend.Read(ctx, key, p, know)
+			quorum <- result{a, err}
+		}()
+		select {
+		case <-guessed:
+			return guess, nil
+		case r := <-quorum:
+			return r.Answer, r.error
+		}
+	default:
+		return b.Backend.Read(ctx, key, p, first)
+	}
+}
+
+func (b *bug) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+	if b.kind == bugNoValidation && len(writes) == 0 {
+		return b.watch.pretend(ctx, reads)
+	}
+	if b.kind == bugLeak && len(writes) > 0 {
+		b.mu.Lock()
+		for _, w := range b.runs[ctx.Value(txnOf{}).(int)] {
+			if i, ok := slices.BinarySearchFunc(writes, w, compareWrites); !ok {
+				writes = slices.Insert(slices.Clone(writes), i, w)
+			}
+		}
+		delete(b.runs, ctx.Value(txnOf{}).(int)) // those of the next attempt are others
+		b.mu.Unlock()
+	}
+	d := b.Backend.Commit(ctx, p, reads, writes)
+	switch {
+	case b.kind == bugTwice && d.Outcome.Verdict == store.Unknown:
+		return b.Backend.Commit(ctx, p, reads, writes)
+	case b.kind == bugAbortIsCommit && d.Outcome.Verdict == store.Aborted,
+		b.kind == bugUnknownIsAbort && d.Outcome.Verdict == store.Unknown:
+		d.Outcome.Verdict = map[bugKind]store.Verdict{bugAbortIsCommit: store.Committed, bugUnknownIsAbort: store.Aborted}[b.kind]
+	}
+	return d
+}
+
+// wrote is told what a run of a transaction's function writes.
+func (b *bug) wrote(n int, w store.Write) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.runs == nil {
+		b.runs = map[int]map[store.Key]store.Write{}
+	}
+	if b.runs[n] == nil {
+		b.runs[n] = map[store.Key]store.Write{}
+	}
+	b.runs[n][w.Key] = w
+}
+
+func compareWrites(a, b store.Write) int {
+	switch {
+	case a.Key < b.Key:
+		return -1
+	case a.Key > b.Key:
+		return 1
+	}
+	return 0
+}
