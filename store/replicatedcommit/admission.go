@@ -30,7 +30,8 @@ func neededWelcomes(n int) int {
 	return (n-1+max(f-1, 0))/2 + 1
 }
 
-func (s *Server) startAdmission(env *protocol.Env[Message]) {
+// startAdmission tells whether the disk is a new one.
+func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 	a := &s.admission
 	a.agreed, a.known = map[protocol.ID]bool{}, map[protocol.ID]uint64{}
 	for k, v := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff")) {
@@ -45,6 +46,7 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) {
 			a.refused = fmt.Sprintf("the server's identity on disk cannot be read: %v", err)
 		}
 	} else {
+		newDisk = true
 		for a.disk == 0 {
 			a.disk = env.Rand.Uint64()
 		}
@@ -52,13 +54,14 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) {
 	}
 	if a.refused != "" {
 		env.Send(protocol.App, Refused{a.refused})
-		return
+		return newDisk
 	}
 	if s.cfg.skip.has(ruleAdmission) {
 		a.admitted = true
 	}
 	s.maybeAdmit(env)
 	s.askAdmission(env)
+	return newDisk
 }
 
 func (s *Server) saveAdmission(env *protocol.Env[Message]) {

@@ -13,6 +13,12 @@ func (s *Server) Check() error {
 	if s.contrary != nil {
 		return s.contrary
 	}
+	if s.behind() && len(s.locks)+s.waiters > 0 {
+		return fmt.Errorf("replicatedcommit: server %d: %d locks and %d waiting reads at a newcomer that still copies", s.cfg.ID, len(s.locks), s.waiters)
+	}
+	if n := len(s.newcomer.looks); n > 0 && !s.newcomer.syncing || n > s.cfg.MaxTxns {
+		return fmt.Errorf("replicatedcommit: server %d: it looks for %d decisions, with a limit of %d, and copies: %v", s.cfg.ID, n, s.cfg.MaxTxns, s.newcomer.syncing)
+	}
 	for _, key := range slices.Sorted(maps.Keys(s.locks)) {
 		l := s.locks[key]
 		if l.writer.IsZero() && len(l.readers) == 0 {

@@ -43,6 +43,11 @@ func messages() []Message {
 		Content{ID: id, Old: true},
 		Hello{Disk: 3},
 		Welcome{Asked: 3, Known: 4},
+		Copy{Stage: CopyValues, From: "k0"},
+		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true}}},
+		Page{Stage: CopyValues, Values: []KeyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}}, {"k1", store.Value{Version: id}}}},
+		Look{ID: id},
+		Seen{ID: id, State: Wanting},
 	}
 }
 

@@ -23,6 +23,10 @@ type Site struct {
 	// Fenced says that the site is lost for good, disks and all: it never votes again, and what is not known of its votes counts as no. All nodes of the other
 	// sites must be stopped before the first one starts with a layout that says so. See DESIGN.md for what that can lose.
 	Fenced bool
+	// Since is the epoch in which the site took the place of a lost one, for good; 0: it has been there from the beginning. Its servers have IDs of their own and start
+	// with empty disks. They copy the store from the others, while it goes on, before they vote or answer reads. All nodes must be stopped before the first
+	// one starts with a layout that has a site more which says so.
+	Since uint64
 }
 
 // A Layout is which nodes there are. All nodes have the same one.
@@ -115,6 +119,8 @@ func (l Layout) places() (shards, coordinators map[protocol.ID]place) {
 type Config struct {
 	ID     protocol.ID
 	Layout Layout
+	// Epoch rises with each change of the layout. A server that has seen a later one refuses to start. 0 is the first.
+	Epoch uint64
 	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are multiples of it.
 	RoundTrip time.Duration
 	// Retain is how long decided transactions are remembered for clients that ask; 0 is a minute. A transaction that comes to a site later than this is not accepted.
@@ -147,12 +153,20 @@ const (
 	rulePriority                           // R7: the oldest one wins everywhere
 	ruleLocksSurvive                       // locks are there again after a restart
 	ruleAdmission                          // a new disk does not vote under an old ID
+	ruleSync                               // a newcomer does not vote or answer reads before it has what others have
+	ruleSyncEnough                         // it copies one of each majority's voters
+	ruleSyncSettled                        // and that only when what was voted for is decided
+	ruleSyncTxns                           // and what they know of transactions too
+	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
 )
 
 func (r rules) has(x rules) bool { return r&x != 0 }
 
 func (c Config) withDefaults() (Config, error) {
 	if err := c.Layout.Validate(); err != nil {
+		return c, err
+	}
+	if err := c.validSince(); err != nil {
 		return c, err
 	}
 	switch {
@@ -169,6 +183,23 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxTxns = cmp.Or(c.MaxTxns, 1_000_000)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
 	return c, nil
+}
+
+// validSince returns an error unless there is enough to copy from for sites that are new.
+func (c Config) validSince() error {
+	old := 0
+	for _, s := range c.Layout.Sites {
+		if s.Since > c.Epoch {
+			return fmt.Errorf("replicatedcommit: site %q is of epoch %d, and Config.Epoch is %d", s.Name, s.Since, c.Epoch)
+		}
+		if !s.Fenced && (s.Since == 0 || s.Since < c.Epoch) {
+			old++
+		}
+	}
+	if want := neededSources(c.Layout); old < want {
+		return fmt.Errorf("replicatedcommit: %d of %d sites are neither fenced nor new in epoch %d (want %d at least)", old, len(c.Layout.Sites), c.Epoch, want)
+	}
+	return nil
 }
 
 // validShards tells whether a list of participating shards makes sense.

@@ -228,8 +228,11 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		return
 	}
 	if e.outcome == Undecided {
-		if e.outcome, e.reason = e.tally(c.cfg.Layout.majority()); e.outcome != Undecided {
+		if e.outcome, e.reason = e.tally(c.cfg.Layout.majority(), c.cfg.skip); e.outcome != Undecided {
 			c.carryOut(env, e)
+		} else if !e.asked && e.lost(c.cfg.Layout.majority()) {
+			e.asked = true
+			c.recover(env, e)
 		}
 		return
 	}

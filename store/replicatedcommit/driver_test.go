@@ -121,14 +121,7 @@ func (d *driver) done(m Done) {
 	now := w.sim.Now()
 	v := m.Outcome.Verdict
 	if d.queries == 0 { // of a query all is known already
-		for _, o := range d.ops {
-			if o.read {
-				d.log.Read(string(o.key), shown(d.seen[o.key]))
-			}
-		}
-		for _, a := range m.Txn.Writes {
-			d.log.Write(string(a.Key), shown(store.Value{Version: m.Txn.ID, Present: !a.Delete, Bytes: a.Bytes}))
-		}
+		d.note(m.Txn)
 	}
 	if (v == store.Unknown || v == store.Blocked) && d.queries < 3 {
 		d.queries++
@@ -152,6 +145,18 @@ func (d *driver) done(m Done) {
 		w.err = fmt.Errorf("client %d: %v was rejected: %s", d.id, m.Txn, m.Outcome.Detail)
 	}
 	d.end()
+}
+
+// note records what a transaction read and would write.
+func (d *driver) note(t store.Txn) {
+	for _, o := range d.ops {
+		if o.read {
+			d.log.Read(string(o.key), shown(d.seen[o.key]))
+		}
+	}
+	for _, a := range t.Writes {
+		d.log.Write(string(a.Key), shown(store.Value{Version: t.ID, Present: !a.Delete, Bytes: a.Bytes}))
+	}
 }
 
 func (d *driver) end() {

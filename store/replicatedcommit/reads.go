@@ -15,7 +15,7 @@ type waiter struct {
 
 // onRead answers at once, or when the key's writer is decided, but not later than in a round trip.
 func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m ReadRequest) {
-	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.shardOf(m.Key) != s.place.index {
+	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.shardOf(m.Key) != s.place.index || s.behind() {
 		return
 	}
 	s.reserve(env, m.Key, m.Priority)

@@ -11,11 +11,14 @@ import (
 
 // A server's key space: its values, its transactions, and what it knows of itself and its peers.
 const (
-	valuePrefix = "v"
-	txnPrefix   = "t"
-	peerPrefix  = "p"
-	selfKey     = "self"
-	oldKey      = "old"
+	valuePrefix  = "v"
+	txnPrefix    = "t"
+	peerPrefix   = "p"
+	selfKey      = "self"
+	oldKey       = "old"
+	epochKey     = "epoch"
+	syncKey      = "sync" // there while a newcomer copies
+	sourcePrefix = "source"
 )
 
 // A record is what a server remembers of a transaction, on disk as in memory.

@@ -39,7 +39,10 @@ type Server struct {
 	waiting      map[store.Key][]waiter
 	waiters      int // Invariant: the sum over waiting, at most MaxWaiting
 	reservations map[store.Key]store.Priority
-	contrary     error // a decision that contradicts another one
+	newcomer     newcomer
+	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
+	settled      bool   // those of earlier epochs are carried out
+	contrary     error  // a decision that contradicts another one
 }
 
 // NewServer returns a server. The error names the field of the configuration that is wrong.
@@ -68,15 +71,18 @@ func NewServer(cfg Config) (*Server, error) {
 
 // Start implements protocol.Node. There are no records: what is durable is in the key space.
 func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message]) {
-	s.startAdmission(env)
+	if last, _, ok := readEpoch(env); ok && last > s.cfg.Epoch {
+		s.refuse(env, fmt.Sprintf("the server was started with epoch %d, and its disk is of epoch %d: the configuration is an old one", s.cfg.Epoch, last))
+		return
+	}
+	newDisk := s.startAdmission(env)
 	if b, ok := env.Get([]byte(oldKey)); ok && len(b) == 8 {
 		s.old = binary.BigEndian.Uint64(b)
 	}
 	for _, b := range env.Scan([]byte(txnPrefix), []byte(txnPrefix+"\xff\xff\xff\xff\xff\xff\xff\xff\xff")) {
 		r, err := parseRecord(b)
 		if err != nil {
-			s.admission.refused = err.Error()
-			env.Send(protocol.App, Refused{err.Error()})
+			s.refuse(env, err.Error())
 			return
 		}
 		s.txns[r.id] = r
@@ -85,7 +91,15 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		s.watch(env, r)
 	}
+	s.startEpoch(env)
+	s.startSync(env, newDisk)
 	env.After(s.cfg.Retain/8, retentionTimer{})
+}
+
+// refuse ends the server's part, until it is started again.
+func (s *Server) refuse(env *protocol.Env[Message], why string) {
+	s.admission.refused = why
+	env.Send(protocol.App, Refused{why})
 }
 
 // Receive implements protocol.Node.
@@ -121,6 +135,14 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 		s.onFetch(env, from, m)
 	case Content:
 		s.onContent(env, from, m)
+	case Look:
+		s.onLook(env, from, m)
+	case Seen:
+		s.onSeen(env, from, m)
+	case Copy:
+		s.onCopy(env, from, m)
+	case Page:
+		s.onPage(env, from, m)
 	}
 }
 
@@ -137,6 +159,10 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 		delete(s.reservations, t.key)
 	case retentionTimer:
 		s.retain(env)
+	case lookTimer:
+		s.look(env, t.id)
+	case copyTimer:
+		s.askCopy(env, t.source)
 	}
 }
 
@@ -196,10 +222,7 @@ func (s *Server) retain(env *protocol.Env[Message]) {
 	if !s.admission.admitted || s.admission.refused != "" {
 		return
 	}
-	if t := env.Now - s.cfg.Retain; t > 0 && uint64(t) > s.old {
-		s.old = uint64(t)
-		env.Put([]byte(oldKey), binary.BigEndian.AppendUint64(nil, s.old))
-	}
+	s.raiseOld(env, uint64(max(env.Now-s.cfg.Retain, 0)))
 	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
 		if id.Time > s.old {
 			return false
@@ -208,4 +231,12 @@ func (s *Server) retain(env *protocol.Env[Message]) {
 		env.Delete(txnKey(id))
 		return true
 	})
+}
+
+// raiseOld has the server vote for no transaction up to a time that it does not remember.
+func (s *Server) raiseOld(env *protocol.Env[Message], to uint64) {
+	if to > s.old {
+		s.old = to
+		env.Put([]byte(oldKey), binary.BigEndian.AppendUint64(nil, s.old))
+	}
 }

@@ -40,7 +40,7 @@ const blockedAfter = 2
 func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 	st := ServerStatus{
 		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
-		Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: len(s.reservations), Old: s.old,
+		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: len(s.reservations), Old: s.old,
 	}
 	for id, r := range s.txns { //pure:ok sums and the least are the same in any order
 		switch {

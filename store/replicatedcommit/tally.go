@@ -1,6 +1,7 @@
 package replicatedcommit
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -15,6 +16,7 @@ type entry struct {
 	rows     []row // by site
 	clients  []protocol.ID
 	said     bool  // the own site's vote was told
+	asked    bool  // all were asked, as only what they know of a decision is missing
 	outcome  State // Undecided, Committed or Aborted
 	reason   store.Reason
 }
@@ -24,6 +26,7 @@ type row struct {
 	cells   []State // by entry.shards
 	whole   State   // what its coordinator said: Undecided, Yes or No
 	applied bool
+	fenced  bool // it has no vote, and does not tell what it decided
 	reason  store.Reason
 	hint    uint64
 }
@@ -36,7 +39,7 @@ func newEntry(id store.TxnID, shards []uint32, l Layout) *entry {
 	for i := range e.rows {
 		e.rows[i].cells = make([]State, len(shards))
 		if l.Sites[i].Fenced {
-			e.rows[i].whole, e.rows[i].applied, e.rows[i].reason = No, true, store.Fenced
+			e.rows[i].fenced, e.rows[i].applied = true, true
 		}
 	}
 	return e
@@ -106,9 +109,11 @@ func (r *row) allSettled() bool {
 }
 
 // tally returns the decision that is known by now: another's, or what the votes add up to.
-func (e *entry) tally(majority int) (State, store.Reason) {
-	yes, no := 0, 0
-	reason := store.NoReason
+//
+// A fenced site's vote is a no once all shards of all others have said themselves that they know of no decision, which may have stood on a yes.
+func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
+	yes, no, fenced := 0, 0, 0
+	heard, reason := true, store.NoReason
 	for i := range e.rows {
 		r := &e.rows[i]
 		for _, cell := range r.cells {
@@ -117,12 +122,16 @@ func (e *entry) tally(majority int) (State, store.Reason) {
 				return Committed, store.NoReason
 			case Aborted:
 				return Aborted, r.reason
+			case Undecided:
+				heard = heard && r.fenced
 			}
 		}
-		switch r.vote() {
-		case Yes:
+		switch v := r.vote(); {
+		case r.fenced:
+			fenced++
+		case v == Yes:
 			yes++
-		case No:
+		case v == No:
 			no++
 			if reason == store.NoReason || r.reason == store.Old {
 				reason = r.reason
@@ -134,6 +143,19 @@ func (e *entry) tally(majority int) (State, store.Reason) {
 		return Committed, store.NoReason
 	case len(e.rows)-no < majority:
 		return Aborted, reason
+	case len(e.rows)-no-fenced < majority && (heard || skip.has(ruleLook)):
+		return Aborted, cmp.Or(reason, store.Fenced)
 	}
 	return Undecided, reason
+}
+
+// lost tells whether too many votes are no or a fenced site's to commit, so that it commits only if somebody has decided that before the site was fenced.
+func (e *entry) lost(majority int) bool {
+	n := 0
+	for i := range e.rows {
+		if e.rows[i].fenced || e.rows[i].vote() == No {
+			n++
+		}
+	}
+	return len(e.rows)-n < majority
 }

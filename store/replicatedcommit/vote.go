@@ -20,6 +20,9 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 	}
 	r := s.txns[t.ID]
 	switch {
+	case r == nil && s.behind():
+		s.lookFor(env, from, t.ID, m.Shards)
+		return
 	case r != nil && !r.known:
 		s.learn(env, r, t)
 	case r != nil:
@@ -51,7 +54,12 @@ func (s *Server) mine(t store.Txn) bool {
 // validate votes on a transaction that only reads: it is serialized here and now, and nothing need be remembered of it.
 func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.Txn) {
 	v := Vote{ID: t.ID, State: Yes}
-	if v.Reason, v.Hint = s.refused(env, t); v.Reason != store.NoReason {
+	if s.behind() {
+		v.Reason = store.Fenced
+	} else {
+		v.Reason, v.Hint = s.refused(env, t)
+	}
+	if v.Reason != store.NoReason {
 		v.State = No
 	}
 	env.Send(from, v)
@@ -69,6 +77,9 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	r := s.txns[m.ID]
 	switch {
 	case r != nil:
+	case s.behind():
+		s.lookFor(env, from, m.ID, m.Shards)
+		return
 	case m.ID.Time <= s.old:
 		env.Send(from, Vote{ID: m.ID, State: Old, Reason: store.Old, Hint: s.old})
 		return

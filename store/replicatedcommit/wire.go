@@ -1,6 +1,8 @@
 package replicatedcommit
 
 import (
+	"slices"
+
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -13,7 +15,7 @@ type (
 
 // Codec returns the codec of the messages between nodes. There are no records: all that is durable is in the key space.
 func Codec() protocol.Codec[Message] {
-	return wirefmt.NewFormat("replicatedcommit", 1, append(clientKinds(), serverKinds()...)...)
+	return wirefmt.NewFormat("replicatedcommit", 1, slices.Concat(clientKinds(), serverKinds(), syncKinds())...)
 }
 
 func clientKinds() []wirefmt.Kind[Message] {

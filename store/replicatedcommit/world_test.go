@@ -49,11 +49,15 @@ type scenario struct {
 type world struct {
 	sc       scenario
 	layout   Layout
+	epoch    uint64
+	newSites int
+	places   []wan.Site // by site
 	sim      *sim.Sim[Message]
 	rand     *rand.Rand
 	rec      history.TxnRecorder
 	clients  []*driver
 	versions map[store.Key]map[store.Version]string
+	appliers map[store.Version]map[protocol.ID]bool
 	refused  map[protocol.ID]string
 	stopped  bool
 	txns     int
@@ -77,16 +81,16 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 	}
 	w := &world{
 		sc: sc, layout: layout(sc.sites, sc.shards), rand: rand.New(rand.NewPCG(sc.seed, 7)),
-		versions: map[store.Key]map[store.Version]string{}, refused: map[protocol.ID]string{},
+		versions: map[store.Key]map[store.Version]string{}, appliers: map[store.Version]map[protocol.ID]bool{}, refused: map[protocol.ID]string{},
 	}
 	w.configure = configure
 	if app == nil {
 		app = w.app
 	}
-	var names []wan.Site
 	for _, s := range w.layout.Sites {
-		names = append(names, wan.Site(s.Name))
+		w.places = append(w.places, wan.Site(s.Name))
 	}
+	names := w.places
 	var err error
 	w.sim, err = sim.New(sim.Config[Message]{
 		Seed: sc.seed, WAN: wan.Uniform(roundTrip, names...), Codec: Codec(), CodecChance: 0.3, CheckEvery: 3,
@@ -111,7 +115,8 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 }
 
 func (w *world) config(id protocol.ID) Config {
-	c := Config{ID: id, Layout: w.layout, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip, applied: w.applied}
+	c := Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip}
+	c.applied = func(key store.Key, v store.Value) { w.applied(id, key, v) }
 	if w.configure != nil {
 		w.configure(&c)
 	}
@@ -143,7 +148,7 @@ func (w *world) add(id protocol.ID, site wan.Site) {
 }
 
 // applied is the store's word on the versions of a key.
-func (w *world) applied(key store.Key, v store.Value) {
+func (w *world) applied(by protocol.ID, key store.Key, v store.Value) {
 	all := w.versions[key]
 	if all == nil {
 		all = map[store.Version]string{}
@@ -154,6 +159,10 @@ func (w *world) applied(key store.Key, v store.Value) {
 		w.err = fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text)
 	}
 	all[v.Version] = text
+	if w.appliers[v.Version] == nil {
+		w.appliers[v.Version] = map[protocol.ID]bool{}
+	}
+	w.appliers[v.Version][by] = true
 }
 
 // shown is a value as it is in histories.
@@ -196,7 +205,7 @@ func (w *world) siteNodes(i int) []protocol.ID {
 // play runs the clients under faults for a while, heals everything, waits until nothing is left to do, and judges.
 func (w *world) play(d time.Duration) error {
 	if w.sc.faults != 0 {
-		if err := w.sim.Inject(sim.Profile{Faults: w.sc.faults, Nodes: w.nodes(), MaxDown: 3, Every: 300 * time.Millisecond, Lasting: 600 * time.Millisecond}); err != nil {
+		if err := w.inject(); err != nil {
 			return err
 		}
 		var ids []protocol.ID
@@ -252,6 +261,9 @@ func (w *world) unquiet() string {
 			}
 			if w.refused[id] != "" {
 				continue
+			}
+			if s.newcomer.syncing {
+				return fmt.Sprintf("server %d copies", id)
 			}
 			if len(s.locks)+s.waiters+len(s.txns) > 0 {
 				return fmt.Sprintf("server %d has %d locks, %d waiting reads, %d transactions", id, len(s.locks), s.waiters, len(s.txns))

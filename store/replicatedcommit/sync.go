@@ -1,0 +1,220 @@
+package replicatedcommit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// What a server that takes a lost one's place, and those that it copies from, say to each other.
+type (
+	// Copy asks a server of the shard for what it has, from a place on. It is answered by a Page when all is decided that was undecided when the epoch began.
+	Copy struct {
+		Stage Stage
+		From  string // a key without its prefix
+	}
+
+	// Page is a part of what a server has.
+	Page struct {
+		Stage Stage
+		From  string // as asked
+		Next  string // where the next page begins; empty: this was the stage's last
+		// Old is the time up to which the sender may have forgotten transactions.
+		Old    uint64
+		Txns   []SettledTxn
+		Values []KeyValue
+	}
+
+	// SettledTxn is a transaction that the sender has carried out.
+	SettledTxn struct {
+		Txn    store.Txn // without what it reads
+		Shards []uint32
+		Commit bool
+	}
+
+	// KeyValue is a key with its value, or the version of its deletion.
+	KeyValue struct {
+		Key   store.Key
+		Value store.Value
+	}
+)
+
+// Stage is what of a server is copied.
+type Stage uint8
+
+// The stages, in order.
+const (
+	CopyTxns Stage = iota
+	CopyValues
+	copied // no more is needed
+)
+
+// copyTimer has a source asked again.
+type copyTimer struct{ source protocol.ID }
+
+// A source is how far a newcomer has copied what another server has.
+type source struct {
+	stage Stage
+	from  string
+}
+
+// newcomer is a server's part in taking a lost one's place: its site is of a later epoch than the store. Until it has what enough others have it votes for nothing and answers
+// no reads. Its refusals stand for votes of the lost one that nobody knows.
+type newcomer struct {
+	syncing bool
+	sources map[protocol.ID]*source
+	looks   map[store.TxnID]*look
+}
+
+// neededSources returns how many servers a newcomer copies. What the lost one was needed to commit was voted for by majority-1 others at least, one of which is among them.
+func neededSources(l Layout) int { return len(l.Sites) - l.majority() + 1 }
+
+// behind tells whether the server may not vote yes or answer reads yet.
+func (s *Server) behind() bool { return s.newcomer.syncing && !s.cfg.skip.has(ruleSync) }
+
+// startSync finds out whether the server is a newcomer, and how far it came.
+func (s *Server) startSync(env *protocol.Env[Message], newDisk bool) {
+	n := &s.newcomer
+	n.sources, n.looks = map[protocol.ID]*source{}, map[store.TxnID]*look{}
+	if newDisk && s.cfg.Layout.Sites[s.place.site].Since > 0 {
+		env.Put([]byte(syncKey), []byte{1})
+		n.syncing = true
+	} else if _, ok := env.Get([]byte(syncKey)); ok {
+		n.syncing = true
+	}
+	if !n.syncing {
+		return
+	}
+	for _, peer := range s.peers {
+		src := &source{}
+		if b, ok := env.Get(sourceKey(peer)); ok {
+			r := wirefmt.NewReader(b)
+			src.stage, src.from = Stage(r.Byte()), r.String()
+			if err := r.Close(); err != nil || src.stage > copied {
+				s.refuse(env, fmt.Sprintf("how far server %d was copied cannot be read from the disk", peer))
+				return
+			}
+		}
+		n.sources[peer] = src
+		s.askCopy(env, peer)
+	}
+}
+
+func sourceKey(peer protocol.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte(sourcePrefix), uint32(peer))
+}
+
+// askCopy asks a source for its next page, and does so again until it comes.
+func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
+	src := s.newcomer.sources[peer]
+	if !s.newcomer.syncing || src == nil || src.stage == copied {
+		return
+	}
+	if s.admission.admitted {
+		env.Send(peer, Copy{src.stage, src.from})
+	}
+	env.After(2*s.cfg.RoundTrip, copyTimer{peer})
+}
+
+// onPage takes a page. Values and transactions come in any order, from several sources: the versions decide.
+func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
+	src := s.newcomer.sources[from]
+	if !s.newcomer.syncing || src == nil || m.Stage != src.stage || m.From != src.from || m.Next != "" && m.Next <= m.From || !s.validPage(m) {
+		return
+	}
+	for _, t := range m.Txns {
+		s.takeSettled(env, t)
+	}
+	for _, kv := range m.Values {
+		if s.cfg.applied != nil {
+			s.cfg.applied(kv.Key, kv.Value)
+		}
+		if kv.Value.Version.After(value(env, kv.Key).Version) {
+			putValue(env, kv.Key, kv.Value)
+		}
+	}
+	s.raiseOld(env, m.Old)
+	if src.from = m.Next; m.Next == "" {
+		src.stage++
+	}
+	var w wirefmt.Writer
+	w.Uint(uint64(src.stage))
+	w.String(src.from)
+	env.Put(sourceKey(from), w.Buf)
+	if src.stage == copied {
+		env.Stop(copyTimer{from})
+		s.maybeSynced(env)
+		return
+	}
+	s.askCopy(env, from)
+}
+
+func (s *Server) validPage(m Page) bool {
+	return !slices.ContainsFunc(m.Txns, func(t SettledTxn) bool {
+		return t.Txn.Validate() != nil || !s.mine(t.Txn) || !s.fits(t.Shards)
+	}) && !slices.ContainsFunc(m.Values, func(kv KeyValue) bool {
+		return s.cfg.Layout.shardOf(kv.Key) != s.place.index || store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil
+	})
+}
+
+// takeSettled notes a transaction that another server has carried out. There are at most as many as the sources together remember, so MaxTxns is not asked.
+func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
+	if s.cfg.skip.has(ruleSyncTxns) {
+		return
+	}
+	r := s.txns[m.Txn.ID]
+	state := Aborted
+	if m.Commit {
+		state = Committed
+	}
+	if r == nil {
+		r = &record{id: m.Txn.ID, state: No, shards: m.Shards}
+		s.watch(env, r)
+	}
+	if m.Commit && !r.known {
+		r.known, r.priority, r.writes = true, m.Txn.Priority, m.Txn.Writes
+		if r.state == Committed {
+			s.apply(env, r)
+			s.save(env, r)
+		}
+	}
+	switch r.state {
+	case Yes, No:
+		s.decide(env, r, state)
+	case state:
+	default:
+		s.contradict(r, state)
+	}
+}
+
+// maybeSynced ends the copying when enough is copied.
+func (s *Server) maybeSynced(env *protocol.Env[Message]) {
+	n := &s.newcomer
+	done := 0
+	for _, peer := range s.peers {
+		if n.sources[peer].stage == copied {
+			done++
+		}
+	}
+	if done < neededSources(s.cfg.Layout) && !(done > 0 && s.cfg.skip.has(ruleSyncEnough)) {
+		return
+	}
+	n.syncing = false
+	env.Delete([]byte(syncKey))
+	for _, peer := range s.peers {
+		env.Stop(copyTimer{peer})
+		env.Delete(sourceKey(peer))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(n.looks), store.Version.Compare) {
+		l := n.looks[id]
+		s.endLook(env, id)
+		for _, asker := range l.askers {
+			s.onAsk(env, asker, Ask{ID: id, Shards: l.shards})
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// stop ends what a driver waits for, as its node is about to stop, and returns the transaction whose outcome it has to ask for.
+func (d *driver) stop() (t store.Txn, pending bool) {
+	d.ref++ // nothing that comes is an answer
+	if !d.busy {
+		return t, false
+	}
+	if c, ok := d.world.sim.Get(d.id).(*Client); ok {
+		for _, s := range c.submits { // one at most
+			if d.queries == 0 {
+				d.note(s.txn)
+			}
+			return s.txn, true
+		}
+	}
+	if d.at < len(d.ops) { // it was still reading
+		d.log.Abort(d.world.sim.Now())
+	}
+	d.busy = false
+	return t, false
+}
+
+// replace stops all nodes, and starts those that are not of the lost sites with a layout of the next epoch that has new sites in their places.
+func (w *world) replace(sites ...int) error {
+	w.layout.Sites = slices.Clone(w.layout.Sites)
+	w.epoch++
+	for _, id := range w.nodes() {
+		w.sim.Crash(id, sim.Keep(w.rand.IntN(3)))
+	}
+	var pending []func()
+	for _, d := range w.clients {
+		if t, ok := d.stop(); ok {
+			pending = append(pending, func() {
+				d.queries = 1
+				d.ref++
+				w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: t})
+			})
+		} else {
+			pending = append(pending, d.next)
+		}
+		w.sim.Crash(d.id, sim.KeepNone)
+	}
+	w.stopped = true
+	if err := w.sim.Run(roundTrip); err != nil { // what is on its way is lost with its connection
+		return err
+	}
+	w.stopped = false
+	for _, i := range sites {
+		for _, id := range w.siteNodes(i) {
+			w.sim.LoseDisk(id)
+		}
+		w.unapply(w.siteNodes(i))
+		w.newSites++
+		base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
+		site := Site{Name: fmt.Sprintf("%s%d", w.layout.Sites[i].Name, w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
+		for j := range w.layout.Sites[i].Shards {
+			site.Shards = append(site.Shards, base+1+protocol.ID(j))
+		}
+		w.layout.Sites[i] = site
+	}
+	w.sim.Heal()
+	for _, i := range sites {
+		for _, id := range w.siteNodes(i) {
+			w.add(id, w.places[i])
+		}
+	}
+	for _, f := range pending {
+		w.sim.After(time.Duration(w.rand.IntN(300))*time.Millisecond, f)
+	}
+	return w.err
+}
+
+// unapply forgets versions that only lost disks had. Nobody was told of them.
+func (w *world) unapply(lost []protocol.ID) {
+	for v, by := range w.appliers {
+		for _, id := range lost {
+			delete(by, id)
+		}
+		if len(by) > 0 {
+			continue
+		}
+		delete(w.appliers, v)
+		for _, all := range w.versions {
+			delete(all, v)
+		}
+	}
+}
+
+// inject has faults strike servers and coordinators.
+func (w *world) inject() error {
+	if w.sc.faults == 0 {
+		return nil
+	}
+	return w.sim.Inject(sim.Profile{Faults: w.sc.faults, Nodes: w.nodes(), MaxDown: 3, Every: 300 * time.Millisecond, Lasting: 600 * time.Millisecond})
+}
+
+// playLoss has clients go on while sites are lost and replaced. What clients were told before is settled by then, but for transactions whose clients are told nothing: these
+// are in any state, with decisions that stand on votes of a site that is lost, and that any one disk may have.
+func (w *world) playLoss(d time.Duration, lost [][]int) error {
+	for _, sites := range lost {
+		if err := w.inject(); err != nil {
+			return err
+		}
+		if err := w.sim.Run(d); err != nil {
+			return err
+		}
+		w.sim.Heal()
+		w.stopped = true
+		idle := func() bool {
+			return !slices.ContainsFunc(w.clients, func(d *driver) bool { return d.busy })
+		}
+		if err := w.sim.RunUntil(time.Minute, idle); err != nil {
+			return err
+		}
+		if err := w.sim.Run(time.Duration(w.rand.IntN(1000))*time.Millisecond + 3*roundTrip); err != nil {
+			return err
+		}
+		w.stopped = false
+		w.silence(sites)
+		for _, d := range w.clients {
+			d.next()
+		}
+		if err := w.sim.Run(time.Duration(150+w.rand.IntN(450)) * time.Millisecond); err != nil {
+			return err
+		}
+		if err := w.replace(sites...); err != nil {
+			return err
+		}
+	}
+	return w.play(d)
+}
+
+// silence has coordinators tell clients nothing, nor servers of sites that will be lost, and cuts some of the links among sites and from clients.
+func (w *world) silence(lost []int) {
+	for _, i := range lost {
+		for _, s := range w.layout.Sites[i].Shards {
+			for _, d := range w.clients {
+				w.sim.Cut(s, d.id)
+			}
+		}
+	}
+	for _, site := range w.layout.Sites {
+		for _, c := range site.Coordinators {
+			for _, d := range w.clients {
+				w.sim.Cut(c, d.id)
+				if w.rand.IntN(4) == 0 {
+					w.sim.Cut(d.id, c)
+				}
+			}
+			for _, to := range w.nodes() {
+				if !slices.Contains(site.Shards, to) && c != to && w.rand.IntN(3) == 0 {
+					w.sim.Cut(c, to)
+				}
+			}
+		}
+	}
+}
+
+// lossSwarm returns the scenario of a seed, and which sites are lost when.
+func lossSwarm(seed uint64, skip rules) (scenario, [][]int) {
+	sc := scenario{seed: seed, clients: 6, keys: 6, faults: sim.Swarm(seed, sim.AllFaults), skip: skip}
+	r := rand.New(rand.NewPCG(seed, 11))
+	if seed%4 == 3 {
+		sc.sites = 5
+		lost := r.Perm(5)
+		return sc, [][]int{lost[:1+seed/4%2], lost[2:3]}[:1+seed/8%2]
+	}
+	return sc, [][]int{{r.IntN(3)}, {r.IntN(3)}}[:1+seed/4%2]
+}
+
+func playLossOnce(seed uint64, skip rules, trace io.Writer) (*world, error) {
+	sc, lost := lossSwarm(seed, skip)
+	sc.trace = trace
+	w, err := newWorld(sc)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.playLoss(2*time.Second, lost)
+}
+
+// TestLostSitesAreReplaced plays 120 seeds; some of them twice.
+func TestLostSitesAreReplaced(t *testing.T) {
+	const seeds, shards = 120, 4
+	first := firstSeed(t)
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			var verdicts [5]int
+			for i := shard; i < seeds; i += shards {
+				seed := first + uint64(i)
+				w, err := playLossOnce(seed, 0, nil)
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				for i, n := range w.verdicts {
+					verdicts[i] += n
+				}
+				if i >= 8 {
+					continue
+				}
+				if again, err := playLossOnce(seed, 0, nil); err != nil || again.sim.Hash() != w.sim.Hash() {
+					t.Fatalf("seed %d went otherwise the second time: %v", seed, err)
+				}
+			}
+			t.Log("unknown, committed, aborted, blocked, rejected: ", fmt.Sprint(verdicts))
+			if verdicts[1] < 500 {
+				t.Errorf("only %d transactions committed", verdicts[1])
+			}
+		})
+	}
+}

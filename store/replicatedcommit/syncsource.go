@@ -1,0 +1,108 @@
+package replicatedcommit
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// Bounds of a page. One entry is sent whatever its size.
+const (
+	maxPageBytes   = 256 << 10
+	maxPageEntries = 2048
+)
+
+// startEpoch notes the epoch that the server is started with, and up to which version transactions of earlier ones can be here.
+func (s *Server) startEpoch(env *protocol.Env[Message]) {
+	last, floor, ok := readEpoch(env)
+	if s.floor = floor; ok && last == s.cfg.Epoch {
+		return
+	}
+	s.floor = max(s.floor, s.old)
+	for id := range s.txns { //pure:ok the greatest is the same in any order
+		s.floor = max(s.floor, id.Time)
+	}
+	var w wirefmt.Writer
+	w.Uint(s.cfg.Epoch)
+	w.Uint(s.floor)
+	env.Put([]byte(epochKey), w.Buf)
+}
+
+func readEpoch(env *protocol.Env[Message]) (epoch, floor uint64, ok bool) {
+	b, ok := env.Get([]byte(epochKey))
+	if !ok {
+		return 0, 0, false
+	}
+	r := wirefmt.NewReader(b)
+	epoch, floor = r.Uint(), r.Uint()
+	if err := r.Close(); err != nil {
+		panic(fmt.Sprintf("replicatedcommit: the epoch on disk: %v", err)) // which runners stop at
+	}
+	return epoch, floor, true
+}
+
+// oldSettled tells whether all transactions of earlier epochs that are remembered here are carried out. Once they are, they stay so.
+func (s *Server) oldSettled() bool {
+	if s.settled || s.cfg.skip.has(ruleSyncSettled) {
+		return true
+	}
+	for id, r := range s.txns { //pure:ok all or not all is the same in any order
+		if id.Time <= s.floor && !r.settled() {
+			return false
+		}
+	}
+	s.settled = true
+	return true
+}
+
+// onCopy gives a newcomer a page. Who has not copied enough itself, or waits for old decisions, does not answer: the newcomer asks again.
+func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
+	if !s.isPeer(from) || s.newcomer.syncing || m.Stage >= copied || !s.oldSettled() {
+		return
+	}
+	p := Page{Stage: m.Stage, From: m.From, Old: s.old}
+	prefix := valuePrefix
+	if m.Stage == CopyTxns {
+		prefix = txnPrefix
+	}
+	entries, size := 0, 0
+	for k, b := range env.Scan([]byte(prefix+m.From), afterPrefix(prefix)) {
+		if entries > 0 && (entries == maxPageEntries || size+len(k)+len(b) > maxPageBytes) {
+			p.Next = string(k[len(prefix):])
+			break
+		}
+		entries++
+		if m.Stage == CopyTxns {
+			size += s.addTxn(&p, b)
+			continue
+		}
+		size += len(k) + len(b)
+		key := store.Key(k[len(prefix):])
+		p.Values = append(p.Values, KeyValue{key, value(env, key)})
+	}
+	env.Send(from, p)
+}
+
+// addTxn adds a transaction from the disk to a page if it is carried out, and returns how many bytes that is.
+func (s *Server) addTxn(p *Page, b []byte) int {
+	r, err := parseRecord(b)
+	if err != nil {
+		panic(err.Error()) // it could be read before
+	}
+	if !r.settled() {
+		return 0
+	}
+	p.Txns = append(p.Txns, SettledTxn{
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed,
+	})
+	return len(b)
+}
+
+// afterPrefix returns a key above all that begin with a prefix, which does not end in 0xff.
+func afterPrefix(prefix string) []byte {
+	end := []byte(prefix)
+	end[len(end)-1]++
+	return end
+}

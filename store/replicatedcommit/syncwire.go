@@ -1,0 +1,71 @@
+package replicatedcommit
+
+import (
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/store"
+)
+
+// Least sizes of what lists have, as bytes.
+const (
+	minSettledBytes  = 9
+	minKeyValueBytes = 5
+)
+
+func syncKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](48, func(w *writer, m Copy) {
+			w.Uint(uint64(m.Stage))
+			w.String(m.From)
+		}, func(r *reader) Copy { return Copy{readStage(r), r.String()} }),
+		wirefmt.NewKind[Message](49, appendPage, readPage),
+		wirefmt.NewKind[Message](50, func(w *writer, m Look) { store.AppendVersion(w, m.ID) }, func(r *reader) Look { return Look{store.ReadVersion(r)} }),
+		wirefmt.NewKind[Message](51, func(w *writer, m Seen) {
+			store.AppendVersion(w, m.ID)
+			w.Uint(uint64(m.State))
+		}, func(r *reader) Seen { return Seen{store.ReadVersion(r), readState(r)} }),
+	}
+}
+
+func appendPage(w *writer, m Page) {
+	w.Uint(uint64(m.Stage))
+	w.String(m.From)
+	w.String(m.Next)
+	w.Uint(m.Old)
+	w.List(len(m.Txns))
+	for _, t := range m.Txns {
+		store.AppendTxn(w, t.Txn)
+		appendShards(w, t.Shards)
+		w.Bool(t.Commit)
+	}
+	w.List(len(m.Values))
+	for _, kv := range m.Values {
+		w.String(string(kv.Key))
+		store.AppendValue(w, kv.Value)
+	}
+}
+
+func readPage(r *reader) Page {
+	m := Page{Stage: readStage(r), From: r.String(), Next: r.String(), Old: r.Uint()}
+	for range r.List(minSettledBytes) {
+		if r.Err() != nil {
+			return m
+		}
+		m.Txns = append(m.Txns, SettledTxn{store.ReadTxn(r), readShards(r), r.Bool()})
+	}
+	for range r.List(minKeyValueBytes) {
+		if r.Err() != nil {
+			return m
+		}
+		m.Values = append(m.Values, KeyValue{store.Key(r.String()), store.ReadValue(r)})
+	}
+	return m
+}
+
+func readStage(r *reader) Stage {
+	v := r.Byte()
+	if v >= byte(copied) {
+		r.Failf("no such stage: %d", v)
+		return 0
+	}
+	return Stage(v)
+}
