@@ -21,6 +21,9 @@ func TestConfigErrors(t *testing.T) {
 		{"an ID twice", func(c *Config) { c.Layout.Sites[1].Shards[0] = 11 }, "the ID 11 is 0 or used twice"},
 		{"too many fenced", func(c *Config) { c.Layout.Sites[1].Fenced, c.Layout.Sites[2].Fenced = true, true }, "1 of 3 sites are not fenced (want 2 at least)"},
 		{"no ID", func(c *Config) { c.ID = 0 }, "Config.ID is 0"},
+		{"a site of a later epoch", func(c *Config) { c.Epoch, c.Layout.Sites[1].Since = 1, 2 }, `site "b" is of epoch 2, and Config.Epoch is 1`},
+		{"too many new", func(c *Config) { c.Epoch, c.Layout.Sites[1].Since, c.Layout.Sites[2].Since = 2, 2, 2 }, "1 of 3 sites are neither fenced nor new in epoch 2 (want 2 at least)"},
+		{"one fenced, one new", func(c *Config) { c.Epoch, c.Layout.Sites[1].Fenced, c.Layout.Sites[2].Since = 2, true, 2 }, "1 of 3 sites are neither"},
 		{"negative time", func(c *Config) { c.Retain = -time.Second }, "Retain"},
 		{"negative bound", func(c *Config) { c.MaxTxns = -1 }, "MaxTxns"},
 	} {

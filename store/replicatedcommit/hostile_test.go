@@ -57,6 +57,9 @@ func TestReceiveAnything(t *testing.T) {
 // feed makes a node that takes part, gives it messages, and lets its timers run out.
 func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	cfg := Config{ID: id, Layout: layout(3, 2), MaxTxns: 4, MaxWaiting: 4, skip: ruleAdmission}
+	if id == 12 { // a newcomer
+		cfg.Epoch, cfg.Layout.Sites[0].Since = 1, 1
+	}
 	var n protocol.Node[Message]
 	var err error
 	switch id {

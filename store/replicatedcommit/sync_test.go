@@ -173,7 +173,7 @@ func (w *world) silence(lost []int) {
 
 // lossSwarm returns the scenario of a seed, and which sites are lost when.
 func lossSwarm(seed uint64, skip rules) (scenario, [][]int) {
-	sc := scenario{seed: seed, clients: 6, keys: 6, faults: sim.Swarm(seed, sim.AllFaults), skip: skip}
+	sc := scenario{seed: seed, clients: 6, keys: 6, faults: sim.Swarm(seed, sim.AllFaults), skip: skip, test: "TestLostSitesAreReplaced"}
 	r := rand.New(rand.NewPCG(seed, 11))
 	if seed%4 == 3 {
 		sc.sites = 5

@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -43,6 +44,7 @@ type scenario struct {
 	hot     bool // each transaction reads and writes one key
 	lose    bool // a site goes down for a while
 	trace   io.Writer
+	test    string // whose seed it is; empty: TestConformance's
 }
 
 // world is a simulated store with clients, and what they saw.
@@ -95,7 +97,7 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 	w.sim, err = sim.New(sim.Config[Message]{
 		Seed: sc.seed, WAN: wan.Uniform(roundTrip, names...), Codec: Codec(), CodecChance: 0.3, CheckEvery: 3,
 		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond}, App: app, Trace: sc.trace, TraceKeep: 300,
-		Replay: fmt.Sprintf("FORESAY_SEED=%d go test ./store/replicatedcommit -run TestConformance/0", sc.seed),
+		Replay: fmt.Sprintf("FORESAY_SEED=%d go test ./store/replicatedcommit -run %s/0", sc.seed, cmp.Or(sc.test, "TestConformance")),
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,236 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// cut cuts all directions from some nodes to others.
+func (s *script) cut(from, to []protocol.ID) {
+	for _, a := range from {
+		for _, b := range to {
+			if a != b {
+				s.sim.Cut(a, b)
+			}
+		}
+	}
+}
+
+var scriptClients = []protocol.ID{200, 201, 202}
+
+// newEpoch stops all nodes, and starts them with site c replaced, or fenced.
+func (s *script) newEpoch(fence bool) {
+	s.t.Helper()
+	for _, id := range scriptClients {
+		s.sim.Crash(id, sim.KeepNone)
+	}
+	sites := []int{2}
+	if fence {
+		for _, id := range s.siteNodes(2) {
+			s.sim.LoseDisk(id)
+		}
+		s.layout.Sites = slices.Clone(s.layout.Sites)
+		s.layout.Sites[2].Fenced = true
+		sites = nil
+	}
+	if err := s.replace(sites...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestCopiesOfEnoughSites: what the lost site and one other committed is known to that one only. Whoever copies the third would not have it.
+func TestCopiesOfEnoughSites(t *testing.T) {
+	for _, skip := range []rules{0, ruleSyncEnough} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		a, b := s.siteNodes(0), s.siteNodes(1)
+		s.cut(append(slices.Clone(a), 200), b)
+		s.cut(s.siteNodes(2), b)
+		d, _ := s.done(200, s.submit(200, "a", "k"))
+		want(t, d, store.Committed)
+		s.run(roundTrip)
+
+		s.newEpoch(false)
+		s.run(roundTrip * 3 / 2) // until the new site is admitted
+		s.cut(a, append(append(slices.Clone(b), s.siteNodes(2)...), 201))
+		s.cut(b, a)
+		s.run(2 * time.Second)
+		if g, _ := s.read(201, "k"); g.OK != (skip != 0) || g.Value.Present {
+			t.Errorf("with %b left out, the others say %+v", skip, g)
+		}
+		s.sim.Heal()
+		if skip == 0 {
+			s.settle()
+			if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+				t.Errorf("k is %+v", g)
+			}
+		}
+	}
+}
+
+// TestCopiesOfWhatIsDecided: the lost site and a committed, which only b has heard, as b lacks the content, which a has. Who copies both before a hears of it has it from neither.
+func TestCopiesOfWhatIsDecided(t *testing.T) {
+	for _, skip := range []rules{0, ruleSyncSettled} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		a, b := s.layout.Sites[0], s.layout.Sites[1]
+		s.sim.Cut(200, 20)
+		s.sim.Cut(30, 10)
+		s.cut(a.Shards, b.Shards)
+		s.cut(s.siteNodes(2), b.Shards)
+		d, _ := s.done(200, s.submit(200, "a", "k"))
+		want(t, d, store.Committed)
+		s.run(roundTrip / 2)
+
+		s.newEpoch(false)
+		n := s.layout.Sites[2]
+		others := append(s.siteNodes(1), s.siteNodes(2)...)
+		s.cut(a.Coordinators, others)
+		s.cut(others, a.Coordinators)
+		s.cut(append(slices.Clone(b.Coordinators), n.Coordinators...), a.Shards)
+		s.cut(b.Coordinators, n.Shards)
+		s.cut(a.Shards, append(slices.Clone(b.Shards), 201))
+		s.run(2 * time.Second)
+		if g, _ := s.read(201, "k"); g.OK != (skip != 0) || g.Value.Present {
+			t.Errorf("with %b left out, the others say %+v", skip, g)
+		}
+		s.sim.Heal()
+		s.settle()
+		if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+			t.Errorf("with %b left out, k is %+v", skip, g)
+		}
+	}
+}
+
+// TestDecisionsThatStandOnLostVotes: site a has decided by the lost site's yes, and b has refused. What b hears first must not be that the lost vote counts as a no.
+func TestDecisionsThatStandOnLostVotes(t *testing.T) {
+	for _, fence := range []bool{true, false} {
+		for _, skip := range []rules{0, ruleLook} {
+			s := newScript(t, func(c *Config) { c.skip = skip })
+			s.sim.Cut(201, 10)
+			s.sim.Cut(201, 30)
+			s.submit(201, "b", "k") // which b alone hears of, so that it refuses the other one
+			s.run(time.Millisecond)
+			s.sim.Cut(10, 20)
+			s.sim.Cut(30, 20)
+			d, _ := s.done(200, s.submit(200, "a", "k"))
+			want(t, d, store.Committed)
+			s.run(roundTrip / 2)
+
+			s.newEpoch(fence)
+			s.cut(s.siteNodes(0), s.siteNodes(1))
+			s.run(roundTrip * 3 / 2) // until a new site is admitted
+			s.cut(s.siteNodes(0), s.siteNodes(2))
+			err := s.sim.Run(5 * time.Second)
+			if err == nil {
+				s.sim.Heal()
+				err = s.sim.RunUntil(time.Minute, s.quiet)
+			}
+			if err == nil {
+				err = s.equalSites()
+			}
+			if (err != nil) != (skip != 0) {
+				t.Errorf("fenced %v, with %b left out: %v", fence, skip, err)
+			}
+			if skip != 0 {
+				continue
+			}
+			if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+				t.Errorf("fenced %v: k is %+v", fence, g)
+			}
+		}
+	}
+}
+
+// TestCopyInPages: a newcomer that crashes goes on where it was, and copies deletions too. Meanwhile the store goes on.
+func TestCopyInPages(t *testing.T) {
+	s := newScript(t, nil)
+	const keys, size = 6000, 1000
+	var all []store.Key
+	for i := range keys {
+		all = append(all, store.Key(fmt.Sprintf("%06d", i)))
+	}
+	for part := range slices.Chunk(all, 1000) {
+		d, _ := s.done(200, s.submit(200, strings.Repeat("x", size), part...))
+		want(t, d, store.Committed)
+	}
+	var b store.Buffer
+	b.Delete(all[7])
+	_, writes := b.Accesses()
+	s.ref++
+	s.sim.Deliver(200, Submit{Ref: s.ref, Writes: writes})
+	d, _ := s.done(200, s.ref)
+	want(t, d, store.Committed)
+	s.settle()
+
+	s.newEpoch(false)
+	server := s.layout.Sites[2].Shards[0]
+	pages := 0
+	for s.status(server).Syncing {
+		s.run(3 * roundTrip)
+		s.sim.Crash(server, sim.KeepAll)
+		s.sim.Restart(server)
+		s.run(roundTrip)
+		if pages++; pages == 2 {
+			d, _ := s.done(200, s.submit(200, "y", all[:100]...))
+			want(t, d, store.Committed)
+		}
+		if pages > 50 {
+			t.Fatal("it does not get on")
+		}
+	}
+	if pages < keys*size/2/maxPageBytes/3 {
+		t.Errorf("it took %d pages", pages)
+	}
+	s.settle()
+	if st := s.status(server); st.Syncing || !st.Admitted || st.Epoch != 1 {
+		t.Errorf("in the end: %+v", st)
+	}
+}
+
+// TestLostDiskOfANewcomer: what it refused is forgotten with its disk, so it is refused as others are.
+func TestLostDiskOfANewcomer(t *testing.T) {
+	s := newScript(t, nil)
+	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
+	want(t, d, store.Committed)
+	s.newEpoch(false)
+	server := s.layout.Sites[2].Shards[0]
+	s.run(roundTrip * 3 / 2)
+	if st := s.status(server); !st.Syncing || !st.Admitted {
+		t.Fatalf("a newcomer: %+v", st)
+	}
+	s.sim.LoseDisk(server)
+	s.sim.Restart(server)
+	s.run(time.Second)
+	if st := s.status(server); st.Admitted || !strings.Contains(st.Refused, "knows another disk") {
+		t.Errorf("with another disk: %+v", st)
+	}
+}
+
+// TestEpochs: a server does not start with an epoch that is over, and does with the right one.
+func TestEpochs(t *testing.T) {
+	s := newScript(t, nil)
+	s.epoch = 3
+	s.sim.Crash(11, sim.KeepAll)
+	s.sim.Restart(11)
+	s.run(time.Second)
+	s.epoch = 2
+	s.sim.Crash(11, sim.KeepAll)
+	s.sim.Restart(11)
+	s.run(time.Second)
+	if st := s.status(11); !strings.Contains(st.Refused, "started with epoch 2, and its disk is of epoch 3") {
+		t.Errorf("with an old epoch: %+v", st)
+	}
+	s.epoch = 3
+	s.sim.Crash(11, sim.KeepAll)
+	s.sim.Restart(11)
+	s.run(time.Second)
+	if st := s.status(11); st.Refused != "" || !st.Admitted || st.Epoch != 3 {
+		t.Errorf("with the right one: %+v", st)
+	}
+}
