@@ -9,6 +9,11 @@
 // compared with the one that plain execution gives: an experiment whose answers
 // are wrong fails.
 //
+// The experiments whose names begin with rc put the clients of the geo-replicated store
+// (package store/client), in their modes, under the workloads of SpecRPC's evaluation:
+// see package geostore. Their rows tell attempts that committed and whole transactions,
+// all attempts and pauses included, apart.
+//
 // In virtual mode everything runs in testing/synctest bubbles, one for each
 // measured point: computing takes no time there, so that latencies are exact and
 // the same on every machine. In real mode it runs on the wall clock over loopback TCP,

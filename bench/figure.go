@@ -82,9 +82,12 @@ func (f figure) lines(rows []Row) (lines []line, categories []string) {
 		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
 			continue
 		}
-		x, okX := f.place(row, &categories)
-		y, okY := row.Number(f.y)
-		if !okX || !okY {
+		y, ok := row.Number(f.y)
+		if !ok {
+			continue // nor has it a place
+		}
+		x, ok := f.place(row, &categories)
+		if !ok {
 			continue
 		}
 		name := f.label(row, f.series)

@@ -10,6 +10,7 @@ func TestMarksOfAPaper(t *testing.T) {
 	rows := []Row{
 		{{"system", "spec"}, {"site", "all"}, {"ops", 5}, {"ms", 10.0}, {"share", 0.5}},
 		{{"system", "spec"}, {"site", "all"}, {"ops", 50}, {"ms", 20.0}},
+		{{"system", "spec"}, {"site", "nothing to show"}},
 	}
 	lines := figure{
 		title: "Lines", x: "ops", xLabel: "operations", y: "ms", yLabel: "ms", series: []string{"system"},
@@ -26,7 +27,7 @@ func TestMarksOfAPaper(t *testing.T) {
 		has, not []string
 	}{
 		{lines, []string{"spec, paper<", "spec, paper (over)<", marksNote}, []string{"other, paper"}},
-		{across, []string{"spec, paper<", marksNote}, nil},
+		{across, []string{"spec, paper<", marksNote}, []string{"nothing to show"}},
 		{plain, nil, []string{"paper", marksNote}},
 	} {
 		svg, err := c.f.draw(&Result{Mode: Virtual, Rows: rows})

@@ -58,7 +58,7 @@ func rcYCSBOps() Experiment {
 		Summary: "geo-replicated transactions of 5 to 50 operations, half of them reads (SpecRPC figure 9); virtual: a disk syncs in 1 ms",
 		Modes:   []Mode{Virtual, Real},
 		whole: rcStudy{growth: true, points: func(s scale) ([]rcPoint, error) {
-			return collect(perTime(s, []int{5, 50}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(s, ops, 50) })
+			return collect(perTime(s, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20}), func(ops int) (rcPoint, error) { return ycsbPoint(s, ops, 50) })
 		}}.run,
 		figures: []figure{
 			{
