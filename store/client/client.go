@@ -202,7 +202,7 @@ func (t *txn) commit(ctx context.Context, reads []store.Read, writes []store.Wri
 	if err := store.ValidAccesses(reads, writes); err != nil {
 		return t.decided(Decision{Outcome: store.Outcome{Verdict: store.Rejected, Detail: err.Error()}})
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !foresay.InTask(ctx) { // a task knows what it sent before
 		return t.decided(Decision{Txn: store.Txn{Priority: t.priority}, Outcome: store.Outcome{Verdict: store.Aborted}})
 	}
 	t.trace.commitBegins()
@@ -235,14 +235,20 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 	if t.attempts == t.client.cfg.MaxAttempts {
 		return failed
 	}
-	pause := t.client.cfg.Backoff << min(t.attempts-1, 3)
-	timer := time.NewTimer(rand.N(pause))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		failed.Err = context.Cause(ctx)
+	pause := func(ctx context.Context) (struct{}, error) {
+		timer := time.NewTimer(rand.N(t.client.cfg.Backoff << min(t.attempts-1, 3)))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return struct{}{}, nil
+		case <-ctx.Done():
+			return struct{}{}, context.Cause(ctx)
+		}
+	}
+	// In a task that runs again, the pause is over if it was, whatever became of the context since.
+	_, failed.Err = foresay.Act(ctx, fmt.Sprintf("%s: pause after %v", t.client.name, d.Txn.ID), pause)
+	if failed.Err != nil {
 		return failed
 	}
+	return nil
 }

@@ -11,8 +11,17 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-// txnOf is the context's key for the transaction that calls are for.
-type txnOf struct{}
+// forTxn returns a context of a transaction. Those of one task have a group: the engine may answer one's read with what it asked for another one.
+func forTxn(ctx context.Context, n, group int) context.Context {
+	return context.WithValue(ctx, txnKey{}, [2]int{n, group})
+}
+
+type txnKey struct{}
+
+func txnOf(ctx context.Context) (n, group int) {
+	v := ctx.Value(txnKey{}).([2]int)
+	return v[0], v[1]
+}
 
 // A commitCall is one call of Commit.
 type commitCall struct {
@@ -30,8 +39,8 @@ type watch struct {
 	near  bool // commits may rest on the nearest site's answers
 
 	mu    sync.Mutex
-	known map[int]map[store.Read]bool // by transaction: what it may rest on
-	calls map[int][]*commitCall
+	known map[int]map[store.Read]bool // by group: what it may rest on
+	calls map[int][]*commitCall       // by transaction
 }
 
 func newWatch(w *proofWorld, b client.Backend, m client.Mode) *watch {
@@ -55,21 +64,21 @@ func (w *watch) ReadNearest(ctx context.Context, key store.Key, p store.Priority
 }
 
 func (w *watch) know(ctx context.Context, key store.Key, a client.Answer) {
-	n := ctx.Value(txnOf{}).(int)
+	_, group := txnOf(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known[n] == nil {
-		w.known[n] = map[store.Read]bool{}
+	if w.known[group] == nil {
+		w.known[group] = map[store.Read]bool{}
 	}
-	w.known[n][store.Read{Key: key, Version: a.Value.Version}] = true
+	w.known[group][store.Read{Key: key, Version: a.Value.Version}] = true
 }
 
 func (w *watch) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
-	n := ctx.Value(txnOf{}).(int)
+	n, group := txnOf(ctx)
 	c := &commitCall{begin: w.world.now(), reads: slices.Clone(reads), writes: slices.Clone(writes)}
 	w.mu.Lock()
 	for _, r := range reads {
-		if !w.known[n][r] && !w.world.sc.blind {
+		if !w.known[group][r] && !w.world.sc.blind {
 			w.world.fail(fmt.Errorf("transaction %d commits with %q in version %v, which nobody it may rely on has answered", n, r.Key, r.Version))
 		}
 	}
@@ -93,7 +102,7 @@ func (w *watch) pretend(ctx context.Context, reads []store.Read) client.Decision
 	now := w.world.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := ctx.Value(txnOf{}).(int)
+	n, _ := txnOf(ctx)
 	w.calls[n] = append(w.calls[n], &commitCall{begin: now, end: now, reads: slices.Clone(reads), decision: d, ended: true})
 	return d
 }
@@ -174,13 +183,14 @@ func (b *bug) Commit(ctx context.Context, p store.Priority, reads []store.Read, 
 		return b.watch.pretend(ctx, reads)
 	}
 	if b.kind == bugLeak && len(writes) > 0 {
+		n, _ := txnOf(ctx)
 		b.mu.Lock()
-		for _, w := range b.runs[ctx.Value(txnOf{}).(int)] {
+		for _, w := range b.runs[n] {
 			if i, ok := slices.BinarySearchFunc(writes, w, compareWrites); !ok {
 				writes = slices.Insert(slices.Clone(writes), i, w)
 			}
 		}
-		delete(b.runs, ctx.Value(txnOf{}).(int)) // those of the next attempt are others
+		delete(b.runs, n) // those of the next attempt are others
 		b.mu.Unlock()
 	}
 	d := b.Backend.Commit(ctx, p, reads, writes)

@@ -68,6 +68,7 @@ type plot struct {
 	steps  []step
 	fails  bool // if it reads something certain
 	panics bool
+	misled bool // it runs on a guess that is wrong
 	bug    *bug
 }
 
@@ -89,6 +90,9 @@ func newPlot(n int, r *rand.Rand, b *bug) plot {
 	}
 	return p
 }
+
+// misled ends values that must not be in the store.
+const misled = ".misled"
 
 func proofKey(k int) string { return fmt.Sprintf("k%d", k%proofKeys) }
 
@@ -114,6 +118,9 @@ func (p plot) play(ctx context.Context, tx *client.Tx) (*proofRun, error) {
 		w := store.Write{Key: store.Key(key), Delete: remove}
 		if !remove {
 			w.Bytes = fmt.Appendf(nil, "%d.%d.%s.%x", p.n, tx.Attempt(), key, hash.Sum64())
+			if p.misled {
+				w.Bytes = append(w.Bytes, misled...)
+			}
 		}
 		run.writes[key] = w
 		if p.bug != nil {
@@ -187,7 +194,11 @@ func (d *driver) drive(ctx context.Context) {
 			l.close()
 			l = d.w.link(d)
 		}
-		d.transact(ctx, l)
+		if d.rand.IntN(6) == 0 {
+			d.nest(ctx, l)
+		} else {
+			d.transact(ctx, l)
+		}
 		time.Sleep(time.Duration(d.rand.IntN(40)) * time.Millisecond)
 	}
 }
@@ -199,7 +210,7 @@ func (d *driver) transact(ctx context.Context, l *proofLink) {
 	if d.rand.IntN(4) == 0 {
 		limit = time.Duration(5+d.rand.IntN(200)) * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, txnOf{}, t.n), limit)
+	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
 	defer cancel()
 	p := newPlot(t.n, d.rand, l.bug)
 	err := d.run(ctx, l, p, t)
@@ -227,9 +238,53 @@ func (d *driver) run(ctx context.Context, l *proofLink, p plot, t *proofTxn) (er
 	return err
 }
 
+// nest makes two transactions in a task, which begins with a guess.
+func (d *driver) nest(ctx context.Context, l *proofLink) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(20+d.rand.IntN(2000))*time.Millisecond)
+	defer cancel()
+	// To the history the second one is another client's, as both end when the task does.
+	txns := []*proofTxn{d.w.newTxn(d.n, l.watch), d.w.newTxn(1000+d.n, l.watch)}
+	var plots []plot
+	for _, t := range txns {
+		p := newPlot(t.n, d.rand, l.bug)
+		p.panics = false
+		plots = append(plots, p)
+	}
+	slow := time.Duration(d.rand.IntN(100)) * time.Millisecond
+	sure := foresay.Go(ctx, func(context.Context) (bool, error) {
+		time.Sleep(slow)
+		return true, nil
+	}, foresay.Guess(d.rand.IntN(2) == 0))
+	type part struct {
+		run *proofRun
+		err error
+	}
+	parts, err := foresay.Do(ctx, func(ctx context.Context) (parts [2]part, err error) {
+		right, err := sure.Wait(ctx)
+		for i, p := range plots {
+			p.misled = !right
+			if err == nil {
+				parts[i].run, parts[i].err = client.Run(forTxn(ctx, p.n, txns[0].n), l.client, p.play)
+			}
+		}
+		return parts, err
+	})
+	for i, t := range txns {
+		switch {
+		case err == nil:
+			t.run = parts[i].run
+			d.w.note(t, parts[i].err)
+		case len(t.watch.attempts(t.n)) > 0:
+			d.w.note(t, &client.UnknownError{})
+		default:
+			d.w.note(t, err)
+		}
+	}
+}
+
 // resolve asks for an outcome once more.
 func (d *driver) resolve(l *proofLink, t *proofTxn, txn store.Txn) {
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), txnOf{}, t.n), 2*time.Second)
+	ctx, cancel := context.WithTimeout(forTxn(context.Background(), t.n, t.n), 2*time.Second)
 	defer cancel()
 	switch err := l.client.Resolve(ctx, txn); {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/history"
@@ -81,7 +82,7 @@ func (w *proofWorld) readAll(ctx context.Context, d *driver, l *proofLink) error
 	for k := range proofKeys {
 		p.steps = append(p.steps, step{kind: stepGet, key: k})
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, txnOf{}, t.n), time.Minute)
+	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), time.Minute)
 	defer cancel()
 	err := d.run(ctx, l, p, t)
 	w.note(t, err)
@@ -121,6 +122,9 @@ func (w *proofWorld) checkHistory() error {
 	for key, all := range w.versions {
 		seen := map[string]bool{}
 		for _, v := range slices.SortedFunc(maps.Keys(all), store.Version.Compare) {
+			if strings.HasSuffix(all[v], misled) {
+				return fmt.Errorf("%q has been %q, by a run that stood on a wrong guess", key, all[v])
+			}
 			if seen[all[v]] {
 				return fmt.Errorf("%q was %q in two versions", key, all[v])
 			}
@@ -137,7 +141,7 @@ func (w *proofWorld) checkHistory() error {
 				continue // it was never sent
 			case i < len(calls)-1 || t.verdict != store.Committed || t.run != nil && !t.run.counts() || v == store.Aborted && !w.sc.blind:
 				// What was aborted is nobody's to see; the order of attempts does not matter.
-				x.Client, x.Begin, x.End, x.Outcome = history.Client(1000+t.n*10+i), c.begin, c.end, history.Failed
+				x.Client, x.Begin, x.End, x.Outcome = history.Client(10000+t.n*10+i), c.begin, c.end, history.Failed
 			default:
 				x.Accesses = w.reads(t, c)
 			}
