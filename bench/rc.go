@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type rcPoint struct {
 	// txns is how many transactions are measured in virtual time, and how long they are measured in real time.
 	txns    int
 	lasting time.Duration
+	clients int // at each site; 0: as in the paper
 }
 
 // rcStudy is an experiment on latencies of the geo-replicated store.
@@ -131,7 +133,7 @@ func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode)
 		return played, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return rcPlay(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: seed, Warm: rcWarmUp, Txns: p.txns})
+	return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: seed, Warm: rcWarmUp, Txns: p.txns})
 }
 
 // jittered returns a matrix whose links between sites have jitter.
@@ -145,9 +147,9 @@ func jittered(m wan.Matrix, jitter time.Duration) wan.Matrix {
 	return m
 }
 
-// rcPlay connects clients for one load.
-func rcPlay(ctx context.Context, store *geostore.Store, mode client.Mode, l geostore.Load) (geostore.Played, error) {
-	clients, err := store.Connect(mode, rcClients)
+// play connects clients for one load.
+func (p rcPoint) play(ctx context.Context, store *geostore.Store, mode client.Mode, l geostore.Load) (geostore.Played, error) {
+	clients, err := store.Connect(mode, cmp.Or(p.clients, rcClients))
 	if err != nil {
 		return geostore.Played{}, err
 	}
@@ -161,7 +163,7 @@ func (st rcStudy) real(ctx context.Context, w wholeRun, points int, measure rcMe
 		for i := range points {
 			for _, mode := range rcSystems() {
 				err := measure(i, mode, func(p rcPoint, mode client.Mode) (geostore.Played, error) {
-					return rcPlay(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: w.Seed, Warm: rcWarmUp, For: p.lasting})
+					return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: w.Seed, Warm: rcWarmUp, For: p.lasting})
 				})
 				if err != nil {
 					return err

@@ -77,7 +77,7 @@ func TestComparedRows(t *testing.T) {
 func smallRetwis() rcStudy {
 	return rcStudy{distribution: true, growth: true, points: func(s scale) ([]rcPoint, error) {
 		keys, err := workload.Zipfian(rcKeys, 0.5)
-		return []rcPoint{{params: []Cell{{"alpha", 0.5}}, workload: workload.Retwis{Keys: keys}, txns: 150}}, err
+		return []rcPoint{{params: []Cell{{"alpha", 0.5}}, workload: workload.Retwis{Keys: keys}, txns: 60, clients: 3}}, err
 	}}
 }
 
@@ -96,8 +96,8 @@ func TestStoreInVirtualTime(t *testing.T) {
 		row := rows[4*i] // after it, those of three sites
 		mean, _ := row.Number("attempt_mean_ms")
 		means = append(means, mean)
-		if n, _ := row.Number("txns"); n != 150 {
-			t.Errorf("%s: %v transactions were measured, want 150", row.Text("system"), n)
+		if n, _ := row.Number("txns"); n != 60 {
+			t.Errorf("%s: %v transactions were measured, want 60", row.Text("system"), n)
 		}
 		if ms, _ := row.Number("sync_ms"); ms != 1 {
 			t.Errorf("%s: a sync takes %v ms, want 1", row.Text("system"), ms)
