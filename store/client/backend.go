@@ -17,6 +17,8 @@ type Backend interface {
 	Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision
+	// Stale tells whether a quorum refuses reads because some are not valid any more.
+	Stale(ctx context.Context, reads []store.Read) bool
 	// Reserve keeps younger transactions from keys for a while, if it can. It does not wait.
 	Reserve(keys []store.Key, p store.Priority)
 }
@@ -32,4 +34,13 @@ type Decision struct {
 	Txn     store.Txn // with the name and the priority that it was given
 	Outcome store.Outcome
 	Site    string // whose vote was the last that was needed; empty if none's
+	// Current says, of an aborted transaction, what its reads should have been, as far as is known.
+	Current []Current
+}
+
+// Current is what a site that refused a transaction holds under a key that the transaction read: a later value or, if Locked, one that is about to change.
+type Current struct {
+	Key    store.Key
+	Locked bool
+	Value  store.Value
 }

@@ -62,11 +62,15 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 	t := newTxn(ctx, c)
 	for {
 		t.begin(ctx)
-		out, err := once(ctx, t, f)
+		attempt, end := t.watched(ctx)
+		out, err := once(attempt, t, f)
+		end()
 		var d Decision
 		switch sent := t.validation.wait(); {
 		case sent != nil:
 			d = t.decided(*sent)
+		case err != nil && t.watch.failed() && ctx.Err() == nil:
+			d = t.decided(Decision{Txn: store.Txn{Priority: t.priority}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}})
 		case err != nil:
 			return zero, t.ended(err)
 		default:
@@ -128,6 +132,7 @@ func once[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx
 // play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.
 func play[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
 	tx := &Tx{txn: t}
+	t.watch.note(tx)
 	returned := false
 	defer func() {
 		if returned {
@@ -164,10 +169,13 @@ type txn struct {
 	began    time.Time // the present attempt
 	priority store.Priority
 	attempts int
-	written  []store.Key // by the last attempt
-	trace    *tracer     // nil: none is wanted
+	wanted   []store.Key // by the last attempt, which did not read them itself
+	// seeds are what a predicated attempt takes for granted, since the last one ended with it.
+	seeds map[store.Key]store.Value
+	trace *tracer // nil: none is wanted
 	// validation is that of the present attempt; nil if its commit is sent when all reads are known.
 	validation *validation
+	watch      *watch // of the present attempt; nil in a task
 }
 
 func newTxn(ctx context.Context, c *Client) *txn {
@@ -189,8 +197,8 @@ func (t *txn) begin(ctx context.Context) {
 	}
 	t.trace.begin(t.attempts, t.mode)
 	t.client.stats.attempts.Add(1)
-	if t.attempts > 1 && len(t.written) > 0 {
-		t.client.cfg.Backend.Reserve(t.written, t.priority)
+	if t.attempts > 1 && len(t.wanted) > 0 {
+		t.client.cfg.Backend.Reserve(t.wanted, t.priority)
 	}
 }
 
@@ -211,10 +219,11 @@ func (t *txn) commit(ctx context.Context, reads []store.Read, writes []store.Wri
 
 func (t *txn) decided(d Decision) Decision {
 	t.priority = d.Txn.Priority
-	t.written = t.written[:0]
+	t.wanted = t.wanted[:0]
 	for _, w := range d.Txn.Writes {
-		t.written = append(t.written, w.Key)
+		t.wanted = append(t.wanted, w.Key)
 	}
+	t.plant(d)
 	t.client.stats.count(d.Outcome)
 	if t.client.cfg.Mode == Auto {
 		t.client.control.saw(t.class, t.mode, time.Since(t.began), d.Outcome.Verdict)
@@ -236,7 +245,11 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 		return failed
 	}
 	pause := func(ctx context.Context) (struct{}, error) {
-		timer := time.NewTimer(rand.N(t.client.cfg.Backoff << min(t.attempts-1, 3)))
+		longest := t.client.cfg.Backoff << min(t.attempts-1, 3)
+		if r := d.Outcome.Reason; r == store.StaleRead || r == store.StaleWrite {
+			longest = 1 // nobody is in the way, now that the newer version is known
+		}
+		timer := time.NewTimer(rand.N(longest))
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -49,6 +49,10 @@ func (m *memory) Resolve(_ context.Context, txn store.Txn) client.Decision {
 	return client.Decision{Txn: txn}
 }
 
+func (m *memory) Stale(ctx context.Context, reads []store.Read) bool {
+	return m.Commit(ctx, store.Priority{}, reads, nil).Outcome.Verdict == store.Aborted
+}
+
 func (m *memory) Reserve([]store.Key, store.Priority) {}
 
 // A transfer between two accounts, as in any program.

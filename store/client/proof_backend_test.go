@@ -77,6 +77,9 @@ func (w *watch) Commit(ctx context.Context, p store.Priority, reads []store.Read
 	n, group := txnOf(ctx)
 	c := &commitCall{begin: w.world.now(), reads: slices.Clone(reads), writes: slices.Clone(writes)}
 	w.mu.Lock()
+	if w.known[n] == nil {
+		w.known[n] = map[store.Read]bool{}
+	}
 	for _, r := range reads {
 		if !w.known[group][r] && !w.world.sc.blind {
 			w.world.fail(fmt.Errorf("transaction %d commits with %q in version %v, which nobody it may rely on has answered", n, r.Key, r.Version))
@@ -92,6 +95,11 @@ func (w *watch) Commit(ctx context.Context, p store.Priority, reads []store.Read
 	d := w.Backend.Commit(ctx, p, reads, writes)
 	w.mu.Lock()
 	c.decision, c.end, c.ended = d, w.world.now(), true
+	for _, now := range d.Current {
+		if w.near && !now.Locked {
+			w.known[n][store.Read{Key: now.Key, Version: now.Value.Version}] = true // the next attempt rests on it
+		}
+	}
 	w.mu.Unlock()
 	return d
 }

@@ -59,6 +59,7 @@ const (
 	stepDelete          //
 	stepOther           // reads, and writes a key that depends on it
 	stepOwn             // writes, and reads that
+	stepGuess           // goes on with a guess, half of which are wrong
 	stepKinds
 )
 
@@ -135,6 +136,14 @@ func (p plot) play(ctx context.Context, tx *client.Tx) (*proofRun, error) {
 		key, next := proofKey(s.key), proofKey(s.key+1)
 		var err error
 		switch s.kind {
+		case stepGuess:
+			sure := foresay.Go(ctx, func(context.Context) (bool, error) {
+				time.Sleep(time.Duration(10*s.key) * time.Millisecond)
+				return true, nil
+			}, foresay.Guess(s.key%2 == 0))
+			var right bool
+			right, err = sure.Wait(ctx)
+			p.misled = p.misled || !right
 		case stepPut:
 			err = write(key, false)
 		case stepDelete:

@@ -54,13 +54,13 @@ func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 		return
 	}
 	read := r.txn.trace.read(r.key)
-	first, err := r.client.cfg.Backend.ReadNearest(ctx, r.key, r.priority)
+	first, err := r.nearest(ctx)
 	if err != nil {
 		a.Finish(nil, err)
 		return
 	}
 	read.first(first)
-	v.add(r.key, first.Value.Version)
+	v.add(r.key, first.Value)
 	a.Predict(first.Value)
 	select {
 	case <-v.settled:
@@ -94,6 +94,17 @@ func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 	<-ctx.Done() // the attempt is over
 	a.Finish(nil, ctx.Err())
 }
+
+// nearest returns what the last attempt's refusal said or, if that says nothing, what the nearest site does.
+func (r *reading) nearest(ctx context.Context) (Answer, error) {
+	if seed, ok := r.validation.seeds[r.key]; ok {
+		return Answer{Value: seed, Site: seedSite}, nil
+	}
+	return r.client.cfg.Backend.ReadNearest(ctx, r.key, r.priority)
+}
+
+// seedSite is ReadTrace.FirstSite of a read whose answer came with the refusal of an earlier attempt.
+const seedSite = "refusal"
 
 // Equal implements foresay.Transport: a prediction is right when the version is.
 func (r *reading) Equal(prediction, actual any) bool { return r.Same(prediction, actual) }

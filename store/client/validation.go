@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,19 +17,20 @@ import (
 // once.
 type validation struct {
 	txn     *txn
+	seeds   map[store.Key]store.Value
 	late    chan struct{} // closed: the commit is long in coming, so a quorum is asked
 	settled chan struct{} // closed: there is a verdict
 
 	mu      sync.Mutex
 	ctx     context.Context // of the attempt, outside of the task
 	cancel  context.CancelCauseFunc
-	open    map[store.Key]store.Version // reads that are guesses
-	sent    bool                        // the commit has left: the verdict alone counts now
+	open    map[store.Key]store.Value // reads that are guesses
+	sent    bool                      // the commit has left: the verdict alone counts now
 	verdict *Decision
 }
 
 func newValidation(t *txn) *validation {
-	return &validation{txn: t, late: make(chan struct{}), settled: make(chan struct{}), open: map[store.Key]store.Version{}}
+	return &validation{txn: t, seeds: t.seeds, late: make(chan struct{}), settled: make(chan struct{}), open: map[store.Key]store.Value{}}
 }
 
 // begin is called before the task, and the function that it returns after it.
@@ -63,10 +65,10 @@ func (v *validation) isLateLocked() bool {
 }
 
 // add notes a read that is about to be predicted.
-func (v *validation) add(key store.Key, version store.Version) {
+func (v *validation) add(key store.Key, value store.Value) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.open[key] = version
+	v.open[key] = value
 }
 
 // remove forgets a read whose actual result is about to be told. It returns false if the verdict counts instead.
@@ -104,8 +106,8 @@ func (v *validation) submit(ctx context.Context, reads []store.Read, writes []st
 func (v *validation) covers(reads []store.Read) bool {
 	n := 0
 	for _, r := range reads {
-		if version, ok := v.open[r.Key]; ok {
-			if version != r.Version {
+		if value, ok := v.open[r.Key]; ok {
+			if value.Version != r.Version {
 				return false
 			}
 			n++
@@ -142,6 +144,29 @@ func (v *validation) wait() *Decision {
 	}
 	<-v.settled
 	return v.verdict
+}
+
+// plant keeps what the next attempt can take for granted: what this one read, but for what the refusals say.
+func (t *txn) plant(d Decision) {
+	t.seeds = nil
+	if t.validation == nil || d.Outcome.Verdict != store.Aborted || len(d.Current) == 0 {
+		return // nobody said what was wrong
+	}
+	v := t.validation
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t.seeds = maps.Clone(v.open)
+	for _, c := range d.Current {
+		if old, ok := t.seeds[c.Key]; ok && !c.Locked && c.Value.Version.After(old.Version) {
+			t.seeds[c.Key] = c.Value
+		}
+	}
+	for _, c := range d.Current {
+		if c.Locked {
+			delete(t.seeds, c.Key) // the nearest site answers when it has changed
+		}
+	}
+	t.wanted = append(t.wanted, slices.Sorted(maps.Keys(t.seeds))...) // they are not read again, and to be reserved all the same
 }
 
 func (v *validation) committed() bool {

@@ -368,7 +368,13 @@ func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, sit
 	delete(c.submits, s.txn.ID)
 	delete(c.submitRefs, s.ref)
 	env.Stop(submitTimer{s.txn.ID})
-	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: site})
+	done := Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: site}
+	if o.Verdict == store.Aborted {
+		for _, v := range s.votes {
+			done.Current = append(done.Current, v.Current...)
+		}
+	}
+	env.Send(protocol.App, done)
 }
 
 func (c *Client) onCancel(env *protocol.Env[Message], m Cancel) {

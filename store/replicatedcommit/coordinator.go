@@ -148,6 +148,9 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 		return
 	}
 	e.rows[p.site].take(i, m)
+	if p.site == c.place.site {
+		e.rows[p.site].current = append(e.rows[p.site].current, m.Current...)
+	}
 	c.step(env, e)
 }
 
@@ -268,6 +271,7 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 	for _, client := range e.clients {
 		env.Send(client, v)
 	}
+	v.Current = nil
 	if !e.readOnly {
 		c.toPeers(env, e.id, v)
 	}
@@ -275,7 +279,7 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 
 func (c *Coordinator) siteVote(e *entry) SiteVote {
 	r := &e.rows[c.place.site]
-	return SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint}
+	return SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint, Current: r.current}
 }
 
 func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {

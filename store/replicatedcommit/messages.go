@@ -47,6 +47,15 @@ type (
 		Yes    bool
 		Reason store.Reason
 		Hint   uint64
+		// Current are keys that were read and have changed, or are about to; to clients only, and perhaps not all.
+		Current []Current
+	}
+
+	// Current is what a server that refuses a transaction holds under a key that the transaction read: a later value or, if Locked, one that is about to change.
+	Current struct {
+		Key    store.Key
+		Locked bool
+		Value  store.Value
 	}
 
 	// Decided tells a client how its transaction ended.
@@ -69,10 +78,11 @@ type (
 
 	// Vote is what a shard knows of a transaction.
 	Vote struct {
-		ID     store.TxnID
-		State  State
-		Reason store.Reason
-		Hint   uint64
+		ID      store.TxnID
+		State   State
+		Reason  store.Reason
+		Hint    uint64
+		Current []Current // as in SiteVote
 	}
 
 	// Ask asks a shard how it voted. If it has not, it votes no.
@@ -174,7 +184,8 @@ type (
 		Ref     uint64
 		Txn     store.Txn
 		Outcome store.Outcome
-		Site    int // whose vote or word was the last that was needed, by its place in the layout; -1: none's
+		Current []Current // of an aborted one: what its reads should have been, as far as votes said
+		Site    int       // whose vote or word was the last that was needed, by its place in the layout; -1: none's
 	}
 
 	// Refused tells a server's application that its disk may not take part, and why.

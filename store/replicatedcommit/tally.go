@@ -29,6 +29,7 @@ type row struct {
 	fenced  bool // it has no vote, and does not tell what it decided
 	reason  store.Reason
 	hint    uint64
+	current []Current // of the own site's refusals
 }
 
 // maxClients bounds who is told the outcome of one transaction.

@@ -19,6 +19,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return
 	}
 	r := s.txns[t.ID]
+	var current []Current
 	switch {
 	case r == nil && s.behind():
 		s.lookFor(env, from, t.ID, m.Shards)
@@ -35,13 +36,38 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		r = &record{id: t.ID, state: Yes, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
 		if r.reason, r.hint = s.refused(env, t); r.reason != store.NoReason {
 			r.state = No
+			current = s.current(env, t.Reads)
 		} else {
 			s.lock(r)
 		}
 		s.save(env, r)
 		s.watch(env, r)
 	}
-	s.tell(env, from, r)
+	v := r.vote()
+	v.Current = current
+	env.Send(from, v)
+}
+
+// maxCurrentBytes bounds the values that go with a refusal.
+const maxCurrentBytes = 64 << 10
+
+// current returns what a transaction that is refused should have read, so that its client need not ask.
+func (s *Server) current(env *protocol.Env[Message], reads []store.Read) []Current {
+	var all []Current
+	bytes := 0
+	for _, a := range reads {
+		c := Current{Key: a.Key}
+		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() {
+			c.Locked = true
+		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
+			continue
+		}
+		if bytes += len(c.Key) + len(c.Value.Bytes); bytes > maxCurrentBytes {
+			break
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // mine tells whether all keys are the server's.
@@ -62,12 +88,18 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 	if v.Reason != store.NoReason {
 		v.State = No
 	}
+	if v.State == No && !s.behind() {
+		v.Current = s.current(env, t.Reads)
+	}
 	env.Send(from, v)
 }
 
 func (s *Server) tell(env *protocol.Env[Message], to protocol.ID, r *record) {
-	env.Send(to, Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint})
+	env.Send(to, r.vote())
 }
+
+// vote returns what is told to others.
+func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
 
 // onAsk tells what is known. Who has not voted yet votes no, so that the asker can rely on the answer.
 func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {

@@ -41,8 +41,9 @@ func clientKinds() []wirefmt.Kind[Message] {
 			appendNamed(w, m.ID, m.Shards)
 			w.Bool(m.Yes)
 			appendReason(w, m.Reason, m.Hint)
+			appendCurrent(w, m.Current)
 		}, func(r *reader) SiteVote {
-			return SiteVote{store.ReadVersion(r), readShards(r), r.Bool(), readReason(r), r.Uint()}
+			return SiteVote{store.ReadVersion(r), readShards(r), r.Bool(), readReason(r), r.Uint(), readCurrent(r)}
 		}),
 		wirefmt.NewKind[Message](5, func(w *writer, m Decided) {
 			store.AppendVersion(w, m.ID)
@@ -63,7 +64,10 @@ func serverKinds() []wirefmt.Kind[Message] {
 			store.AppendVersion(w, m.ID)
 			w.Uint(uint64(m.State))
 			appendReason(w, m.Reason, m.Hint)
-		}, func(r *reader) Vote { return Vote{store.ReadVersion(r), readState(r), readReason(r), r.Uint()} }),
+			appendCurrent(w, m.Current)
+		}, func(r *reader) Vote {
+			return Vote{store.ReadVersion(r), readState(r), readReason(r), r.Uint(), readCurrent(r)}
+		}),
 		wirefmt.NewKind[Message](18, func(w *writer, m Ask) { appendNamed(w, m.ID, m.Shards) },
 			func(r *reader) Ask { return Ask{store.ReadVersion(r), readShards(r)} }),
 		wirefmt.NewKind[Message](19, func(w *writer, m Decide) {
@@ -117,6 +121,27 @@ func readShards(r *reader) []uint32 {
 		shards[i] = r.Uint32()
 	}
 	return shards
+}
+
+func appendCurrent(w *writer, all []Current) {
+	w.List(len(all))
+	for _, c := range all {
+		w.String(string(c.Key))
+		w.Bool(c.Locked)
+		store.AppendValue(w, c.Value)
+	}
+}
+
+func readCurrent(r *reader) []Current {
+	n := r.List(6) // the bytes of the least one
+	if n == 0 {
+		return nil
+	}
+	all := make([]Current, n)
+	for i := range all {
+		all[i] = Current{store.Key(r.String()), r.Bool(), store.ReadValue(r)}
+	}
+	return all
 }
 
 func appendReason(w *writer, reason store.Reason, hint uint64) {

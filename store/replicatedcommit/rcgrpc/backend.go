@@ -106,7 +106,17 @@ func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) r
 	if !ok {
 		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, false
 	}
-	return client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}, true
+	d = client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
+	for _, now := range done.Current {
+		d.Current = append(d.Current, client.Current{Key: now.Key, Locked: now.Locked, Value: now.Value})
+	}
+	return d, true
+}
+
+// Stale implements client.Backend: the sites validate the reads as those of a transaction that writes nothing.
+func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
+	o := c.Commit(ctx, store.Priority{}, reads, nil).Outcome
+	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }
 
 // Reserve implements client.Backend.

@@ -67,9 +67,33 @@ func reasonFromWire(r pb.Reason) store.Reason {
 	return store.NoReason
 }
 
+func currentToWire(all []rc.Current) []*pb.Current {
+	var out []*pb.Current
+	for _, c := range all {
+		w := &pb.Current{Key: []byte(c.Key), Locked: c.Locked}
+		if !c.Locked {
+			w.Version, w.Present, w.Value = versionToWire(c.Value.Version), c.Value.Present, c.Value.Bytes
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func currentFromWire(all []*pb.Current) []rc.Current {
+	var out []rc.Current
+	for _, c := range all {
+		out = append(out, rc.Current{
+			Key: store.Key(c.GetKey()), Locked: c.GetLocked(), Value: store.Value{Version: versionFromWire(c.GetVersion()), Present: c.GetPresent(), Bytes: c.GetValue()},
+		})
+	}
+	return out
+}
+
 func doneToWire(m rc.GateCommitDone) *pb.CommitResponse {
 	if !m.Known {
-		return &pb.CommitResponse{Result: &pb.CommitResponse_Vote{Vote: &pb.Vote{Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint}}}
+		return &pb.CommitResponse{Result: &pb.CommitResponse_Vote{Vote: &pb.Vote{
+			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
+		}}}
 	}
 	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason)}
 	switch m.Decided.Verdict {
@@ -85,7 +109,9 @@ func doneToWire(m rc.GateCommitDone) *pb.CommitResponse {
 func doneFromWire(id store.TxnID, m *pb.CommitResponse) rc.Message {
 	switch r := m.GetResult().(type) {
 	case *pb.CommitResponse_Vote:
-		return rc.SiteVote{ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint()}
+		return rc.SiteVote{
+			ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint(), Current: currentFromWire(r.Vote.GetCurrent()),
+		}
 	case *pb.CommitResponse_Decision:
 		d := rc.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason())}
 		switch r.Decision.GetVerdict() {

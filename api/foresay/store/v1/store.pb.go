@@ -144,7 +144,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -676,7 +676,10 @@ type Vote struct {
 	Yes    bool                   `protobuf:"varint,1,opt,name=yes,proto3" json:"yes,omitempty"`
 	Reason Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
 	// The client's next version must be above it.
-	Hint          uint64 `protobuf:"varint,3,opt,name=hint,proto3" json:"hint,omitempty"`
+	Hint uint64 `protobuf:"varint,3,opt,name=hint,proto3" json:"hint,omitempty"`
+	// Of a refusal: keys that were read and have changed, or are about to; perhaps
+	// not all of them.
+	Current       []*Current `protobuf:"bytes,4,rep,name=current,proto3" json:"current,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -732,6 +735,91 @@ func (x *Vote) GetHint() uint64 {
 	return 0
 }
 
+func (x *Vote) GetCurrent() []*Current {
+	if x != nil {
+		return x.Current
+	}
+	return nil
+}
+
+// Current is what the site holds under a key that a transaction read.
+type Current struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// It is about to change: the rest is absent.
+	Locked        bool     `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
+	Version       *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Present       bool     `protobuf:"varint,4,opt,name=present,proto3" json:"present,omitempty"`
+	Value         []byte   `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Current) Reset() {
+	*x = Current{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Current) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Current) ProtoMessage() {}
+
+func (x *Current) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Current.ProtoReflect.Descriptor instead.
+func (*Current) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Current) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Current) GetLocked() bool {
+	if x != nil {
+		return x.Locked
+	}
+	return false
+}
+
+func (x *Current) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *Current) GetPresent() bool {
+	if x != nil {
+		return x.Present
+	}
+	return false
+}
+
+func (x *Current) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 // Decision is how a transaction ended.
 type Decision struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -743,7 +831,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +843,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +856,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -794,7 +882,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -806,7 +894,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -819,7 +907,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 // StatusResponse tells it.
@@ -836,7 +924,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +936,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +949,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -927,7 +1015,7 @@ type ShardStatus struct {
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1027,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1040,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -1075,11 +1163,18 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"^\n" +
+	"\x06result\"\x93\x01\n" +
 	"\x04Vote\x12\x10\n" +
 	"\x03yes\x18\x01 \x01(\bR\x03yes\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x12\x12\n" +
-	"\x04hint\x18\x03 \x01(\x04R\x04hint\"\xca\x01\n" +
+	"\x04hint\x18\x03 \x01(\x04R\x04hint\x123\n" +
+	"\acurrent\x18\x04 \x03(\v2\x19.foresay.store.v1.CurrentR\acurrent\"\x98\x01\n" +
+	"\aCurrent\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
+	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
+	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
+	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\xca\x01\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\"N\n" +
@@ -1136,7 +1231,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),            // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),  // 1: foresay.store.v1.Decision.Verdict
@@ -1149,10 +1244,11 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*CommitRequest)(nil),  // 8: foresay.store.v1.CommitRequest
 	(*CommitResponse)(nil), // 9: foresay.store.v1.CommitResponse
 	(*Vote)(nil),           // 10: foresay.store.v1.Vote
-	(*Decision)(nil),       // 11: foresay.store.v1.Decision
-	(*StatusRequest)(nil),  // 12: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil), // 13: foresay.store.v1.StatusResponse
-	(*ShardStatus)(nil),    // 14: foresay.store.v1.ShardStatus
+	(*Current)(nil),        // 11: foresay.store.v1.Current
+	(*Decision)(nil),       // 12: foresay.store.v1.Decision
+	(*StatusRequest)(nil),  // 13: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil), // 14: foresay.store.v1.StatusResponse
+	(*ShardStatus)(nil),    // 15: foresay.store.v1.ShardStatus
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	3,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -1163,23 +1259,25 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	6,  // 5: foresay.store.v1.CommitRequest.reads:type_name -> foresay.store.v1.Read
 	7,  // 6: foresay.store.v1.CommitRequest.writes:type_name -> foresay.store.v1.Write
 	10, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
-	11, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
+	12, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
 	0,  // 9: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
-	1,  // 10: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
-	0,  // 11: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	14, // 12: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	2,  // 13: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	4,  // 14: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	8,  // 15: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	12, // 16: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	5,  // 17: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	9,  // 18: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	13, // 19: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	17, // [17:20] is the sub-list for method output_type
-	14, // [14:17] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	11, // 10: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
+	2,  // 11: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
+	1,  // 12: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
+	0,  // 13: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
+	15, // 14: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	2,  // 15: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	4,  // 16: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	8,  // 17: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	13, // 18: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	5,  // 19: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	9,  // 20: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	14, // 21: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	19, // [19:22] is the sub-list for method output_type
+	16, // [16:19] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -1197,7 +1295,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
