@@ -52,3 +52,13 @@ func (c *ClientConfig) check(file, site string) (err error) {
 func (c *ClientConfig) StorePath() string {
 	return filepath.Clean(configfile.Beside(c.File, c.StoreFile))
 }
+
+// SetViews has a clients' file name files of the store for clients at sites, of which one is for all who do not say where they are.
+func SetViews(name string, views map[string]string, usual string) error {
+	c := &ClientConfig{} // as it is: names of files stay relative
+	if err := configfile.Read(name, c, func() error { return nil }); err != nil {
+		return err
+	}
+	c.StoreFile, c.Views = usual, views
+	return configfile.Write(name, c)
+}

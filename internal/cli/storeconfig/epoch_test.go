@@ -1,0 +1,86 @@
+package storeconfig
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestEpochs(t *testing.T) {
+	dir := t.TempDir()
+	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	if err := Place(sites, 1, "127.0.0.1", 7000); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Init(InitOptions{Dir: dir, Cluster: "shop", Shards: 3, Sites: sites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := c.Store
+	second, err := first.Fenced("c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Epoch != 2 || !second.Site("c").Fenced || first.Site("c").Fenced || first.Epoch != 1 {
+		t.Errorf("the fenced store is %+v, the one before %+v", second, first)
+	}
+	kept, err := Advance(dir, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was, err := ReadStore(kept); err != nil || was.Epoch != 1 {
+		t.Errorf("the kept file is %+v, %v", was, err)
+	}
+	m, err := ReadMachine(filepath.Join(dir, MachineFile("a")))
+	if err != nil || m.Store.Epoch != 2 || !m.Store.Site("c").Fenced {
+		t.Errorf("a's file leads to %+v, %v", m, err)
+	}
+	if _, err := Advance(dir, second); err == nil || !strings.Contains(err.Error(), "it is epoch 2, and the file is of epoch 2 by now") {
+		t.Errorf("the same epoch again: %v", err)
+	}
+
+	d, err := ParseSite("d=127.0.0.1:7100/:7101")
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := m.Store.Replaced("c", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := third.Sites[2]; got.Name != "d" || got.Number != 4 || got.Fenced || third.Epoch != 3 {
+		t.Errorf("in c's place is %+v, in epoch %d", got, third.Epoch)
+	}
+	if _, err := Advance(dir, third); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := ReadMachine(filepath.Join(dir, MachineFile("d"))); err != nil || m.SiteName() != "d" || m.Store.Epoch != 3 {
+		t.Errorf("d's file is %+v, %v", m, err)
+	}
+
+	// A number is never given twice, a name not while it is in use, and a machine's name never.
+	e := Site{Name: "e", Machines: []Machine{{Peers: "h:1", Client: "h:2"}}}
+	fourth, err := third.Replaced("d", e)
+	if err != nil || fourth.Sites[2].Number != 5 {
+		t.Errorf("in d's place is %+v, %v", fourth, err)
+	}
+	again := fourth.Sites[2]
+	again.Name, again.Machines = "c", []Machine{{Name: "c", Peers: "h:3", Client: "h:4"}}
+	fifth, err := third.Replaced("d", again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, err := range map[string]error{
+		`there is no site "x"`:              errorOf(first.Fenced("x")),
+		"the site c is fenced already":      errorOf(second.Fenced("c")),
+		"1 of 3 sites are not fenced":       errorOf(second.Fenced("b")),
+		`there is a site "b" already`:       errorOf(third.Replaced("a", Site{Name: "b"})),
+		"there was a machine c before":      errorOf(Advance(dir, fifth)),
+		"sites[0].machines: there are none": errorOf(third.Replaced("a", Site{Name: "x"})),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got the error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }

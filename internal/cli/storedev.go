@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/internal/cli/storeservice"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+)
+
+type storeDevFlags struct {
+	wan      string
+	shards   int
+	dir      string
+	site     string
+	duration time.Duration
+	script   string
+}
+
+func (p *program) storeDevCommand() *cobra.Command {
+	var f storeDevFlags
+	var names []string
+	for _, d := range wan.Presets() {
+		names = append(names, d.Name)
+	}
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a whole store in this process, over a wide-area network",
+		Long: "Run a store in this process: machines with real hosts, disks and certificates, one at each of three or more sites. With --wan,\n" +
+			"connections have the round-trip times of a deployment of the papers, or of a file like those of 'foresay bench'. Other processes use\n" +
+			"the store by the clients' file that is told at the start, from any site of the network: --site says from which.\n\n" +
+			"On a terminal it asks for commands: put, get, begin, status, kill, restart, cut, fence, and so on; 'help' explains them.\n" +
+			"With --script it takes them from a file, one a line, and ends. Else it runs until it is interrupted.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.wan, "wan", "", "the network: "+strings.Join(names, ", ")+", or a `file` (default: this machine's own, three sites)")
+	flags.IntVar(&f.shards, "shards", 3, "how many parts each site's copy has")
+	flags.StringVar(&f.dir, "dir", "", "an empty `directory` for files, disks and the log (default: one that is removed at the end)")
+	flags.StringVar(&f.site, "site", "", "the `site` at which commands are given (default: the first one)")
+	flags.DurationVar(&f.duration, "for", 0, "end after this time (default: when interrupted)")
+	flags.StringVar(&f.script, "script", "", "take commands from this `file`, - for standard input")
+	return c
+}
+
+// options returns the store that the flags ask for, and the network's name.
+func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string, err error) {
+	o = storeservice.ClusterOptions{Dir: f.dir, Shards: f.shards}
+	switch {
+	case f.shards < 1 || f.shards > 64:
+		return o, "", usagef("store dev: --shards is %d; want 1 to 64", f.shards)
+	case f.duration < 0:
+		return o, "", usagef("store dev: --for is %v; want 0 or more", f.duration)
+	}
+	switch d, err := wan.Preset(f.wan); {
+	case f.wan == "":
+		o.Sites, network = []wan.Site{"a", "b", "c"}, "this machine's network"
+		o.WAN = wan.Uniform(0, o.Sites...)
+	case err == nil:
+		o.WAN, o.Sites, network = d.Matrix, d.Replicas, d.Name
+	default:
+		data, readErr := os.ReadFile(f.wan)
+		if readErr != nil {
+			return o, "", usagef("store dev: --wan: %w; nor is it a file: %w", err, readErr)
+		}
+		if o.WAN, err = wan.Parse(f.wan, data); err != nil {
+			return o, "", fmt.Errorf("store dev: --wan: %w", err)
+		}
+		o.Sites, network = o.WAN.Sites(), f.wan
+	}
+	if f.site != "" && !o.WAN.Has(wan.Site(f.site)) {
+		return o, "", usagef("store dev: --site: there is no site %q; the sites are %q", f.site, o.WAN.Sites())
+	}
+	return o, network, nil
+}
+
+func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) (err error) {
+	fail := func(err error) error { return fmt.Errorf("store dev: %w", err) }
+	o, network, err := f.options()
+	if err != nil {
+		return err
+	}
+	commands, closeCommands, err := p.devCommands(f.script)
+	if err != nil {
+		return err
+	}
+	defer closeCommands()
+	removed := ""
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "foresay-dev-"); err != nil {
+			return fail(err)
+		}
+		removed = " (removed at the end)"
+		defer os.RemoveAll(o.Dir)
+	} else if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return fail(err)
+	}
+	logFile, err := os.Create(filepath.Join(o.Dir, "log.txt"))
+	if err != nil {
+		return fail(err)
+	}
+	defer logFile.Close()
+	o.Logger = slog.New(slog.NewTextHandler(logFile, nil))
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	cluster, err := storeservice.OpenCluster(o)
+	if err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if e := cluster.Close(); e != nil && err == nil {
+			err = fail(e)
+		}
+	}()
+	fmt.Fprintf(p.Out, "%s; a store at %s, %d shards; files in %s%s\n", network, joined(siteNames(o.Sites)), o.Shards, o.Dir, removed)
+	file := filepath.Join(o.Dir, storeconfig.ClientFile)
+	fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
+	fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n", o.Sites[len(o.Sites)-1], file)
+	at := o.Sites[0]
+	if f.site != "" {
+		at = wan.Site(f.site)
+	}
+	return p.useDevStore(ctx, cluster, o, at, commands, f.script == "")
+}
+
+func siteNames(sites []wan.Site) []string {
+	var out []string
+	for _, s := range sites {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// useDevStore carries out commands, or waits until ctx ends.
+func (p *program) useDevStore(ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, commands io.Reader, person bool) error {
+	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
+	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: &storeFlags{timeout: devPatience}}, more: d.more, moreHelp: storeDevHelp}
+	defer d.close()
+	if err := d.goTo(at); err != nil {
+		return fmt.Errorf("store dev: %w", err)
+	}
+	if err := d.wait(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the way it is ended
+		}
+		return fmt.Errorf("store dev: the store does not begin: %w", err)
+	}
+	if commands == nil {
+		<-ctx.Done()
+		return nil
+	}
+	if err := d.commands(ctx, commands, person); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("store dev: %w", err)
+	}
+	return nil
+}
+
+// storeDev is a store that somebody plays with.
+type storeDev struct {
+	*storePrompt
+	cluster *storeservice.Cluster
+	sites   []wan.Site
+	at      wan.Site // where commands are given
+}
+
+const storeDevHelp = `site SITE      give commands at this site
+kill MACHINE   stop a machine; its disk stays
+restart MACHINE  start it again, with its disk
+lose MACHINE   stop a machine and take its disk away: it is refused when it is restarted
+cut MACHINE    cut a machine's site off from all others
+heal MACHINE   end that
+fence SITE     stop all machines, and start all but those of the site in a new epoch
+replace SITE NEW  the same, with a new site in its place
+machines       which machines run
+sleep TIME     wait, such as 500ms
+wait           wait until all machines take part`
+
+func (d *storeDev) close() {
+	if d.conn != nil {
+		d.conn.Close()
+	}
+}
+
+// goTo gives commands at a site from now on.
+func (d *storeDev) goTo(site wan.Site) error {
+	c, err := d.cluster.Dial(site)
+	if err != nil {
+		return err
+	}
+	old := d.conn
+	d.at = site
+	if err := d.use(c, client.Spec); err != nil {
+		return err
+	}
+	if old != nil {
+		old.Close()
+	}
+	return nil
+}
+
+// wait waits until all machines that run take part.
+func (d *storeDev) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, devPatience)
+	defer cancel()
+	for {
+		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+		statuses := d.conn.Status(look)
+		cancel()
+		statuses = slices.DeleteFunc(statuses, func(s storeservice.Status) bool { return !d.runs(s.Machine) })
+		if storeservice.Ready(statuses) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not all machines came to take part in time: %s", storeservice.Complaints(statuses))
+		case <-time.After(statusPause):
+		}
+	}
+}
+
+func (d *storeDev) runs(machine string) bool {
+	return slices.ContainsFunc(d.cluster.Places(), func(p storeservice.Place) bool { return p.Machine == machine && p.Running })
+}
+
+// more carries out the commands that are about the cluster.
+func (d *storeDev) more(ctx context.Context, words []string) (known bool, err error) {
+	need := map[string]int{
+		"site": 1, "kill": 1, "restart": 1, "lose": 1, "cut": 1, "heal": 1, "fence": 1, "replace": 2, "machines": 0, "sleep": 1, "wait": 0,
+	}
+	if n, ok := need[words[0]]; !ok || n != len(words)-1 {
+		return false, nil
+	}
+	arg := ""
+	if len(words) > 1 {
+		arg = words[1]
+	}
+	switch words[0] {
+	case "site":
+		err = d.goTo(wan.Site(arg))
+	case "kill":
+		err = d.cluster.Stop(arg)
+	case "restart":
+		if err = d.cluster.Stop(arg); err == nil {
+			err = d.cluster.Start(arg)
+		}
+	case "lose":
+		if err = d.cluster.Stop(arg); err == nil {
+			err = d.cluster.Lose(arg)
+		}
+	case "cut", "heal":
+		err = d.cluster.Cut(arg, words[0] == "cut")
+	case "fence":
+		if err = d.cluster.Fence(arg); err == nil {
+			err = d.goTo(d.at)
+		}
+	case "replace":
+		if err = d.cluster.Replace(arg, words[2]); err == nil {
+			err = d.goTo(d.at)
+		}
+	case "machines":
+		d.writePlaces()
+	case "sleep":
+		err = sleep(ctx, arg)
+	case "wait":
+		err = d.wait(ctx)
+	}
+	return true, err
+}
+
+// writePlaces shows which machines run.
+func (d *storeDev) writePlaces() {
+	for _, p := range d.cluster.Places() {
+		state := "runs"
+		switch {
+		case p.Err != nil:
+			state = p.Err.Error()
+		case !p.Running:
+			state = "does not run"
+		case p.Cut:
+			state = "runs, cut off"
+		}
+		fmt.Fprintf(d.p.Out, "%s, at %s: %s\n", p.Machine, p.Site, state)
+	}
+}

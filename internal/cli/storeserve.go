@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/internal/cli/storeservice"
+	"github.com/foresay/foresay/internal/rcnode"
+)
+
+func (p *program) storeServeCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one machine of a store",
+		Long: "Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log goes to standard error.\n\n" +
+			"SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a second one ends it at once, which loses\n" +
+			"nothing that was acknowledged. It ends with status 1 if it must not take part: if its disk was lost, or its site is fenced.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return usagef("store serve: --config is missing; 'foresay store init' makes files, 'foresay store config machine' shows one")
+			}
+			return p.storeServe(c.Context(), file)
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "the machine's `file`")
+	return c
+}
+
+func (p *program) storeServe(ctx context.Context, file string) error {
+	cfg, err := storeconfig.ReadMachine(file)
+	if err != nil {
+		return fmt.Errorf("store serve: %w", err)
+	}
+	m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
+	if err != nil {
+		return fmt.Errorf("store serve: %w", err)
+	}
+	err = m.Run(ctx)
+	if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
+		return fmt.Errorf("store serve: refused: %w", refused)
+	}
+	if err != nil {
+		return fmt.Errorf("store serve: %w", err)
+	}
+	return nil
+}

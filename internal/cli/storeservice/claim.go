@@ -1,0 +1,70 @@
+package storeservice
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+)
+
+// tenant is whose a data directory is, and the last epoch in which it was used.
+type tenant struct {
+	Cluster string `json:"cluster"`
+	Machine string `json:"machine"`
+	Epoch   uint64 `json:"epoch"`
+}
+
+// claim makes sure that a data directory is the machine's, and that the machine does not go back to an earlier epoch, in which a fenced site may still count. It
+// notes a new epoch durably before it returns.
+func claim(cfg *storeconfig.MachineConfig) error {
+	name := filepath.Join(cfg.Data, "machine.json")
+	now := tenant{cfg.Store.Cluster, cfg.Machine, cfg.Store.Epoch}
+	b, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return now.write(name)
+	case err != nil:
+		return err
+	}
+	var was tenant
+	if err := json.Unmarshal(b, &was); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	switch {
+	case was.Cluster != now.Cluster || was.Machine != now.Machine:
+		return fmt.Errorf("the directory %s is that of machine %s of %s, not of %s of %s", cfg.Data, was.Machine, was.Cluster, now.Machine, now.Cluster)
+	case was.Epoch > now.Epoch:
+		return fmt.Errorf("the file %s is of epoch %d, and the machine has run in epoch %d: take the file of that epoch", cfg.StoreFile, now.Epoch, was.Epoch)
+	case was.Epoch == now.Epoch:
+		return nil
+	}
+	return now.write(name)
+}
+
+// write replaces the file with one that is on disk when it returns.
+func (t tenant) write(name string) error {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(name + ".new")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

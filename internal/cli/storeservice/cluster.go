@@ -1,0 +1,321 @@
+package storeservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
+)
+
+// ClusterOptions say what a store in one process is like.
+type ClusterOptions struct {
+	Dir    string // where the files and disks are; it must hold no store
+	Shards int
+	// WAN is the network, and Sites those of its sites that have a copy of the store.
+	WAN    wan.Matrix
+	Sites  []wan.Site
+	Logger *slog.Logger // nil: none
+}
+
+// A Cluster is a store in one process, for development: real machines, disks, certificates and connections, over a network that has the delays of another. Its
+// methods may be called concurrently.
+type Cluster struct {
+	o       ClusterOptions
+	net     *shape.Network
+	proxies *proxies
+
+	mu       sync.Mutex
+	machines map[string]*placed // by name
+}
+
+// placed is a machine of a cluster, whether it runs or not.
+type placed struct {
+	name    string
+	site    string   // in the store
+	at      wan.Site // on the network
+	peers   string
+	client  string
+	cut     bool
+	running *Machine // nil: it does not
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when it has stopped
+	err     error         // why it did; after ended
+}
+
+// A Place is where a machine of a cluster is, and whether it runs.
+type Place struct {
+	Machine string
+	Site    string
+	Running bool
+	Cut     bool
+	Err     error // why it stopped, if it did not because it was asked to
+}
+
+// leastRoundTrip is enough for machines on one computer that does other things too.
+const leastRoundTrip = 50 * time.Millisecond
+
+// OpenCluster makes a store, with a machine at each of its sites, and starts it. Close ends it.
+func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c = &Cluster{o: o, net: shape.NewLoopback(o.WAN, 1), machines: map[string]*placed{}}
+	c.proxies = newProxies(c.net)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cluster: %w", errors.Join(err, c.Close()))
+		}
+	}()
+	var sites []storeconfig.Site
+	var listeners []pair
+	defer func() {
+		for _, l := range listeners {
+			l.close() // those that no machine took
+		}
+	}()
+	for _, at := range o.Sites {
+		l, err := c.listen(at)
+		if err != nil {
+			return c, err
+		}
+		listeners = append(listeners, l)
+		name := string(at)
+		sites = append(sites, storeconfig.Site{Name: name, Machines: []storeconfig.Machine{{Name: name, Peers: l.peers.Addr().String(), Client: l.client.Addr().String()}}})
+		c.machines[name] = &placed{name: name, site: name, at: at, peers: l.peers.Addr().String(), client: l.client.Addr().String()}
+	}
+	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Shards: o.Shards, Sites: sites, RoundTrip: c.roundTrip().String()})
+	if err != nil {
+		return c, err
+	}
+	if err := c.writeViews(); err != nil {
+		return c, err
+	}
+	for _, site := range sites {
+		l := listeners[0]
+		listeners = listeners[1:]
+		if err := c.start(c.machines[site.Name], l); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// pair is the listeners of one machine.
+type pair struct{ peers, client net.Listener }
+
+func (p pair) close() {
+	p.peers.Close() // somebody else may have closed them
+	p.client.Close()
+}
+
+// listen listens at a site for a machine. There is one at each at most, so that it finds its addresses again.
+func (c *Cluster) listen(at wan.Site) (pair, error) {
+	peers, err := c.net.Listen(at)
+	if err != nil {
+		return pair{}, err
+	}
+	client, err := c.net.Listen(at)
+	if err != nil {
+		peers.Close()
+		return pair{}, err
+	}
+	return pair{peers, client}, nil
+}
+
+// roundTrip is what timeouts follow from.
+func (c *Cluster) roundTrip() time.Duration { return max(c.o.WAN.MaxRTT(c.o.Sites), leastRoundTrip) }
+
+// writeViews makes files for clients at each site of the network: to a process elsewhere, machines are at proxies that have the delays between that site and the machines.
+func (c *Cluster) writeViews() error {
+	s, err := storeconfig.ReadStore(filepath.Join(c.o.Dir, storeconfig.StoreFile))
+	if err != nil {
+		return err
+	}
+	views := map[string]string{}
+	for _, from := range c.o.WAN.Sites() {
+		view := *s
+		view.Sites = slices.Clone(view.Sites)
+		for i := range view.Sites {
+			machines := slices.Clone(view.Sites[i].Machines)
+			for j := range machines {
+				if machines[j].Client, err = c.proxies.at(from, machines[j].Client); err != nil {
+					return err
+				}
+			}
+			view.Sites[i].Machines = machines
+		}
+		views[string(from)] = "store-" + string(from) + ".json"
+		if err := configfile.Write(filepath.Join(c.o.Dir, views[string(from)]), &view); err != nil {
+			return err
+		}
+	}
+	return storeconfig.SetViews(filepath.Join(c.o.Dir, storeconfig.ClientFile), views, views[string(c.o.Sites[0])])
+}
+
+// start runs a machine at its listeners, which it owns from now on. c.mu is held, or nobody else has c.
+func (c *Cluster) start(p *placed, l pair) error {
+	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
+	if err != nil {
+		l.close()
+		return err
+	}
+	m, err := OpenMachine(cfg, MachineOptions{Logger: c.o.Logger, Peers: l.peers, Client: l.client, Dial: c.net.DialContext(p.at)})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.running, p.stop, p.ended, p.err = m, stop, make(chan struct{}), nil
+	ended := p.ended
+	go func() {
+		err := m.Run(ctx)
+		c.mu.Lock()
+		p.running, p.err = nil, err
+		c.mu.Unlock()
+		close(ended)
+	}()
+	return nil
+}
+
+// Dial returns a client at a site of the network. It must be closed.
+func (c *Cluster) Dial(from wan.Site) (*Client, error) {
+	if !c.o.WAN.Has(from) {
+		return nil, fmt.Errorf("there is no site %q; the sites are %q", from, c.o.WAN.Sites())
+	}
+	cfg, err := storeconfig.ReadClient(filepath.Join(c.o.Dir, storeconfig.ClientFile), "")
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Store, err = storeconfig.ReadStore(filepath.Join(c.o.Dir, storeconfig.StoreFile)); err != nil {
+		return nil, err
+	}
+	return Dial(cfg, ClientOptions{Dial: c.net.DialContext(from)})
+}
+
+// Places returns where the machines are, in the order of the network's sites.
+func (c *Cluster) Places() []Place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Place
+	for _, at := range c.o.WAN.Sites() {
+		for _, p := range c.machines {
+			if p.at == at {
+				out = append(out, Place{Machine: p.name, Site: p.site, Running: p.running != nil, Cut: p.cut, Err: p.err})
+			}
+		}
+	}
+	return out
+}
+
+func (c *Cluster) find(machine string) (*placed, error) {
+	p := c.machines[machine]
+	if p == nil {
+		return nil, fmt.Errorf("there is no machine %q", machine)
+	}
+	return p, nil
+}
+
+// Stop stops a machine, if it runs: its connections end, its disk stays.
+func (c *Cluster) Stop(machine string) error {
+	c.mu.Lock()
+	p, err := c.find(machine)
+	if err != nil || p.running == nil {
+		c.mu.Unlock()
+		return err
+	}
+	stop, ended := p.stop, p.ended
+	c.mu.Unlock()
+	stop()
+	<-ended
+	return nil
+}
+
+// Start starts a machine that was stopped, with its disk.
+func (c *Cluster) Start(machine string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.find(machine)
+	switch {
+	case err != nil:
+		return err
+	case p.running != nil:
+		return fmt.Errorf("machine %s runs", machine)
+	}
+	l, err := c.listen(p.at)
+	if err != nil {
+		return err
+	}
+	if l.peers.Addr().String() != p.peers || l.client.Addr().String() != p.client {
+		l.close()
+		return fmt.Errorf("machine %s listened at %s and %s, of which another program has taken one", machine, p.peers, p.client)
+	}
+	return c.start(p, l)
+}
+
+// Lose takes away the disk of a machine that was stopped.
+func (c *Cluster) Lose(machine string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.find(machine)
+	switch {
+	case err != nil:
+		return err
+	case p.running != nil:
+		return fmt.Errorf("machine %s runs: stop it first", machine)
+	}
+	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(cfg.Data)
+}
+
+// Cut cuts a machine's site off from all others, or ends that.
+func (c *Cluster) Cut(machine string, cut bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, err := c.find(machine)
+	if err != nil {
+		return err
+	}
+	for _, s := range c.o.WAN.Sites() {
+		if s != p.at {
+			c.net.SetDown(p.at, s, cut)
+			c.net.SetDown(s, p.at, cut)
+		}
+	}
+	p.cut = cut
+	return nil
+}
+
+// Close stops all machines. It returns why those ended that failed before.
+func (c *Cluster) Close() error {
+	c.mu.Lock()
+	var all []*placed
+	for _, p := range c.machines {
+		all = append(all, p)
+		if p.stop != nil {
+			p.stop()
+		}
+	}
+	c.mu.Unlock()
+	var errs []error
+	for _, p := range all {
+		if p.ended != nil {
+			<-p.ended
+			errs = append(errs, p.err)
+		}
+	}
+	c.proxies.close()
+	return errors.Join(append(errs, c.net.Close())...)
+}

@@ -1,0 +1,130 @@
+package storeservice
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/internal/cli/metrics"
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/wal"
+)
+
+// MachineOptions are what a machine takes beside its file. The zero value is right for a process of its own.
+type MachineOptions struct {
+	Logger *slog.Logger // nil: none
+	// Peers and Client are where it listens. nil: at the addresses of the file. The machine closes them.
+	Peers, Client net.Listener
+	// Dial connects to another machine. nil is TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// A Machine is one machine of a store. Its methods may be called concurrently.
+type Machine struct {
+	cfg     *storeconfig.MachineConfig
+	log     *slog.Logger
+	store   *wal.Store
+	node    *rcnode.Node
+	metrics net.Listener // nil: none
+}
+
+// OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be called.
+func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, error) {
+	m := &Machine{cfg: cfg, log: o.Logger}
+	if m.log == nil {
+		m.log = slog.New(slog.DiscardHandler)
+	}
+	listeners := []*net.Listener{&o.Peers, &o.Client}
+	err := m.open(&o)
+	if err == nil {
+		return m, nil
+	}
+	for _, l := range listeners {
+		if *l != nil {
+			(*l).Close() // the node may have closed it before
+		}
+	}
+	return nil, errors.Join(err, m.close())
+}
+
+// open does what OpenMachine says; what it took before an error, OpenMachine gives back.
+func (m *Machine) open(o *MachineOptions) error {
+	fail := func(err error) error { return fmt.Errorf("machine %s: %w", m.cfg.Machine, err) }
+	tlsConfig, err := m.cfg.TLS.Load()
+	if err != nil {
+		return fail(err)
+	}
+	var clientTLS *tls.Config
+	if tlsConfig != nil {
+		clientTLS = tlsConfig.Clone()
+		clientTLS.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	for _, l := range [...]struct {
+		to      *net.Listener
+		address string
+		field   string
+	}{{&o.Peers, m.cfg.Listen.Peers, "listen.peers"}, {&o.Client, m.cfg.Listen.Client, "listen.client"}, {&m.metrics, m.cfg.Metrics, "metrics"}} {
+		if *l.to != nil || l.address == "" {
+			continue
+		}
+		if *l.to, err = net.Listen("tcp", l.address); err != nil {
+			return fail(fmt.Errorf("%s: %w", l.field, err))
+		}
+	}
+	// The log's lock also keeps a second process from the directory.
+	if m.store, err = wal.Open(filepath.Join(m.cfg.Data, "log"), wal.Options{Logger: m.log}); err != nil {
+		return fail(err)
+	}
+	if err := claim(m.cfg); err != nil {
+		return fail(err)
+	}
+	m.node, err = rcnode.Open(rcnode.Config{
+		Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(), Machine: m.cfg.Machine,
+		Disk:         func(name string) (host.Disk, error) { return waldisk.New(m.store, name) },
+		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
+		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
+		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(), MaxTxns: m.cfg.Store.MaxTxns,
+		Logger: m.log,
+	})
+	return err
+}
+
+// close gives back what open took, but for what the node has.
+func (m *Machine) close() error {
+	if m.metrics != nil {
+		m.metrics.Close() // it may be closed
+	}
+	if m.store != nil {
+		return m.store.Close()
+	}
+	return nil
+}
+
+// Run runs the machine until ctx ends; it then lets clients' calls end, makes durable what was written, and returns nil. The error is a *rcnode.RefusedError if it must not take
+// part.
+func (m *Machine) Run(ctx context.Context) error {
+	m.log.Info("store: machine has its disk", "machine", m.cfg.Machine, "data", m.cfg.Data, "disk", m.store.Identity().String())
+	stopping := ctx
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		err := m.node.Run(ctx)
+		if errors.Is(err, grpc.ErrServerStopped) && stopping.Err() != nil {
+			return nil // it was stopped before it had begun to serve
+		}
+		return err
+	})
+	if m.metrics != nil {
+		group.Go(func() error { return metrics.Serve(ctx, m.metrics, m.page()) })
+	}
+	return errors.Join(group.Wait(), m.close())
+}

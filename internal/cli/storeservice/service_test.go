@@ -1,0 +1,309 @@
+package storeservice
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
+)
+
+// world is a store in a bubble, with real disks and certificates, over a network in memory. Sites a, b and c have a machine each; z has clients.
+type world struct {
+	*testing.T
+	dir     string
+	net     *shape.Network
+	running map[string]*ran
+}
+
+const roundTrip = 20 * time.Millisecond
+
+func inWorld(t *testing.T, test func(*world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(roundTrip, "a", "b", "c", "z"), 1), running: map[string]*ran{}}
+		var sites []storeconfig.Site
+		for _, name := range []string{"a", "b", "c"} {
+			sites = append(sites, storeconfig.Site{Name: name, Machines: []storeconfig.Machine{{Name: name, Peers: name + ":1", Client: name + ":2"}}})
+		}
+		_, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "test", Shards: 2, Sites: sites, RoundTrip: roundTrip.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(w)
+		for name := range w.running {
+			w.stop(name)
+		}
+	})
+}
+
+// ran is a machine that runs.
+type ran struct {
+	*Machine
+	cancel context.CancelFunc
+	done   chan error
+	log    *bytes.Buffer // read it after the end
+}
+
+func (w *world) open(name string) (*ran, error) {
+	w.Helper()
+	cfg, err := storeconfig.ReadMachine(filepath.Join(w.dir, storeconfig.MachineFile(name)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	peers, err := w.net.Listen(wan.Site(name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	clients, err := w.net.Listen(wan.Site(name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
+	r.Machine, err = OpenMachine(cfg, MachineOptions{Peers: peers, Client: clients, Dial: w.net.DialContext(wan.Site(name)), Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	return r, err
+}
+
+func (w *world) start(names ...string) {
+	w.Helper()
+	for _, name := range names {
+		r, err := w.open(name)
+		if err != nil {
+			w.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		r.cancel = cancel
+		w.running[name] = r
+		go func() { r.done <- r.Run(ctx) }()
+		synctest.Wait() // it serves
+	}
+}
+
+func (w *world) stop(names ...string) {
+	w.Helper()
+	for _, name := range names {
+		r := w.running[name]
+		delete(w.running, name)
+		r.cancel()
+		if err := <-r.done; err != nil || !strings.Contains(r.log.String(), "machine stopped") {
+			w.Errorf("machine %s ended with %v\n%s", name, err, r.log)
+		}
+	}
+}
+
+func (w *world) client(f func(context.Context, *Client, *client.Client)) {
+	w.Helper()
+	cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	conn, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext("z")})
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer conn.Close()
+	txns, err := conn.Transactions(client.Spec, 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	f(ctx, conn, txns)
+}
+
+func put(ctx context.Context, c *client.Client, key, value string) error {
+	return c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put(key, []byte(value)) })
+}
+
+func get(ctx context.Context, c *client.Client, key string) (string, error) {
+	return client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) (string, error) {
+		v, _, err := tx.Get(ctx, key)
+		return string(v), err
+	})
+}
+
+// ready waits until all machines take part.
+func (w *world) ready(ctx context.Context, c *Client) []Status {
+	w.Helper()
+	for {
+		s := c.Status(ctx)
+		if Ready(s) {
+			return s
+		}
+		if ctx.Err() != nil {
+			w.Fatalf("the machines do not come to take part: %s", Complaints(s))
+		}
+		time.Sleep(roundTrip)
+	}
+}
+
+func TestStore(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start("a", "b", "c")
+		w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+			s := w.ready(ctx, conn)
+			if len(s) != 3 || s[1].Machine != "b" || s[1].Address != "b:2" || len(s[1].Shards) != 2 || s[1].Shards[1].Shard != 1 || s[1].Epoch != 1 {
+				t.Errorf("the statuses are %+v", s)
+			}
+			if err := put(ctx, c, "k", "v"); err != nil {
+				t.Fatal(err)
+			}
+			// A machine stops: the others go on. It comes back with its disk, and so do all.
+			w.stop("a")
+			if err := put(ctx, c, "k", "w"); err != nil {
+				t.Error(err)
+			}
+			if s := conn.Status(ctx); Ready(s) || s[0].State != Unreachable || !strings.Contains(Complaints(s), "machine a is unreachable: ") {
+				t.Errorf("without a the statuses are %+v", s)
+			}
+			w.stop("b", "c")
+			w.start("a", "b", "c")
+			w.ready(ctx, conn)
+			if v, err := get(ctx, c, "k"); err != nil || v != "w" {
+				t.Errorf("k is %q, %v", v, err)
+			}
+			d := conn.Distances(ctx)
+			if floor, ok := Floor(d, 3); len(d) != 3 || !ok || floor != roundTrip {
+				t.Errorf("the distances are %v, the floor %v", d, floor)
+			}
+			if _, ok := Floor(d[:1], 3); ok {
+				t.Error("there is a floor with one site of three")
+			}
+		})
+		w.page("a", "/ready", http.StatusOK, "admitted\n")
+		w.page("a", "/metrics", http.StatusOK, "foresay_store_epoch 1\n", "foresay_store_admitted{shard=\"1\"} 1\n", "foresay_store_blocked_transactions{shard=\"0\"} 0\n")
+	})
+}
+
+// page looks at what a machine's page says.
+func (w *world) page(machine, path string, code int, want ...string) {
+	w.Helper()
+	got := httptest.NewRecorder()
+	w.running[machine].page().ServeHTTP(got, httptest.NewRequest(http.MethodGet, path, nil))
+	if got.Code != code {
+		w.Errorf("%s has the code %d, want %d", path, got.Code, code)
+	}
+	for _, line := range want {
+		if !strings.Contains(got.Body.String(), line) {
+			w.Errorf("%s does not have %q:\n%s", path, line, got.Body)
+		}
+	}
+}
+
+func TestLostDiskIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start("a", "b", "c")
+		w.client(func(ctx context.Context, conn *Client, c *client.Client) { w.ready(ctx, conn) })
+		w.stop("c")
+		if err := os.RemoveAll(filepath.Join(w.dir, "data-c")); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // and it stays so
+			w.start("c")
+			err := <-w.running["c"].done
+			delete(w.running, "c")
+			if refused, ok := errors.AsType[*rcnode.RefusedError](err); !ok || refused.Machine != "c" {
+				t.Errorf("the machine without its disk ended with %v, want to be refused", err)
+			}
+		}
+	})
+}
+
+// TestDirectoriesHaveOneTenant: a machine takes no other's directory, and does not go back to an earlier epoch.
+func TestDirectoriesHaveOneTenant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start("a")
+		w.stop("a")
+		refuse := func(want string) {
+			t.Helper()
+			r, err := w.open("a")
+			if err == nil {
+				r.close()
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the machine opened with %v, want an error with %q", err, want)
+			}
+		}
+		epoch := func(n uint64) {
+			t.Helper()
+			name := filepath.Join(w.dir, storeconfig.StoreFile)
+			s, err := storeconfig.ReadStore(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Epoch = n
+			if err := configfile.Write(name, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		epoch(2)
+		w.start("a")
+		w.stop("a")
+		epoch(1)
+		refuse("the file store.json is of epoch 1, and the machine has run in epoch 2")
+		epoch(2)
+		if err := os.Rename(filepath.Join(w.dir, "data-a"), filepath.Join(w.dir, "data-b")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("data-b", filepath.Join(w.dir, "data-a")); err != nil {
+			t.Fatal(err)
+		}
+		w.start("a") // a directory may be moved
+		w.stop("a")
+		r, err := w.open("b")
+		if err == nil {
+			r.close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "is that of machine a of test, not of b of test") {
+			t.Errorf("machine b opened a's directory with %v", err)
+		}
+	})
+}
+
+func TestStrangersAreTurnedAway(t *testing.T) {
+	other := t.TempDir()
+	stranger, err := storeconfig.Init(storeconfig.InitOptions{
+		Dir: other, Cluster: "test", Shards: 2, Sites: []storeconfig.Site{{Name: "a", Machines: []storeconfig.Machine{{Peers: "a:1", Client: "a:2"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inWorld(t, func(w *world) {
+		w.start("a")
+		// It does not believe a; neither does a believe a client without a certificate of its authority.
+		mine, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := *stranger
+		half.TLS = &configfile.TLSFiles{CA: mine.TLS.CA, Cert: stranger.TLS.Cert, Key: stranger.TLS.Key}
+		for want, cfg := range map[string]*storeconfig.ClientConfig{"certificate": stranger, "tls": &half} {
+			conn, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext("z")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			s := conn.Status(ctx)
+			cancel()
+			conn.Close()
+			if s[0].State != Unreachable || !strings.Contains(s[0].Error, want) {
+				t.Errorf("a stranger's status is %+v, want one that tells of %s", s[0], want)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/storeservice"
+)
+
+func (p *program) storeStatusCommand() *cobra.Command {
+	var f storeFlags
+	var wait bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how each machine and shard is",
+		Long: "Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other sites to know its disk; syncing: it\n" +
+			"copies what another site has; refused: it must not), how many transactions it remembers, how many of them are not decided or are\n" +
+			"blocked, and how many keys are locked. Exits with 1 if nobody answers.\n" +
+			"With --wait it waits until all machines answer and take part.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.withStore(&f, func(client *storeservice.Client) error {
+				ctx, cancel := context.WithTimeout(c.Context(), f.timeout)
+				defer cancel()
+				return p.storeStatus(ctx, client, wait, f.json)
+			})
+		},
+	}
+	f.add(c.Flags(), 10*time.Second)
+	c.Flags().BoolVar(&wait, "wait", false, "wait, for --timeout at most, until all machines take part")
+	return c
+}
+
+// storeStatusWithin bounds one look of status: a machine that takes longer is not reached.
+const storeStatusWithin = 2 * time.Second
+
+func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, wait, asJSON bool) error {
+	var statuses []storeservice.Status
+	for {
+		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+		statuses = c.Status(look)
+		cancel()
+		if !wait || storeservice.Ready(statuses) || ctx.Err() != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(statusPause):
+		}
+	}
+	var err error
+	if asJSON {
+		err = p.writeJSON(statuses)
+	} else {
+		err = writeStoreStatus(p.Out, statuses)
+	}
+	if err != nil {
+		return err
+	}
+	if wait && !storeservice.Ready(statuses) {
+		return fmt.Errorf("store status: not all machines came to take part in time: %s", storeservice.Complaints(statuses))
+	}
+	for _, s := range statuses {
+		if s.State != storeservice.Unreachable && s.State != storeservice.Fenced {
+			return nil
+		}
+	}
+	return fmt.Errorf("store status: no machine answers")
+}
+
+func writeStoreStatus(w io.Writer, statuses []storeservice.Status) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys")
+	for _, s := range statuses {
+		if s.State == storeservice.Unreachable || s.State == storeservice.Fenced {
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t-\t-\t-\t-\n", s.Site, s.Machine, s.Address, s.State)
+			continue
+		}
+		machine := fmt.Sprintf("%s\t%s\t%s\t%d\t%v", s.Site, s.Machine, s.Address, s.Epoch, time.Duration(s.UptimeSeconds)*time.Second)
+		if len(s.Shards) == 0 {
+			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\n", machine, s.State)
+		}
+		for _, sh := range s.Shards {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided, sh.Blocked, sh.Locked)
+			machine = "\t\t\t\t" // said once
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if why := storeservice.Complaints(statuses); why != "" {
+		fmt.Fprintln(w, why)
+	}
+	return nil
+}
