@@ -19,6 +19,8 @@ type (
 		Admitted bool
 		// Syncing says that the server takes the place of a lost one and copies what the others have. Until it has, it votes for nothing and answers no reads.
 		Syncing bool
+		Copied  int    // how many servers it has copied since
+		Needed  int    // how many it has to; 0 unless Syncing
 		Refused string // why it may not take part; empty: it may
 
 		Txns         int // transactions that it remembers
@@ -41,6 +43,14 @@ func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 	st := ServerStatus{
 		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
 		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: len(s.reservations), Old: s.old,
+	}
+	if s.newcomer.syncing {
+		st.Needed = neededSources(s.cfg.Layout)
+		for _, peer := range s.peers {
+			if s.newcomer.sources[peer].stage == copied {
+				st.Copied++
+			}
+		}
 	}
 	for id, r := range s.txns { //pure:ok sums and the least are the same in any order
 		switch {

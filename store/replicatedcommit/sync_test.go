@@ -64,7 +64,11 @@ func (w *world) replace(sites ...int) error {
 		for _, id := range w.siteNodes(i) {
 			w.sim.LoseDisk(id)
 		}
-		w.unapply(w.siteNodes(i))
+	}
+	if err := w.unapply(); err != nil {
+		return err
+	}
+	for _, i := range sites {
 		w.newSites++
 		base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
 		site := Site{Name: fmt.Sprintf("%s%d", w.layout.Sites[i].Name, w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
@@ -79,26 +83,42 @@ func (w *world) replace(sites ...int) error {
 			w.add(id, w.places[i])
 		}
 	}
+	if w.replaced != nil {
+		w.replaced()
+	}
 	for _, f := range pending {
 		w.sim.After(time.Duration(w.rand.IntN(300))*time.Millisecond, f)
 	}
 	return w.err
 }
 
-// unapply forgets versions that only lost disks had. Nobody was told of them.
-func (w *world) unapply(lost []protocol.ID) {
-	for v, by := range w.appliers {
-		for _, id := range lost {
-			delete(by, id)
-		}
-		if len(by) > 0 {
-			continue
-		}
-		delete(w.appliers, v)
-		for _, all := range w.versions {
-			delete(all, v)
+// unapply forgets versions that were applied in memory, or on disks that are lost: no disk that is left knows that they were committed, and no client.
+func (w *world) unapply() error {
+	committed := map[store.Version]bool{}
+	for _, site := range w.layout.Sites {
+		for _, id := range site.Shards {
+			if w.sim.Get(id) != nil {
+				return fmt.Errorf("server %d is up", id)
+			}
+			_, keys, err := w.sim.Disk(id)
+			if err != nil {
+				continue // it is lost
+			}
+			for _, b := range keys.Scan([]byte(txnPrefix), afterPrefix(txnPrefix)) {
+				if r, err := parseRecord(b); err == nil && r.state == Committed {
+					committed[r.id] = true
+				}
+			}
 		}
 	}
+	for _, all := range w.versions {
+		for v := range all {
+			if !committed[v] && !w.settled[v] {
+				delete(all, v)
+			}
+		}
+	}
+	return nil
 }
 
 // inject has faults strike servers and coordinators.
@@ -131,6 +151,11 @@ func (w *world) playLoss(d time.Duration, lost [][]int) error {
 			return err
 		}
 		w.stopped = false
+		for _, all := range w.versions {
+			for v := range all {
+				w.settled[v] = true
+			}
+		}
 		w.silence(sites)
 		for _, d := range w.clients {
 			d.next()
@@ -222,5 +247,25 @@ func TestLostSitesAreReplaced(t *testing.T) {
 				t.Errorf("only %d transactions committed", verdicts[1])
 			}
 		})
+	}
+}
+
+// TestNewcomerCrashesAtEachWrite crashes a newcomer in each of its first writes, with the write kept or lost, while clients go on.
+func TestNewcomerCrashesAtEachWrite(t *testing.T) {
+	for n := uint64(1); n <= 25; n++ {
+		for keep := range sim.Keep(3) {
+			w, err := newWorld(scenario{seed: 5, clients: 4, keys: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.replaced = func() {
+				id := w.layout.Sites[1].Shards[0]
+				w.sim.CrashInWrite(id, n, keep)
+				w.sim.After(time.Second, func() { w.sim.Restart(id) })
+			}
+			if err := w.playLoss(2*time.Second, [][]int{{1}}); err != nil {
+				t.Fatalf("write %d, kept %d: %v", n, keep, err)
+			}
+		}
 	}
 }

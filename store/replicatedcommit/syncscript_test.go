@@ -201,7 +201,7 @@ func TestLostDiskOfANewcomer(t *testing.T) {
 	s.newEpoch(false)
 	server := s.layout.Sites[2].Shards[0]
 	s.run(roundTrip * 3 / 2)
-	if st := s.status(server); !st.Syncing || !st.Admitted {
+	if st := s.status(server); !st.Syncing || !st.Admitted || st.Needed != 2 || st.Copied != 0 {
 		t.Fatalf("a newcomer: %+v", st)
 	}
 	s.sim.LoseDisk(server)

@@ -59,7 +59,7 @@ type world struct {
 	rec      history.TxnRecorder
 	clients  []*driver
 	versions map[store.Key]map[store.Version]string
-	appliers map[store.Version]map[protocol.ID]bool
+	settled  map[store.Version]bool // known to have been applied before a site was lost
 	refused  map[protocol.ID]string
 	stopped  bool
 	txns     int
@@ -69,6 +69,7 @@ type world struct {
 	err      error
 
 	configure func(*Config) // nil: nothing
+	replaced  func()        // is called when sites were replaced; nil: nothing
 }
 
 func newWorld(sc scenario) (*world, error) { return newWorldOf(sc, nil, nil) }
@@ -83,7 +84,7 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 	}
 	w := &world{
 		sc: sc, layout: layout(sc.sites, sc.shards), rand: rand.New(rand.NewPCG(sc.seed, 7)),
-		versions: map[store.Key]map[store.Version]string{}, appliers: map[store.Version]map[protocol.ID]bool{}, refused: map[protocol.ID]string{},
+		versions: map[store.Key]map[store.Version]string{}, settled: map[store.Version]bool{}, refused: map[protocol.ID]string{},
 	}
 	w.configure = configure
 	if app == nil {
@@ -117,8 +118,7 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 }
 
 func (w *world) config(id protocol.ID) Config {
-	c := Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip}
-	c.applied = func(key store.Key, v store.Value) { w.applied(id, key, v) }
+	c := Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip, applied: w.applied}
 	if w.configure != nil {
 		w.configure(&c)
 	}
@@ -150,7 +150,7 @@ func (w *world) add(id protocol.ID, site wan.Site) {
 }
 
 // applied is the store's word on the versions of a key.
-func (w *world) applied(by protocol.ID, key store.Key, v store.Value) {
+func (w *world) applied(key store.Key, v store.Value) {
 	all := w.versions[key]
 	if all == nil {
 		all = map[store.Version]string{}
@@ -161,10 +161,6 @@ func (w *world) applied(by protocol.ID, key store.Key, v store.Value) {
 		w.err = fmt.Errorf("version %v of %q is %q and %q", v.Version, key, old, text)
 	}
 	all[v.Version] = text
-	if w.appliers[v.Version] == nil {
-		w.appliers[v.Version] = map[protocol.ID]bool{}
-	}
-	w.appliers[v.Version][by] = true
 }
 
 // shown is a value as it is in histories.
