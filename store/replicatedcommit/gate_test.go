@@ -1,0 +1,142 @@
+package replicatedcommit
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// gateBench calls a gate by hand.
+type gateBench struct {
+	*testing.T
+	gate *Gate
+	env  *protocol.Env[Message]
+}
+
+func newGateBench(t *testing.T, maxWaiting int) *gateBench {
+	g, err := NewGate(Config{ID: 99, Layout: layout(3, 2), MaxWaiting: maxWaiting}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &gateBench{t, g, protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 2)))}
+	b.env.Begin(0)
+	g.Start(b.env, nil)
+	return b
+}
+
+// give hands the gate a message and returns what it sends.
+func (b *gateBench) give(from protocol.ID, msg Message) []protocol.Effect[Message] {
+	return b.do(func() { b.gate.Receive(b.env, from, msg) })
+}
+
+func (b *gateBench) do(f func()) (sent []protocol.Effect[Message]) {
+	b.Helper()
+	b.env.Begin(0)
+	f()
+	for _, e := range b.env.Out {
+		if e.Kind == protocol.KindSend {
+			sent = append(sent, e)
+		}
+	}
+	if err := b.gate.Check(); err != nil {
+		b.Error(err)
+	}
+	return sent
+}
+
+func (b *gateBench) wantApp(sent []protocol.Effect[Message], want ...Message) {
+	b.Helper()
+	var got []Message
+	for _, e := range sent {
+		if e.To == protocol.App {
+			got = append(got, e.Msg)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.Errorf("the application is told (-want +got):\n%s", diff)
+	}
+}
+
+func TestGateReads(t *testing.T) {
+	b := newGateBench(t, 2)
+	sent := b.give(protocol.App, GateRead{Ref: 1, Key: "k"})
+	site := b.gate.cfg.Layout.Sites[0]
+	shard := site.Shards[b.gate.cfg.Layout.shardOf("k")]
+	if len(sent) != 1 || sent[0].To != shard {
+		t.Fatalf("a read goes to %v, want %d", sent, shard)
+	}
+	reply := ReadReply{Ref: sent[0].Msg.(ReadRequest).Ref, Value: store.Value{Present: true, Bytes: []byte("v")}}
+	b.wantApp(b.give(21, reply)) // of another site
+	b.wantApp(b.give(shard, reply), GateReadDone{1, reply})
+	b.wantApp(b.give(shard, reply)) // it was answered
+	// Of two that wait, one is taken back, which makes room.
+	b.give(protocol.App, GateRead{Ref: 2, Key: "k"})
+	b.give(protocol.App, GateRead{Ref: 3, Key: "k"})
+	b.wantApp(b.give(protocol.App, GateRead{Ref: 4, Key: "k"}), GateRefused{4, true, "2 reads wait"})
+	b.give(protocol.App, GateCancel{2})
+	b.wantApp(b.give(protocol.App, GateRead{Ref: 5, Key: "k"}))
+	long := b.give(protocol.App, GateRead{Ref: 6, Key: store.Key(strings.Repeat("k", store.MaxKeyBytes+1))})
+	b.wantApp(long, GateRefused{Ref: 6, Detail: "a key of 4097 bytes (the limit is 4096)"})
+	for _, e := range b.give(77, GateRead{Ref: 7, Key: "k"}) {
+		t.Errorf("somebody else's question has the effect %v", e)
+	}
+}
+
+func TestGateCommits(t *testing.T) {
+	b := newGateBench(t, 3)
+	txn := func(time uint64) store.Txn {
+		return store.Txn{ID: store.TxnID{Time: time, Client: 1}, Writes: []store.Write{{Key: "k"}}}
+	}
+	const coordinator = 10
+	sent := b.give(protocol.App, GateCommit{Ref: 1, Txn: txn(5)})
+	if len(sent) != 1 || sent[0].To != coordinator {
+		t.Fatalf("a commit goes to %v", sent)
+	}
+	b.give(protocol.App, GateCommit{Ref: 2, Txn: txn(5), Recover: true}) // it is repeated, and wants the decision
+	vote := SiteVote{ID: txn(5).ID, Yes: true}
+	b.wantApp(b.give(20, vote)) // of another site
+	b.wantApp(b.give(coordinator, vote), GateCommitDone{Ref: 1, Vote: vote})
+	decided := Decided{ID: txn(5).ID, Verdict: store.Committed}
+	b.wantApp(b.give(coordinator, decided), GateCommitDone{Ref: 2, Known: true, Decided: decided})
+	b.wantApp(b.give(coordinator, decided))
+
+	// Without a decision the vote is the answer after a while, or as soon as it comes later.
+	b.give(protocol.App, GateCommit{Ref: 3, Txn: txn(6), Recover: true})
+	b.give(protocol.App, GateCommit{Ref: 4, Txn: txn(7), Recover: true})
+	vote6, vote7 := SiteVote{ID: txn(6).ID}, SiteVote{ID: txn(7).ID, Yes: true}
+	b.wantApp(b.give(coordinator, vote6))
+	b.wantApp(b.do(func() { b.gate.Expire(b.env, gateTimer{3}) }), GateCommitDone{Ref: 3, Vote: vote6})
+	b.wantApp(b.do(func() { b.gate.Expire(b.env, gateTimer{4}) }))
+	b.wantApp(b.give(coordinator, vote7), GateCommitDone{Ref: 4, Vote: vote7})
+
+	bad := b.give(protocol.App, GateCommit{Ref: 5, Txn: store.Txn{ID: txn(1).ID, Writes: []store.Write{{Key: "b"}, {Key: "a"}}}})
+	if len(bad) != 1 || bad[0].To != protocol.App || !strings.Contains(bad[0].Msg.(GateRefused).Detail, "comes after") {
+		t.Errorf("a transaction out of order has the effects %v", bad)
+	}
+}
+
+func TestGateConfig(t *testing.T) {
+	fenced := layout(3, 2)
+	fenced.Sites[1].Fenced = true
+	for _, tc := range []struct {
+		cfg  Config
+		site int
+		want string
+	}{
+		{Config{ID: 11, Layout: layout(3, 2)}, 0, "another node"},
+		{Config{ID: 10, Layout: layout(3, 2)}, 0, "another node"},
+		{Config{ID: 99, Layout: layout(3, 2)}, 3, "does not take part"},
+		{Config{ID: 99, Layout: layout(3, 2)}, -1, "does not take part"},
+		{Config{ID: 99, Layout: fenced}, 1, "does not take part"},
+		{Config{Layout: layout(3, 2)}, 0, "ID is 0"},
+	} {
+		if _, err := NewGate(tc.cfg, tc.site); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("NewGate(%+v, %d) returned %v, want an error with %q", tc.cfg.ID, tc.site, err, tc.want)
+		}
+	}
+}

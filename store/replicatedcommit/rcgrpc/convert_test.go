@@ -1,0 +1,94 @@
+package rcgrpc
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
+	rc "github.com/foresay/foresay/store/replicatedcommit"
+)
+
+// The wire and the store number reasons alike.
+func TestReasons(t *testing.T) {
+	words := map[string]store.Reason{
+		"UNSPECIFIED": store.NoReason, "STALE_READ": store.StaleRead, "STALE_WRITE": store.StaleWrite, "LOCKED": store.Locked, "RESERVED": store.Reserved,
+		"AHEAD": store.Ahead, "FENCED": store.Fenced, "OLD": store.Old,
+	}
+	if len(words) != len(pb.Reason_name) {
+		t.Errorf("the wire has %d reasons, want %d", len(pb.Reason_name), len(words))
+	}
+	for n, name := range pb.Reason_name {
+		want, ok := words[strings.TrimPrefix(name, "REASON_")]
+		if !ok || reasonFromWire(pb.Reason(n)) != want || reasonToWire(want) != pb.Reason(n) {
+			t.Errorf("%s is %v, and back %v", name, reasonFromWire(pb.Reason(n)), reasonToWire(want))
+		}
+	}
+	if got := reasonFromWire(99); got != store.NoReason {
+		t.Errorf("a reason of a later version is %v", got)
+	}
+	if got := reasonToWire(99); got != pb.Reason_REASON_UNSPECIFIED {
+		t.Errorf("a reason that the wire does not have is %v", got)
+	}
+}
+
+func TestCommitTravels(t *testing.T) {
+	want := rc.CommitRequest{Recover: true, Txn: store.Txn{
+		ID: store.TxnID{Time: 7, Client: 1 << 63}, Priority: store.Priority{Began: 5, Client: 3},
+		Reads:  []store.Read{{Key: "a", Version: store.Version{Time: 1, Client: 2}}, {Key: "b\xff"}},
+		Writes: []store.Write{{Key: "b\xff", Delete: true}, {Key: "c", Bytes: []byte("v")}},
+	}}
+	data, err := proto.Marshal(commitToWire(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m pb.CommitRequest
+	if err := proto.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, rc.CommitRequest{Txn: txnFromWire(&m), Recover: m.GetRecover()}); diff != "" {
+		t.Errorf("the request changed on its way:\n%s", diff)
+	}
+}
+
+func TestAnswersTravel(t *testing.T) {
+	id := store.TxnID{Time: 7, Client: 1}
+	for _, tc := range []struct {
+		done rc.GateCommitDone
+		want rc.Message
+	}{
+		{rc.GateCommitDone{Vote: rc.SiteVote{ID: id, Yes: true}}, rc.SiteVote{ID: id, Yes: true}},
+		{
+			rc.GateCommitDone{Vote: rc.SiteVote{ID: id, Shards: []uint32{1}, Reason: store.StaleRead, Hint: 9, Current: []rc.Current{
+				{Key: "k", Value: store.Value{Version: id, Present: true, Bytes: []byte("v")}}, {Key: "l", Locked: true},
+			}}},
+			rc.SiteVote{ID: id, Reason: store.StaleRead, Hint: 9, Current: []rc.Current{
+				{Key: "k", Value: store.Value{Version: id, Present: true, Bytes: []byte("v")}}, {Key: "l", Locked: true},
+			}},
+		},
+		{rc.GateCommitDone{Known: true, Decided: rc.Decided{ID: id, Verdict: store.Committed}}, rc.Decided{ID: id, Verdict: store.Committed}},
+		{
+			rc.GateCommitDone{Known: true, Decided: rc.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}},
+			rc.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked},
+		},
+		{rc.GateCommitDone{Known: true, Decided: rc.Decided{ID: id, Verdict: store.Unknown, Reason: store.Old}}, rc.Decided{ID: id, Reason: store.Old}},
+	} {
+		data, err := proto.Marshal(doneToWire(tc.done))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m pb.CommitResponse
+		if err := proto.Unmarshal(data, &m); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, doneFromWire(id, &m)); diff != "" {
+			t.Errorf("%+v changed on its way:\n%s", tc.done, diff)
+		}
+	}
+	if m := doneFromWire(id, &pb.CommitResponse{}); m != nil {
+		t.Errorf("an answer that says nothing is %v", m)
+	}
+}
