@@ -35,8 +35,14 @@ func (d *driver) stop() (t store.Txn, pending bool) {
 	return t, false
 }
 
-// replace stops all nodes, and starts those that are not of the lost sites with a layout of the next epoch that has new sites in their places.
-func (w *world) replace(sites ...int) error {
+// change is a new epoch: sites are lost, and fenced or replaced. One that was fenced can be replaced later.
+type change struct {
+	sites []int
+	fence bool
+}
+
+// replace stops all nodes, and starts those that are not of the lost sites with a layout of the next epoch.
+func (w *world) replace(c change) error {
 	w.layout.Sites = slices.Clone(w.layout.Sites)
 	w.epoch++
 	for _, id := range w.nodes() {
@@ -60,7 +66,7 @@ func (w *world) replace(sites ...int) error {
 		return err
 	}
 	w.stopped = false
-	for _, i := range sites {
+	for _, i := range c.sites {
 		for _, id := range w.siteNodes(i) {
 			w.sim.LoseDisk(id)
 		}
@@ -68,7 +74,10 @@ func (w *world) replace(sites ...int) error {
 	if err := w.unapply(); err != nil {
 		return err
 	}
-	for _, i := range sites {
+	for _, i := range c.sites {
+		if w.layout.Sites[i].Fenced = c.fence; c.fence {
+			continue
+		}
 		w.newSites++
 		base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
 		site := Site{Name: fmt.Sprintf("%s%d", w.layout.Sites[i].Name, w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
@@ -78,8 +87,11 @@ func (w *world) replace(sites ...int) error {
 		w.layout.Sites[i] = site
 	}
 	w.sim.Heal()
-	for _, i := range sites {
+	for _, i := range c.sites {
 		for _, id := range w.siteNodes(i) {
+			if c.fence {
+				break
+			}
 			w.add(id, w.places[i])
 		}
 	}
@@ -131,8 +143,8 @@ func (w *world) inject() error {
 
 // playLoss has clients go on while sites are lost and replaced. What clients were told before is settled by then, but for transactions whose clients are told nothing: these
 // are in any state, with decisions that stand on votes of a site that is lost, and that any one disk may have.
-func (w *world) playLoss(d time.Duration, lost [][]int) error {
-	for _, sites := range lost {
+func (w *world) playLoss(d time.Duration, changes []change) error {
+	for _, c := range changes {
 		if err := w.inject(); err != nil {
 			return err
 		}
@@ -156,14 +168,14 @@ func (w *world) playLoss(d time.Duration, lost [][]int) error {
 				w.settled[v] = true
 			}
 		}
-		w.silence(sites)
+		w.silence(c.sites)
 		for _, d := range w.clients {
 			d.next()
 		}
 		if err := w.sim.Run(time.Duration(150+w.rand.IntN(450)) * time.Millisecond); err != nil {
 			return err
 		}
-		if err := w.replace(sites...); err != nil {
+		if err := w.replace(c); err != nil {
 			return err
 		}
 	}
@@ -197,15 +209,19 @@ func (w *world) silence(lost []int) {
 }
 
 // lossSwarm returns the scenario of a seed, and which sites are lost when.
-func lossSwarm(seed uint64, skip rules) (scenario, [][]int) {
+func lossSwarm(seed uint64, skip rules) (scenario, []change) {
 	sc := scenario{seed: seed, clients: 6, keys: 6, faults: sim.Swarm(seed, sim.AllFaults), skip: skip, test: "TestLostSitesAreReplaced"}
 	r := rand.New(rand.NewPCG(seed, 11))
 	if seed%4 == 3 {
 		sc.sites = 5
 		lost := r.Perm(5)
-		return sc, [][]int{lost[:1+seed/4%2], lost[2:3]}[:1+seed/8%2]
+		return sc, []change{{sites: lost[:1+seed/4%2]}, {sites: lost[2:3]}}[:1+seed/8%2]
 	}
-	return sc, [][]int{{r.IntN(3)}, {r.IntN(3)}}[:1+seed/4%2]
+	first, second := []int{r.IntN(3)}, []int{r.IntN(3)}
+	if seed%8 == 5 {
+		return sc, []change{{first, true}, {first, false}}
+	}
+	return sc, []change{{sites: first}, {sites: second}}[:1+seed/4%2]
 }
 
 func playLossOnce(seed uint64, skip rules, trace io.Writer) (*world, error) {
@@ -263,7 +279,7 @@ func TestNewcomerCrashesAtEachWrite(t *testing.T) {
 				w.sim.CrashInWrite(id, n, keep)
 				w.sim.After(time.Second, func() { w.sim.Restart(id) })
 			}
-			if err := w.playLoss(2*time.Second, [][]int{{1}}); err != nil {
+			if err := w.playLoss(2*time.Second, []change{{sites: []int{1}}}); err != nil {
 				t.Fatalf("write %d, kept %d: %v", n, keep, err)
 			}
 		}

@@ -31,16 +31,7 @@ func (s *script) newEpoch(fence bool) {
 	for _, id := range scriptClients {
 		s.sim.Crash(id, sim.KeepNone)
 	}
-	sites := []int{2}
-	if fence {
-		for _, id := range s.siteNodes(2) {
-			s.sim.LoseDisk(id)
-		}
-		s.layout.Sites = slices.Clone(s.layout.Sites)
-		s.layout.Sites[2].Fenced = true
-		sites = nil
-	}
-	if err := s.replace(sites...); err != nil {
+	if err := s.replace(change{[]int{2}, fence}); err != nil {
 		s.t.Fatal(err)
 	}
 }

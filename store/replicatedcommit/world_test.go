@@ -186,11 +186,11 @@ func (w *world) app(from protocol.ID, msg Message) {
 	}
 }
 
-// nodes returns all servers and coordinators.
+// nodes returns all servers and coordinators, but for those of fenced sites.
 func (w *world) nodes() []protocol.ID {
 	var ids []protocol.ID
-	for _, s := range w.layout.Sites {
-		ids = append(append(ids, s.Coordinators...), s.Shards...)
+	for _, i := range w.layout.unfenced() {
+		ids = append(ids, w.siteNodes(i)...)
 	}
 	return ids
 }
