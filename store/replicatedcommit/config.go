@@ -185,14 +185,20 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// isNew tells whether a site took the place of a lost one in this epoch.
+func (c Config) isNew(site int) bool {
+	since := c.Layout.Sites[site].Since
+	return since > 0 && since == c.Epoch
+}
+
 // validSince returns an error unless there is enough to copy from for sites that are new.
 func (c Config) validSince() error {
 	old := 0
-	for _, s := range c.Layout.Sites {
+	for i, s := range c.Layout.Sites {
 		if s.Since > c.Epoch {
 			return fmt.Errorf("replicatedcommit: site %q is of epoch %d, and Config.Epoch is %d", s.Name, s.Since, c.Epoch)
 		}
-		if !s.Fenced && (s.Since == 0 || s.Since < c.Epoch) {
+		if !s.Fenced && !c.isNew(i) {
 			old++
 		}
 	}

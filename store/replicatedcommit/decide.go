@@ -3,6 +3,7 @@ package replicatedcommit
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -81,9 +82,12 @@ func (s *Server) onContent(env *protocol.Env[Message], from protocol.ID, m Conte
 	}
 	if m.Old {
 		// A majority that knows nothing includes a site that voted yes and has forgotten it: so all sites have applied it, this one too. The same
-		// is true of all that are left, as this one did not vote yes.
+		// is true of all that are left and not new, as this one did not vote yes: one of them did at least, and newcomers cannot say before they have copied this one.
 		r.olds |= 1 << s.shards[from].site
-		if n := bits.OnesCount(uint(r.olds)); n < s.cfg.Layout.majority() && n < len(s.peers) {
+		if bits.OnesCount(uint(r.olds)) < s.cfg.Layout.majority() && slices.ContainsFunc(s.peers, func(p protocol.ID) bool {
+			site := s.shards[p].site
+			return r.olds&(1<<site) == 0 && !s.cfg.isNew(site)
+		}) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,34 @@ func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 			if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
 				t.Errorf("fenced %v: k is %+v", fence, g)
 			}
+		}
+	}
+}
+
+// TestForgottenWhileANewcomerCopies: a server is told again of a transaction that everybody has carried out and forgotten. It wants the content, which a newcomer cannot speak of before
+// it has copied this server, which has to be done with the transaction first.
+func TestForgottenWhileANewcomerCopies(t *testing.T) {
+	for _, isNew := range []bool{false, true} {
+		cfg := Config{ID: 21, Layout: layout(3, 2), Epoch: 1, skip: ruleAdmission}
+		if isNew {
+			cfg.Layout.Sites[2].Since = 1
+		}
+		n, err := NewServer(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		id := store.TxnID{Time: 5, Client: 1}
+		for _, step := range []func(){
+			func() { n.Start(env, nil) },
+			func() { n.Receive(env, 20, Decide{ID: id, Shards: []uint32{0}, Commit: true}) },
+			func() { n.Receive(env, 11, Content{ID: id, Old: true}) },
+		} {
+			env.Begin(time.Hour)
+			step()
+		}
+		if got := n.txns[id].settled(); got != isNew {
+			t.Errorf("with a newcomer %v: settled %v", isNew, got)
 		}
 	}
 }

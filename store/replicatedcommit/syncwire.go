@@ -7,7 +7,7 @@ import (
 
 // Least sizes of what lists have, as bytes.
 const (
-	minSettledBytes  = 9
+	minSettledBytes  = 8
 	minKeyValueBytes = 5
 )
 
