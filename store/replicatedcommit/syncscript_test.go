@@ -232,6 +232,34 @@ func TestLostDiskOfANewcomer(t *testing.T) {
 	}
 }
 
+// TestEpochWhileANewcomerCopies: what it still has to copy is on its disk, whatever the layout says of it by then.
+func TestEpochWhileANewcomerCopies(t *testing.T) {
+	s := newScript(t, nil)
+	d, _ := s.done(200, s.submit(200, "a", "k", "l"))
+	want(t, d, store.Committed)
+	s.newEpoch(false)
+	server := s.layout.Sites[2].Shards[0]
+	s.run(roundTrip * 3 / 2)
+	for _, id := range scriptClients {
+		s.sim.Crash(id, sim.KeepNone)
+	}
+	s.layout.Sites[2].Since = 0
+	if err := s.replace(change{}); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.status(server); !st.Syncing || st.Epoch != 2 {
+		t.Errorf("in the next epoch: %+v", st)
+	}
+	s.settle()
+	if st := s.status(server); st.Syncing {
+		t.Errorf("in the end: %+v", st)
+	}
+	s.cut(s.siteNodes(0), []protocol.ID{201})
+	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+		t.Errorf("k is %+v", g)
+	}
+}
+
 // TestEpochs: a server does not start with an epoch that is over, and does with the right one.
 func TestEpochs(t *testing.T) {
 	s := newScript(t, nil)
