@@ -37,9 +37,9 @@ func New(cfg Config) (*Client, error) {
 	cfg.Limits.Depth = cmp.Or(cfg.Limits.Depth, store.MaxAccesses)
 	c := &Client{cfg: cfg}
 	c.name = fmt.Sprintf("store@%p", c)
-	mode := foresay.ModeOff
-	if cfg.Mode != Off {
-		mode = foresay.ModeOn
+	mode := foresay.ModeOn
+	if cfg.Mode == Off || cfg.Mode == GRPC {
+		mode = foresay.ModeOff
 	}
 	var err error
 	if c.read, err = foresay.NewSite(foresay.SiteConfig{Name: "store.Read", Mode: mode, Effect: foresay.EffectNone}); err != nil {
@@ -79,8 +79,6 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 		switch {
 		case d.Outcome.Verdict == store.Committed && out.panicked != nil:
 			panic(out.panicked)
-		case d.Outcome.Verdict == store.Committed && err != nil:
-			return zero, err // the engine's, after all
 		case d.Outcome.Verdict == store.Committed:
 			return out.value, out.err
 		case d.Outcome.Verdict != store.Aborted:
@@ -114,19 +112,24 @@ func once[T any](ctx context.Context, t *txn, f func(ctx context.Context, tx *Tx
 	if t.mode == GRPC {
 		return play(ctx, t, f)
 	}
+	var submitted outcome[T] // of the run whose commit has left: it alone counts, whatever becomes of the task
 	if t.validation != nil {
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer t.validation.begin(ctx, cancel)()
 	}
-	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) {
+	out, err := foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) {
 		out, err := play(ctx, t, f)
 		if err == nil && t.validation != nil {
-			t.validation.submit(ctx, out.reads, out.writes)
+			t.validation.submit(ctx, out.reads, out.writes, func() { submitted = out })
 		}
 		return out, err
 	}, foresay.WithName("txn"), foresay.WithLimits(t.client.cfg.Limits))
+	if t.validation.hasLeft() {
+		return submitted, nil
+	}
+	return out, err
 }
 
 // play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.

@@ -278,6 +278,9 @@ func (d *driver) nest(ctx context.Context, l *proofLink) {
 		}
 		return parts, err
 	})
+	if errors.Is(err, foresay.ErrDiverged) && ctx.Err() != nil {
+		err = ctx.Err() // which the function ran into while it ran again, so that it came to another end
+	}
 	for i, t := range txns {
 		switch {
 		case err == nil:

@@ -59,7 +59,7 @@ func (x *proofTotal) add(w *proofWorld) {
 // TestConformance plays the real client in all modes against real machines under faults.
 func TestConformance(t *testing.T) {
 	const shards = 2
-	first, seeds := seedFromEnv(t, "FORESAY_SEED", "1"), seedFromEnv(t, "FORESAY_SEEDS", "60")
+	first, seeds := seedFromEnv(t, "FORESAY_SEED", "1"), seedFromEnv(t, "FORESAY_SEEDS", proofSeeds)
 	for shard := range uint64(shards) {
 		t.Run(strconv.FormatUint(shard, 10), func(t *testing.T) {
 			t.Parallel()

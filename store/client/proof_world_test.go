@@ -325,7 +325,7 @@ func (w *proofWorld) link(d *driver) *proofLink {
 		l.bug = &bug{Backend: backend, watch: l.watch, kind: w.sc.bug}
 		backend = l.bug
 	}
-	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8, Backoff: 20 * time.Millisecond}); err != nil {
+	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8, Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
 		panic(err)
 	}
 	w.mu.Lock()

@@ -19,7 +19,6 @@ type Tx struct {
 	mu     sync.Mutex
 	buffer store.Buffer
 	err    error // ended the reads
-	ended  bool
 }
 
 // Get returns what a key holds, as the transaction sees it: what it wrote or read before, else what the store has. The value is the caller's. An error ends the transaction:
@@ -103,7 +102,8 @@ var errOver = errors.New("client: the transaction's function has returned")
 
 // performRead reads a key for the code that runs under ctx.
 func (c *Client) performRead(ctx context.Context, t *txn, key store.Key) (store.Value, error) {
-	if t.mode == GRPC || !foresay.InTask(ctx) {
+	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the same answers when it runs again.
+	if !foresay.InTask(ctx) {
 		read := t.trace.read(key)
 		a, err := c.cfg.Backend.Read(ctx, key, t.priority, read.first)
 		read.done(a, err)

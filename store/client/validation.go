@@ -26,6 +26,7 @@ type validation struct {
 	cancel  context.CancelCauseFunc
 	open    map[store.Key]store.Value // reads that are guesses
 	sent    bool                      // the commit has left: the verdict alone counts now
+	barred  bool                      // it leaves no more
 	verdict *Decision
 }
 
@@ -83,12 +84,12 @@ func (v *validation) remove(key store.Key) bool {
 }
 
 // submit sends the commit of a run that has returned, if it stands on no guesses but the transaction's own reads. Otherwise it leaves when the run is known to be right, as in
-// mode Spec.
-func (v *validation) submit(ctx context.Context, reads []store.Read, writes []store.Write) {
+// mode Spec. It calls keep, with the lock held, before the commit leaves.
+func (v *validation) submit(ctx context.Context, reads []store.Read, writes []store.Write, keep func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	state := foresay.State(ctx)
-	if v.sent || state.Discarded || !state.Speculative || ctx.Err() != nil {
+	if v.sent || v.barred || state.Discarded || !state.Speculative || ctx.Err() != nil {
 		return
 	}
 	if store.ValidAccesses(reads, writes) != nil || state.Depth != len(v.open) || !v.covers(reads) {
@@ -98,6 +99,7 @@ func (v *validation) submit(ctx context.Context, reads []store.Read, writes []st
 		return
 	}
 	v.sent = true
+	keep()
 	v.txn.trace.commitBegins()
 	go v.commit(reads, writes)
 }
@@ -116,6 +118,17 @@ func (v *validation) covers(reads []store.Read) bool {
 	return n == len(v.open)
 }
 
+// forestall keeps the commit from leaving. It returns false if it has left.
+func (v *validation) forestall() bool {
+	if v == nil {
+		return true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.barred = !v.sent
+	return v.barred
+}
+
 // errRefuted ends an attempt whose commit was not a success.
 var errRefuted = errors.New("client: the transaction is not committed")
 
@@ -131,15 +144,19 @@ func (v *validation) commit(reads []store.Read, writes []store.Write) {
 	}
 }
 
-// wait returns the verdict, or nil if the commit has not left. It is called when the task has ended.
-func (v *validation) wait() *Decision {
+// hasLeft tells whether the commit has left.
+func (v *validation) hasLeft() bool {
 	if v == nil {
-		return nil
+		return false
 	}
 	v.mu.Lock()
-	sent := v.sent
-	v.mu.Unlock()
-	if !sent {
+	defer v.mu.Unlock()
+	return v.sent
+}
+
+// wait returns the verdict, or nil if the commit has not left. It is called when the task has ended.
+func (v *validation) wait() *Decision {
+	if !v.hasLeft() {
 		return nil
 	}
 	<-v.settled

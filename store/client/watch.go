@@ -19,6 +19,7 @@ var errStale = errors.New("client: what the transaction has read is not valid an
 // watch is an attempt that is looked after.
 type watch struct {
 	txn    *txn
+	commit *validation // nil: it is sent when the attempt is over
 	cancel context.CancelCauseFunc
 	tx     atomic.Pointer[Tx] // of the latest run
 	stale  atomic.Bool
@@ -33,11 +34,10 @@ func (t *txn) watched(ctx context.Context) (context.Context, func()) {
 		return ctx, func() {} // how long something takes must make no difference to a task
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{txn: t, cancel: cancel}
+	w := &watch{txn: t, commit: t.validation, cancel: cancel}
 	t.watch = w
 	pause := 4 * t.client.cfg.QuorumAfter
-	var look func()
-	look = func() {
+	look := func() {
 		if w.look(ctx) && !w.over.Load() {
 			pause *= 2
 			w.timer.Reset(pause)
@@ -70,7 +70,7 @@ func (w *watch) look(ctx context.Context) bool {
 	if over || len(reads) == 0 {
 		return true
 	}
-	if w.txn.client.cfg.Backend.Stale(ctx, reads) && !w.over.Load() {
+	if w.txn.client.cfg.Backend.Stale(ctx, reads) && !w.over.Load() && w.commit.forestall() {
 		w.stale.Store(true)
 		w.cancel(errStale)
 		return false

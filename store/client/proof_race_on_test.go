@@ -1,0 +1,6 @@
+//go:build race
+
+package client_test
+
+// proofSeeds is how many seeds are played: few, as the race detector takes its time.
+const proofSeeds = "8"
