@@ -43,14 +43,14 @@ func throughputOfStore(ctx context.Context, w wholeRun) (rows []Row, err error) 
 		return nil, err
 	}
 	err = withRealStore(ctx, w, matrix, func(store *geostore.Store) error {
-		perSite := pick(w.scale, []int{2, 8}, []int{1, 2, 4, 8, 16, 32})
+		perSite := pick(w.scale, []int{2, 8}, []int{1, 2, 4, 8, 16})
 		for i, n := range perSite {
 			t := storeThroughput{
 				store: store, matrix: matrix, perSite: n,
 				load: geostore.Load{
-					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 500 * time.Millisecond, For: pick(w.scale, 500*time.Millisecond, 2*time.Second),
+					Workload: workload.Retwis{Keys: keys}, Seed: w.Seed, Warm: 400 * time.Millisecond, For: pick(w.scale, 500*time.Millisecond, 1500*time.Millisecond),
 				},
-				rounds: pick(w.scale, 2, 7), seed: w.Seed,
+				rounds: pick(w.scale, 2, 5), seed: w.Seed,
 				step: func(doing string) { w.step(i, len(perSite), doing) },
 			}
 			more, err := t.run(ctx)
