@@ -21,6 +21,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
+			"machine": machine, "halt": halt,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[replicasKey{}] = map[string]*replica{}

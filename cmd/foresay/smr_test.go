@@ -108,7 +108,7 @@ func watching(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), append([]byte(first), rest...), 0o600))
 }
 
-// A replica is a process that serve began.
+// A replica is a process that serve or machine began.
 type replica struct {
 	cmd *exec.Cmd
 	log bytes.Buffer // standard error; read when the process has ended
@@ -136,14 +136,19 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: serve replicafile")
 	}
-	running := ts.Value(replicasKey{}).(map[string]*replica)
 	r, err := start(ts.MkAbs("."), args[0])
 	ts.Check(err)
-	running[args[0]] = r
+	keep(ts, args[0], r)
+}
+
+// keep notes a process, which is killed when the script ends.
+func keep(ts *testscript.TestScript, file string, r *replica) {
+	running := ts.Value(replicasKey{}).(map[string]*replica)
+	running[file] = r
 	ts.Defer(func() {
-		if running[args[0]] == r {
+		if running[file] == r {
 			_ = r.end(syscall.SIGKILL) // that it was killed is its error
-			ts.Logf("%s:\n%s", args[0], r.log.String())
+			ts.Logf("%s:\n%s", file, r.log.String())
 		}
 	})
 }
@@ -167,7 +172,7 @@ func stop(ts *testscript.TestScript, neg bool, args []string) {
 func taken(ts *testscript.TestScript, neg bool, args []string) *replica {
 	running := ts.Value(replicasKey{}).(map[string]*replica)
 	if neg || len(args) != 1 || running[args[0]] == nil {
-		ts.Fatalf("usage: crash or stop, and the file of a running replica")
+		ts.Fatalf("usage: crash, stop or halt, and the file of a running process")
 	}
 	r := running[args[0]]
 	delete(running, args[0])

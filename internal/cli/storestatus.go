@@ -43,8 +43,11 @@ func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, wait,
 	var statuses []storeservice.Status
 	for {
 		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
-		statuses = c.Status(look)
+		seen := c.Status(look)
 		cancel()
+		if statuses == nil || ctx.Err() == nil {
+			statuses = seen // one that was cut short says nothing
+		}
 		if !wait || storeservice.Ready(statuses) || ctx.Err() != nil {
 			break
 		}

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/internal/cli/storeservice"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+)
+
+const (
+	storeKillClients = 6
+	storeKillKeys    = 300 // while a machine is away, those stay blocked that are fought for
+	storeKillCommits = 60  // before a kill and afterwards
+	storeKillAway    = 30  // while the machine is away
+)
+
+// TestStoreKills kills machines of a store, which are processes of their own, while clients make transactions: each time with SIGKILL, and starts them again with their disks. Once
+// all are back nothing is unknown or blocked any more, and all that was committed must be strictly serializable. FORESAY_KILLS says how often; 1 is usual.
+func TestStoreKills(t *testing.T) {
+	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsVariable), "1"))
+	if err != nil || kills < 1 {
+		t.Fatalf("%s is %q", killsVariable, os.Getenv(killsVariable))
+	}
+	sites := []storeconfig.Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	if err := storeconfig.Place(sites, 1, "127.0.0.1", 0); err != nil {
+		t.Fatal(err)
+	}
+	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), running: map[string]*replica{}}
+	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{Dir: w.dir, Cluster: "kills", Shards: 3, Sites: sites, RoundTrip: "50ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for _, r := range w.running {
+			_ = r.end(syscall.SIGKILL) // that it was killed is its error
+		}
+	}()
+	machines := []string{"a", "b", "c"}
+	for _, name := range machines {
+		w.serve(name)
+	}
+	w.ready()
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	clients := make([]*storeKillClient, storeKillClients)
+	for i := range clients {
+		clients[i] = &storeKillClient{world: w, n: i, random: rand.New(rand.NewPCG(1, uint64(i)))}
+		wg.Go(func() { clients[i].run(ctx) })
+	}
+	random := rand.New(rand.NewPCG(2, 0))
+	for range kills {
+		w.commits(storeKillCommits)
+		victim := machines[random.IntN(len(machines))]
+		if err := w.running[victim].end(syscall.SIGKILL); err == nil {
+			t.Fatalf("machine %s ended well before it was killed", victim)
+		}
+		w.commits(storeKillAway)
+		w.serve(victim)
+		w.ready()
+	}
+	w.commits(storeKillCommits)
+	stop()
+	wg.Wait()
+	w.judge(clients)
+	for _, name := range machines {
+		r := w.running[name]
+		delete(w.running, name)
+		if err := r.end(syscall.SIGTERM); err != nil {
+			t.Errorf("machine %s: %v\n%s", name, err, r.log.String())
+		}
+	}
+}
+
+type storeKillWorld struct {
+	*testing.T
+	dir       string
+	cfg       *storeconfig.ClientConfig
+	start     time.Time
+	running   map[string]*replica
+	committed atomic.Int64
+}
+
+// serve starts a machine.
+func (w *storeKillWorld) serve(name string) {
+	w.Helper()
+	r, err := startMachine(w.dir, filepath.Join(w.dir, storeconfig.MachineFile(name)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.running[name] = r
+}
+
+func (w *storeKillWorld) dial() *storeservice.Client {
+	w.Helper()
+	c, err := storeservice.Dial(w.cfg, storeservice.ClientOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// ready waits until all machines take part.
+func (w *storeKillWorld) ready() {
+	w.Helper()
+	c := w.dial()
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(w.Context(), killPatience)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		s := c.Status(ctx)
+		if storeservice.Ready(s) {
+			return
+		}
+		if ctx.Err() != nil {
+			w.Fatalf("not all machines came up within %v: %s", killPatience, storeservice.Complaints(s))
+		}
+	}
+}
+
+// commits waits until n more transactions have committed.
+func (w *storeKillWorld) commits(n int64) {
+	w.Helper()
+	goal, deadline := w.committed.Load()+n, time.Now().Add(killPatience)
+	for tick := time.NewTicker(5 * time.Millisecond); w.committed.Load() < goal; <-tick.C {
+		if time.Now().After(deadline) {
+			w.Fatalf("%d of %d transactions committed within %v", n-goal+w.committed.Load(), n, killPatience)
+		}
+	}
+}
+
+// A storeKillTxn is one transaction of a client, with all its attempts.
+type storeKillTxn struct {
+	client     int
+	begin, end time.Duration
+	attempts   []*client.Trace
+	reads      map[string]string // of the last attempt; "" is nothing
+	writes     []string          // the keys
+	n          int
+	err        error
+}
+
+// value is what an attempt writes: nobody else writes the same.
+func (x *storeKillTxn) value(attempt int) string {
+	return fmt.Sprintf("%d.%d.%d", x.client, x.n, attempt)
+}
+
+// A storeKillClient makes one transaction after the other: each reads some keys and overwrites some of them.
+type storeKillClient struct {
+	world  *storeKillWorld
+	n      int
+	random *rand.Rand
+	txns   []*storeKillTxn
+}
+
+func (c *storeKillClient) run(ctx context.Context) {
+	conn := c.world.dial()
+	defer conn.Close()
+	txns, err := conn.Transactions(client.Spec, 0)
+	if err != nil {
+		c.world.Error(err)
+		return
+	}
+	for ctx.Err() == nil {
+		c.txn(txns)
+	}
+}
+
+func (c *storeKillClient) txn(txns *client.Client) {
+	x := &storeKillTxn{client: c.n, n: len(c.txns), begin: time.Since(c.world.start)}
+	c.txns = append(c.txns, x)
+	keys := c.random.Perm(storeKillKeys)[:3]
+	for _, k := range keys[:1+c.random.IntN(2)] {
+		x.writes = append(x.writes, fmt.Sprint("k", k))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	defer cancel()
+	ctx = client.WithTrace(ctx, func(t *client.Trace) { x.attempts = append(x.attempts, t) })
+	x.reads, x.err = client.Run(ctx, txns, func(ctx context.Context, tx *client.Tx) (map[string]string, error) {
+		reads := map[string]string{}
+		for _, k := range keys {
+			v, _, err := tx.Get(ctx, fmt.Sprint("k", k))
+			if err != nil {
+				return nil, err
+			}
+			reads[fmt.Sprint("k", k)] = string(v)
+		}
+		for _, k := range x.writes {
+			if err := tx.Put(k, []byte(x.value(tx.Attempt()))); err != nil {
+				return nil, err
+			}
+		}
+		return reads, nil
+	})
+	x.end = time.Since(c.world.start)
+	if x.err == nil {
+		c.world.committed.Add(1)
+	}
+}
+
+// judge finds out what became of the transactions whose clients were not told, and checks all of them.
+func (w *storeKillWorld) judge(clients []*storeKillClient) {
+	conn := w.dial()
+	defer conn.Close()
+	txns, err := conn.Transactions(client.GRPC, 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+	h := history.Transactions{Versions: map[string][]string{}}
+	versions := map[string]map[store.Version]string{}
+	unknown, aborted := 0, 0
+	id := history.TxnID(0)
+	add := func(x *storeKillTxn, attempt int, t history.Txn) {
+		id++
+		t.ID, t.Begin, t.End = id, x.begin, x.end
+		for _, k := range x.writes {
+			t.Accesses = append(t.Accesses, history.Access{Kind: history.Write, Key: k, Value: x.value(attempt)})
+		}
+		h.Txns = append(h.Txns, t)
+	}
+	for _, c := range clients {
+		for _, x := range c.txns {
+			last := x.attempts[len(x.attempts)-1]
+			told := x.err == nil
+			if !told && last.Txn.ID.IsZero() {
+				w.Errorf("a transaction of client %d failed: %v", x.client, x.err) // both sites that are there could have answered
+				continue
+			}
+			if !told {
+				unknown++
+				told = w.resolve(txns, x.err)
+			}
+			for _, t := range x.attempts[:len(x.attempts)-1] {
+				aborted++
+				add(x, t.Attempt, history.Txn{Client: history.Client(1000 + id), Outcome: history.Failed})
+			}
+			if !told {
+				add(x, last.Attempt, history.Txn{Client: history.Client(1000 + id), Outcome: history.Failed})
+				continue
+			}
+			var reads []history.Access
+			for _, k := range slices.Sorted(maps.Keys(x.reads)) {
+				reads = append(reads, history.Access{Kind: history.Read, Key: k, Value: x.reads[k]})
+			}
+			outcome := history.Returned
+			if x.err != nil {
+				outcome = history.Unknown // when it ended nobody knows, and what it read is not known either
+			}
+			add(x, last.Attempt, history.Txn{Client: history.Client(x.client), Outcome: outcome, Accesses: reads})
+			for _, k := range x.writes {
+				if versions[k] == nil {
+					versions[k] = map[store.Version]string{}
+				}
+				versions[k][last.Txn.ID] = x.value(last.Attempt)
+			}
+		}
+	}
+	for k, all := range versions {
+		for _, v := range slices.SortedFunc(maps.Keys(all), store.Version.Compare) {
+			h.Versions[k] = append(h.Versions[k], all[v])
+		}
+	}
+	report, err := history.CheckTransactions(h, history.StrictSerializable)
+	if err == nil && report.Verdict() != history.OK {
+		err = errors.New(report.String())
+	}
+	if err != nil {
+		w.Error(err)
+	}
+	w.Logf("%d transactions committed, %d attempts aborted; what became of %d was told later", w.committed.Load(), aborted, unknown)
+}
+
+// resolve asks what became of a transaction until somebody knows: all machines are up.
+func (w *storeKillWorld) resolve(c *client.Client, err error) (committed bool) {
+	ctx, cancel := context.WithTimeout(w.Context(), killPatience)
+	defer cancel()
+	for {
+		var txn store.Txn
+		if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
+			txn = unknown.Txn
+		} else if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
+			txn = blocked.Txn
+		} else if _, ok := errors.AsType[*client.AbortedError](err); ok {
+			return false
+		} else if err != nil {
+			w.Fatalf("nobody can tell what became of a transaction: %v", err)
+		} else {
+			return true
+		}
+		if ctx.Err() != nil {
+			w.Fatalf("nobody could tell within %v what became of a transaction: %v", killPatience, err)
+		}
+		err = c.Resolve(ctx, txn)
+	}
+}
