@@ -182,7 +182,7 @@ func withRealStore(ctx context.Context, w wholeRun, m wan.Matrix, f func(*geosto
 	}
 	defer os.RemoveAll(dir)
 	store, err := geostore.Open(ctx, geostore.Config{
-		Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.scale), ValueBytes: rcValueBytes, Dir: dir, Seed: w.Seed,
+		Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.scale), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
 		Loading: func(done, all uint64) { w.step(int(done), int(all), "loading keys") },
 	})
 	if err != nil {

@@ -28,8 +28,10 @@ type Config struct {
 	// Keys is how many keys there are from the start, k0 and so on, each with a value of ValueBytes.
 	Keys       uint64
 	ValueBytes int
-	// Dir, if not empty, is where disks are: an empty directory. The network is TCP on the loopback interface then. Empty: all is in memory.
+	// Dir, if not empty, is where disks are: an empty directory. Empty: in memory.
 	Dir string
+	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not, it is in memory.
+	Loopback bool
 	// Sync is how long a sync of a disk in memory takes: see the package's documentation.
 	Sync time.Duration
 	// Seed is for all chances of machines and clients, and for the network's.
@@ -68,13 +70,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("geostore: Config: %d sites, %d shards, a sync of %v, values of %d bytes", len(cfg.Matrix.Sites()), cfg.Shards, cfg.Sync, cfg.ValueBytes)
 	}
 	s := &Store{cfg: cfg, longest: max(cfg.Matrix.MaxRTT(cfg.Matrix.Sites()), leastRoundTrip)}
-	if cfg.Dir == "" {
-		s.network = shape.NewNetwork(cfg.Matrix, s.seed(networkSeed))
-	} else {
+	if cfg.Dir != "" {
 		if err := s.load(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.Loopback {
 		s.network = shape.NewLoopback(cfg.Matrix, s.seed(networkSeed))
+	} else {
+		s.network = shape.NewNetwork(cfg.Matrix, s.seed(networkSeed))
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("geostore: %w", err), s.Close())
