@@ -149,11 +149,9 @@ const (
 )
 
 func (b *bug) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
-	var guess client.Answer
-	guessed := make(chan struct{}, 1)
+	guess := make(chan client.Answer, 1)
 	know := func(a client.Answer) {
-		guess = a
-		guessed <- struct{}{}
+		guess <- a
 		if first != nil {
 			first(a)
 		}
@@ -161,8 +159,12 @@ func (b *bug) Read(ctx context.Context, key store.Key, p store.Priority, first f
 	switch b.kind {
 	case bugByValue:
 		a, err := b.Backend.Read(ctx, key, p, know)
-		if err == nil && len(guessed) > 0 && a.Value.Present == guess.Value.Present && string(a.Value.Bytes) == string(guess.Value.Bytes) {
-			return guess, nil
+		select {
+		case g := <-guess:
+			if err == nil && a.Value.Present == g.Value.Present && string(a.Value.Bytes) == string(g.Value.Bytes) {
+				return g, nil
+			}
+		default:
 		}
 		return a, err
 	case bugNoBarrier:
@@ -176,8 +178,8 @@ func (b *bug) Read(ctx context.Context, key store.Key, p store.Priority, first f
 			quorum <- result{a, err}
 		}()
 		select {
-		case <-guessed:
-			return guess, nil
+		case g := <-guess:
+			return g, nil
 		case r := <-quorum:
 			return r.Answer, r.error
 		}

@@ -10,6 +10,9 @@ import (
 // TestProofNotices has the client break one rule at a time: some seed must show it, and not without. Where blind is set nobody watches the commits, so that the history and the disks alone
 // can tell.
 func TestProofNotices(t *testing.T) {
+	if raceDetector {
+		t.Skip("it looks for no races, and takes long with the race detector")
+	}
 	const away = faultPartition | faultIsolate
 	for _, m := range []struct {
 		name   string
