@@ -191,7 +191,7 @@ func (n *Node) meet() error {
 // config returns that of one of the machine's nodes.
 func (n *Node) config(id protocol.ID, layout replicatedcommit.Layout) replicatedcommit.Config {
 	return replicatedcommit.Config{
-		ID: id, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain, MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns,
+		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain, MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns,
 	}
 }
 
@@ -246,6 +246,7 @@ func (n *Node) serve() {
 	)
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
+	n.service.Epoch = n.cfg.Topology.Epoch
 	n.service.Deliver = n.gate.Deliver
 	n.service.Describe = n.Status
 	pb.RegisterStoreServer(n.grpc, &n.service)

@@ -266,7 +266,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 	default:
 		s.votes = make([]SiteVote, len(c.cfg.Layout.Sites))
 		for i, site := range c.cfg.Layout.Sites {
-			if site.Fenced {
+			if site.Fenced && s.sent == 0 { // what was sent before may be decided by a vote of its
 				s.votes[i] = SiteVote{ID: s.txn.ID, Reason: store.Fenced}
 			}
 		}
@@ -350,7 +350,7 @@ func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
 	if yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority() {
 		o.Verdict = store.Blocked
 		for i, v := range s.votes {
-			if v.ID.IsZero() {
+			if v.ID.IsZero() && !c.cfg.Layout.Sites[i].Fenced {
 				o.Sites = append(o.Sites, c.cfg.Layout.Sites[i].Name)
 			}
 		}

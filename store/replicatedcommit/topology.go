@@ -20,7 +20,8 @@ type TopologySite struct {
 	Name string
 	// Number is the site's for good, 1 to MaxSiteNumber: a site that replaces a lost one has a number of its own.
 	Number   int
-	Fenced   bool // see Site.Fenced
+	Fenced   bool   // see Site.Fenced
+	Since    uint64 // the epoch in which it took a lost one's place: see Site.Since
 	Machines []Machine
 }
 
@@ -158,7 +159,7 @@ func (t Topology) Layout() (Layout, error) {
 func (t Topology) layout() Layout {
 	var l Layout
 	for _, s := range t.Sites {
-		site := Site{Name: s.Name, Fenced: s.Fenced}
+		site := Site{Name: s.Name, Fenced: s.Fenced, Since: s.Since}
 		for j := range s.Machines {
 			site.Coordinators = append(site.Coordinators, s.CoordinatorID(j))
 		}

@@ -33,7 +33,7 @@ func (s *Store) Replaced(site string, by Site) (*Store, error) {
 	if s.Site(by.Name) != nil {
 		return nil, fmt.Errorf("there is a site %q already; a new one needs a name of its own", by.Name)
 	}
-	by.Number, by.Fenced = 1, false
+	by.Number, by.Fenced, by.Since = 1, false, next.Epoch
 	for _, other := range s.Sites {
 		by.Number = max(by.Number, other.Number+1) // the highest one is never given up without a higher one
 	}

@@ -32,6 +32,7 @@ type Site struct {
 	Name     string    `json:"name"`
 	Number   int       `json:"number"`
 	Fenced   bool      `json:"fenced,omitempty"`
+	Since    uint64    `json:"since,omitempty"` // the epoch in which it took a lost one's place
 	Machines []Machine `json:"machines"`
 }
 
@@ -59,7 +60,7 @@ func ReadStore(name string) (*Store, error) {
 func (s *Store) Topology() replicatedcommit.Topology {
 	t := replicatedcommit.Topology{Epoch: s.Epoch, Shards: s.Shards}
 	for _, site := range s.Sites {
-		out := replicatedcommit.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced}
+		out := replicatedcommit.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced, Since: site.Since}
 		for _, m := range site.Machines {
 			out.Machines = append(out.Machines, replicatedcommit.Machine{Name: m.Name, Peers: m.Peers, Client: m.Client, Shards: m.Shards})
 		}

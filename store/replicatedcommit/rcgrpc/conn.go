@@ -87,7 +87,7 @@ func Dial(cfg Config) (*Conn, error) {
 	if (cfg.TLS == nil) != cfg.Insecure {
 		return nil, errors.New("rcgrpc: set either Config.TLS or Config.Insecure")
 	}
-	node, err := rc.NewClient(rc.Config{ID: clientID, Layout: layout, RoundTrip: cfg.RoundTrip})
+	node, err := rc.NewClient(rc.Config{ID: clientID, Epoch: cfg.Topology.Epoch, Layout: layout, RoundTrip: cfg.RoundTrip})
 	if err != nil {
 		return nil, err
 	}
@@ -292,13 +292,13 @@ func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message) {
 	switch m := msg.(type) {
 	case rc.ReadRequest:
 		var r *pb.ReadResponse
-		if r, err = to.stub.Read(ctx, &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority)}, grpc.WaitForReady(true)); err == nil {
+		if r, err = to.stub.Read(ctx, &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: c.cfg.Topology.Epoch}, grpc.WaitForReady(true)); err == nil {
 			v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
 			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint()}
 		}
 	case rc.CommitRequest:
 		var r *pb.CommitResponse
-		if r, err = to.stub.Commit(ctx, commitToWire(m), grpc.WaitForReady(true)); err == nil {
+		if r, err = to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), grpc.WaitForReady(true)); err == nil {
 			answer = doneFromWire(m.Txn.ID, r)
 		}
 	}

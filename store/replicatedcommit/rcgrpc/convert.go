@@ -25,9 +25,9 @@ func priorityFromWire(p *pb.Priority) store.Priority {
 	return store.Priority{Began: p.GetBegan(), Client: store.ClientID(p.GetClient())}
 }
 
-func commitToWire(m rc.CommitRequest) *pb.CommitRequest {
+func commitToWire(m rc.CommitRequest, epoch uint64) *pb.CommitRequest {
 	out := &pb.CommitRequest{
-		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover,
+		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover, Epoch: epoch,
 		Reads: make([]*pb.Read, 0, len(m.Txn.Reads)), Writes: make([]*pb.Write, 0, len(m.Txn.Writes)),
 	}
 	for _, r := range m.Txn.Reads {

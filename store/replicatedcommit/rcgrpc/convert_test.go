@@ -41,7 +41,7 @@ func TestCommitTravels(t *testing.T) {
 		Reads:  []store.Read{{Key: "a", Version: store.Version{Time: 1, Client: 2}}, {Key: "b\xff"}},
 		Writes: []store.Write{{Key: "b\xff", Delete: true}, {Key: "c", Bytes: []byte("v")}},
 	}}
-	data, err := proto.Marshal(commitToWire(want))
+	data, err := proto.Marshal(commitToWire(want, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

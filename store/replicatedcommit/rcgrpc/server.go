@@ -19,6 +19,8 @@ import (
 type Server struct {
 	pb.UnimplementedStoreServer
 
+	// Epoch is that of the machine's topology. Clients that have another one are refused: they count other sites' votes.
+	Epoch uint64
 	// Deliver hands a message to the gate, as from its application. It may wait until ctx is done for the gate to have room.
 	Deliver func(ctx context.Context, msg rc.Message) error
 	// Describe answers calls of Status. nil: they are not answered.
@@ -93,8 +95,18 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) rc.Message) (rc.M
 	return nil, status.FromContextError(ctx.Err()).Err()
 }
 
+func (s *Server) checkEpoch(epoch uint64) error {
+	if epoch != s.Epoch {
+		return status.Errorf(codes.FailedPrecondition, "the client knows the store as of epoch %d, and this machine is of epoch %d", epoch, s.Epoch)
+	}
+	return nil
+}
+
 // Read implements the service.
 func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse, error) {
+	if err := s.checkEpoch(r.GetEpoch()); err != nil {
+		return nil, err
+	}
 	m, err := s.ask(ctx, func(ref uint64) rc.Message {
 		return rc.GateRead{Ref: ref, Key: store.Key(r.GetKey()), Priority: priorityFromWire(r.GetPriority())}
 	})
@@ -111,6 +123,9 @@ func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse,
 
 // Commit implements the service.
 func (s *Server) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitResponse, error) {
+	if err := s.checkEpoch(r.GetEpoch()); err != nil {
+		return nil, err
+	}
 	m, err := s.ask(ctx, func(ref uint64) rc.Message {
 		return rc.GateCommit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover()}
 	})

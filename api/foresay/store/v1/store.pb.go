@@ -263,7 +263,9 @@ type ReadRequest struct {
 	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Of a transaction that was refused before: the site refuses younger ones that
 	// want the key, for a while.
-	Priority      *Priority `protobuf:"bytes,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	Priority *Priority `protobuf:"bytes,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Of the topology that the client has. Machines of another one refuse.
+	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -310,6 +312,13 @@ func (x *ReadRequest) GetPriority() *Priority {
 		return x.Priority
 	}
 	return nil
+}
+
+func (x *ReadRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // ReadResponse is what the site holds.
@@ -517,7 +526,9 @@ type CommitRequest struct {
 	Writes []*Write `protobuf:"bytes,4,rep,name=writes,proto3" json:"writes,omitempty"`
 	// The client got no answer before: it wants the decision, and votes that are
 	// not given yet are refused.
-	Recover       bool `protobuf:"varint,5,opt,name=recover,proto3" json:"recover,omitempty"`
+	Recover bool `protobuf:"varint,5,opt,name=recover,proto3" json:"recover,omitempty"`
+	// As in ReadRequest.
+	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +596,13 @@ func (x *CommitRequest) GetRecover() bool {
 		return x.Recover
 	}
 	return false
+}
+
+func (x *CommitRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // CommitResponse is the site's vote, or the decision.
@@ -1137,10 +1155,11 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\"8\n" +
 	"\bPriority\x12\x14\n" +
 	"\x05began\x18\x01 \x01(\x04R\x05began\x12\x16\n" +
-	"\x06client\x18\x02 \x01(\x04R\x06client\"W\n" +
+	"\x06client\x18\x02 \x01(\x04R\x06client\"m\n" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
-	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\"\xa1\x01\n" +
+	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa1\x01\n" +
 	"\fReadResponse\x123\n" +
 	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
@@ -1153,13 +1172,14 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xeb\x01\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\x81\x02\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
 	"\x05reads\x18\x03 \x03(\v2\x16.foresay.store.v1.ReadR\x05reads\x12/\n" +
 	"\x06writes\x18\x04 \x03(\v2\x17.foresay.store.v1.WriteR\x06writes\x12\x18\n" +
-	"\arecover\x18\x05 \x01(\bR\arecover\"\x82\x01\n" +
+	"\arecover\x18\x05 \x01(\bR\arecover\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"\x82\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
