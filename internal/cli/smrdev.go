@@ -162,7 +162,7 @@ func (p *program) devCommands(script string) (io.Reader, func() error, error) {
 		}
 		return file, file.Close, nil
 	}
-	if file, ok := p.In.(*os.File); ok && isTerminal(file) && isTerminal(p.Out) && file.Name() != os.DevNull {
+	if file, ok := p.In.(*os.File); ok && isTerminal(file) && isTerminal(p.Out) {
 		return p.In, nothing, nil
 	}
 	return nil, nothing, nil

@@ -86,10 +86,11 @@ func (f *loadFlags) check() error {
 
 // loading is a load that is under way.
 type loading struct {
-	f    *loadFlags
-	txns *client.Client
-	next atomic.Uint64 // the first key that nobody has taken
-	done atomic.Uint64 // keys
+	f        *loadFlags
+	txns     *client.Client
+	throttle *throttle
+	next     atomic.Uint64 // the first key that nobody has taken
+	done     atomic.Uint64 // keys
 
 	mu      sync.Mutex
 	written map[uint64]bool // first keys of batches that are written, above the following
@@ -97,11 +98,11 @@ type loading struct {
 }
 
 func (p *program) load(ctx context.Context, f *loadFlags, conn *storeservice.Client) error {
-	txns, err := conn.Transactions(client.GRPC, 0) // nothing is read
+	txns, err := conn.Transactions(client.GRPC, 1) // nothing is read; the load itself tries again
 	if err != nil {
 		return err
 	}
-	l := &loading{f: f, txns: txns, written: map[uint64]bool{}, upTo: f.from}
+	l := &loading{f: f, txns: txns, throttle: newThrottle(f.clients), written: map[uint64]bool{}, upTo: f.from}
 	l.next.Store(f.from)
 	start := time.Now()
 	group, loadCtx := errgroup.WithContext(ctx)
@@ -184,6 +185,9 @@ func (l *loading) run(ctx context.Context) error {
 func (l *loading) write(ctx context.Context, first, end uint64) error {
 	deadline := time.Now().Add(l.f.timeout)
 	for {
+		if err := l.throttle.begin(ctx); err != nil {
+			return err
+		}
 		attempt, cancel := context.WithDeadline(ctx, deadline)
 		err := l.txns.Txn(attempt, func(_ context.Context, tx *client.Tx) error {
 			for k := first; k < end; k++ {
@@ -194,6 +198,7 @@ func (l *loading) write(ctx context.Context, first, end uint64) error {
 			return nil
 		})
 		cancel()
+		l.throttle.end(err == nil)
 		if _, code := storeVerdict(err); err == nil || code == 1 || time.Now().After(deadline) || ctx.Err() != nil {
 			return err
 		}
