@@ -85,6 +85,10 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 			}
 		}
 	}
+	if f.replace != "" {
+		fmt.Fprintf(p.Out, "A machine of the new site needs its own file, its certificate and key, and ca.pem too. It copies what the other sites have; until\n"+
+			"'foresay store status --wait' says that it is admitted, no other site may be lost.\n")
+	}
 	return nil
 }
 

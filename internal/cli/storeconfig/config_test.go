@@ -71,6 +71,7 @@ func TestMistakesInAStore(t *testing.T) {
 			storeStart + "\"sites\": [{\"name\": \"a\", \"number\": 1, \"machines\": [\n{\"name\": \"m\", \"peers\": \"h\"}]}]}",
 			`f:3: sites[0].machines[0].peers: "h": missing port in address`,
 		},
+		{storeStart + `"sites": [` + strings.Replace(siteA, `"number": 1`, `"number": 1, "since": 2`, 1) + `]}`, `f:2: sites[0].since: it is 2, and the epoch is 1`},
 		{
 			storeStart + "\"sites\": [" + siteA + ",\n" + strings.Replace(siteA, `"a"`, `"b"`, 1) + `]}`,
 			`f:3: sites[1].machines[0].peers: "h:1" is sites[0].machines[0].peers as well`,

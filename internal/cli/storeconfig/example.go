@@ -20,6 +20,7 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,
   // Each site has a whole copy. A majority of the sites commits a transaction. Order and numbers of sites stay as they are.
+  // 'foresay store resolve' sets "fenced" in a site that is lost, and "since", the epoch, in one that takes a lost one's place.
   "sites": [
     {"name": "oregon", "number": 1, "machines": [
       // Where other machines find it, and where clients do. The site's shards are dealt to its machines in turn; with

@@ -126,8 +126,12 @@ func (s *Store) check() error {
 	}
 	used := map[string]string{} // addresses, and whose they are
 	for i, site := range s.Sites {
-		if err := site.check(fmt.Sprintf("sites[%d]", i), used); err != nil {
+		at := fmt.Sprintf("sites[%d]", i)
+		if err := site.check(at, used); err != nil {
 			return err
+		}
+		if site.Since > s.Epoch {
+			return configfile.Fieldf(at+".since", "it is %d, and the epoch is %d", site.Since, s.Epoch)
 		}
 	}
 	if err := s.Topology().Validate(); err != nil {
