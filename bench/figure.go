@@ -72,7 +72,7 @@ func (r *Result) Figures() ([]Figure, error) {
 // A line is one series of a figure.
 type line struct {
 	name   string
-	points plotter.XYs // by x
+	points plotter.XYs // by x, or in the order of the rows if x is measured
 }
 
 // lines returns the figure's series in the order in which the rows have them, and the
@@ -99,7 +99,9 @@ func (f figure) lines(rows []Row) (lines []line, categories []string) {
 		lines[i].points = append(lines[i].points, plotter.XY{X: x, Y: y})
 	}
 	for _, l := range lines {
-		slices.SortFunc(l.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		if !f.scattered {
+			slices.SortFunc(l.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		}
 	}
 	return lines, categories
 }
