@@ -18,6 +18,7 @@ type Client struct {
 	read    *foresay.Site // what speculates
 	commit  *foresay.Site
 	control controller
+	hot     contended
 	name    string // of the client as a connection, to the engine
 	stats   counters
 }
@@ -172,7 +173,9 @@ type txn struct {
 	began    time.Time // the present attempt
 	priority store.Priority
 	attempts int
-	wanted   []store.Key // by the last attempt, which did not read them itself
+	// rival says that others wanted the keys at the same time: reads reserve them at all sites then.
+	rival  bool
+	wanted []store.Key // by the last attempt, which did not read them itself
 	// seeds are what a predicated attempt takes for granted, since the last one ended with it.
 	seeds map[store.Key]store.Value
 	trace *tracer // nil: none is wanted
@@ -192,7 +195,7 @@ func (t *txn) begin(ctx context.Context) {
 	if t.mode = t.client.cfg.Mode; t.mode == Auto {
 		t.mode = t.client.control.choose(t.class)
 	}
-	if t.mode == Predicated && foresay.InTask(ctx) {
+	if t.mode == Predicated && (foresay.InTask(ctx) || t.rival) {
 		t.mode = Spec // the commit waits for what the task assumed before
 	}
 	if t.mode == Predicated {
@@ -225,6 +228,12 @@ func (t *txn) decided(d Decision) Decision {
 	t.wanted = t.wanted[:0]
 	for _, w := range d.Txn.Writes {
 		t.wanted = append(t.wanted, w.Key)
+	}
+	t.rival = t.rival || d.Outcome.Verdict == store.Aborted && d.Outcome.Reason != store.StaleRead
+	for _, c := range d.Current {
+		if c.Locked {
+			t.client.hot.note(c.Key)
+		}
 	}
 	t.plant(d)
 	t.client.stats.count(d.Outcome)

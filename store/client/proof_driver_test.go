@@ -24,6 +24,7 @@ type proofTxn struct {
 	verdict    store.Verdict // what the client said
 	run        *proofRun     // nil if there is no result
 	watch      *watch
+	nested     bool // in a task of the application
 }
 
 // A proofRun is what a run of a transaction's function saw and wrote.
@@ -255,6 +256,7 @@ func (d *driver) nest(ctx context.Context, l *proofLink) {
 	txns := []*proofTxn{d.w.newTxn(d.n, l.watch), d.w.newTxn(1000+d.n, l.watch)}
 	var plots []plot
 	for _, t := range txns {
+		t.nested = true
 		p := newPlot(t.n, d.rand, l.bug)
 		p.panics = false
 		plots = append(plots, p)

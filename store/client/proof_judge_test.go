@@ -57,6 +57,10 @@ func (w *proofWorld) resolve(l *proofLink) error {
 		if t.verdict != store.Unknown {
 			continue
 		}
+		if len(calls) == 0 && t.nested {
+			t.verdict = store.Aborted // the task ended while its commit waited
+			continue
+		}
 		if len(calls) == 0 {
 			return fmt.Errorf("the outcome of transaction %d is unknown, and nobody was asked to commit it", t.n)
 		}

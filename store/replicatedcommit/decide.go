@@ -20,6 +20,9 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 		s.apply(env, r)
 	}
 	s.save(env, r)
+	if state == Committed && r.known {
+		s.unreserveAll(env, r.reads, r.writes, r.priority) // also where it got through without this site
+	}
 	if voted == Yes {
 		s.unlock(env, r)
 	}

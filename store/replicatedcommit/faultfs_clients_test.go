@@ -182,7 +182,7 @@ func (a *app) drive(ctx context.Context, stop <-chan struct{}) error {
 			return nil
 		case <-time.After(time.Duration(a.rand.IntN(30)) * time.Millisecond):
 		}
-		keys := a.rand.Perm(a.w.plan.keys)[:1+a.rand.IntN(min(3, a.w.plan.keys))]
+		keys := a.rand.Perm(crashKeys)[:1+a.rand.IntN(3)]
 		readOnly := a.rand.IntN(4) == 0
 		var reads, writes []int
 		for _, k := range keys {
@@ -210,7 +210,7 @@ func (a *app) drive(ctx context.Context, stop <-chan struct{}) error {
 // readAll is a transaction that reads all keys, and has to commit.
 func (a *app) readAll(ctx context.Context) error {
 	var all []int
-	for k := range a.w.plan.keys {
+	for k := range crashKeys {
 		all = append(all, k)
 	}
 	var d replicatedcommit.Done

@@ -109,7 +109,17 @@ func (s *Server) reserve(env *protocol.Env[Message], key store.Key, p store.Prio
 		return
 	}
 	s.reservations[key] = p
-	env.After(4*s.cfg.RoundTrip, reserveTimer{key})
+	env.After(3*s.cfg.RoundTrip, reserveTimer{key})
+}
+
+// unreserveAll gives back what a transaction that is done had reserved.
+func (s *Server) unreserveAll(env *protocol.Env[Message], reads []store.Read, writes []store.Write, p store.Priority) {
+	for _, a := range reads {
+		s.unreserve(env, a.Key, p)
+	}
+	for _, w := range writes {
+		s.unreserve(env, w.Key, p)
+	}
 }
 
 func (s *Server) unreserve(env *protocol.Env[Message], key store.Key, p store.Priority) {

@@ -36,7 +36,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		r = &record{id: t.ID, state: Yes, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
 		if r.reason, r.hint = s.refused(env, t); r.reason != store.NoReason {
 			r.state = No
-			current = s.current(env, t.Reads)
+			current = s.current(env, t)
 		} else {
 			s.lock(r)
 		}
@@ -52,12 +52,12 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 const maxCurrentBytes = 64 << 10
 
 // current returns what a transaction that is refused should have read, so that its client need not ask.
-func (s *Server) current(env *protocol.Env[Message], reads []store.Read) []Current {
+func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
 	var all []Current
 	bytes := 0
-	for _, a := range reads {
+	for _, a := range t.Reads {
 		c := Current{Key: a.Key}
-		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() {
+		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(a.Key, t.Priority) {
 			c.Locked = true
 		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue
@@ -88,8 +88,11 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 	if v.Reason != store.NoReason {
 		v.State = No
 	}
-	if v.State == No && !s.behind() {
-		v.Current = s.current(env, t.Reads)
+	switch {
+	case v.State == Yes:
+		s.unreserveAll(env, t.Reads, nil, t.Priority)
+	case !s.behind():
+		v.Current = s.current(env, t)
 	}
 	env.Send(from, v)
 }
