@@ -99,7 +99,7 @@ func (p *program) fillIn(ops []storeOp) error {
 // atTerminal tells whether a person types what is read and sees what is written.
 func (p *program) atTerminal() bool {
 	file, ok := p.In.(*os.File)
-	return ok && isTerminal(file) && isTerminal(p.Out)
+	return ok && isTerminal(file) && isTerminal(p.Out) && file.Name() != os.DevNull
 }
 
 // storeTxns makes transactions and shows what came of them.
@@ -182,6 +182,7 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 		ctx = client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, tr) })
 	}
 	reads, err := runOps(ctx, t.txns, ops)
+	fail := t.failure(err)
 	var x *explanation
 	if t.explain {
 		x = explain(traces, t.near, t.conn.Sites())
@@ -192,7 +193,7 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 		if e := t.p.writeJSONLine(out); e != nil {
 			return e
 		}
-		return failure(err)
+		return fail
 	}
 	for _, r := range reads {
 		fmt.Fprintln(t.p.Out, r)
@@ -202,6 +203,18 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 	}
 	if x != nil {
 		x.write(t.p.Out)
+	}
+	return fail
+}
+
+// failure is the command's error. Of a transaction whose outcome is unknown it also says which machines do not take part.
+func (t *storeTxns) failure(err error) error {
+	if _, code := storeVerdict(err); code == codeUnknown {
+		ctx, cancel := context.WithTimeout(context.Background(), storeStatusWithin)
+		defer cancel()
+		if why := storeservice.Complaints(t.conn.Status(ctx)); why != "" {
+			return exitError{code, fmt.Errorf("%w (%s)", failure(err), why)}
+		}
 	}
 	return failure(err)
 }

@@ -2,6 +2,7 @@ package storeservice
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ type Status struct {
 	Site          string        `json:"site"`
 	Machine       string        `json:"machine"`
 	Address       string        `json:"address"` // where it was asked
-	State         string        `json:"state"`   // the worst of its shards', or one of Unreachable and Fenced
+	State         string        `json:"state"`   // the worst of its shards', or one of OtherEpoch, Fenced and Unreachable
 	Epoch         uint64        `json:"epoch"`
 	UptimeSeconds int64         `json:"uptime_seconds"`
 	Shards        []ShardStatus `json:"shards"`
@@ -46,12 +47,13 @@ const (
 	Syncing     = "syncing"  // it copies what another site has
 	New         = "new"      // it waits for the other sites to know its disk
 	Refused     = "refused"  // it must not take part
-	Fenced      = "fenced"   // its site does not take part any more
+	OtherEpoch  = "of another epoch"
+	Fenced      = "fenced" // its site does not take part any more
 	Unreachable = "unreachable"
 )
 
 func rank(state string) int {
-	return slices.Index([]string{Admitted, Syncing, New, Refused, Fenced, Unreachable}, state)
+	return slices.Index([]string{Admitted, Syncing, New, Refused, OtherEpoch, Fenced, Unreachable}, state)
 }
 
 // describe makes a machine's answer a Status.
@@ -113,6 +115,9 @@ func (c *Client) ask(ctx context.Context, s *Status) {
 	address := s.Address
 	*s = describe(answer, time.Now())
 	s.Address = address
+	if known := c.cfg.Store.Epoch; s.Epoch != known {
+		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch, known)
+	}
 }
 
 // Ready tells whether all machines that are not fenced answer and take part, in the same epoch.
