@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 			env.Values[replicasKey{}] = map[string]*replica{}
 			port := ports.take()
 			env.Setenv("PORT", strconv.Itoa(port)) // of a script's first replica
+			env.Setenv("SPARE", strconv.Itoa(port+portsPerScript-2))
 			env.Setenv("JOIN", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+portsPerScript-1)))
 			return nil
 		},

@@ -99,7 +99,7 @@ func (p *program) fillIn(ops []storeOp) error {
 // atTerminal tells whether a person types what is read and sees what is written.
 func (p *program) atTerminal() bool {
 	file, ok := p.In.(*os.File)
-	return ok && isTerminal(file) && isTerminal(p.Out) && file.Name() != os.DevNull
+	return ok && isTerminal(file) && isTerminal(p.Out)
 }
 
 // storeTxns makes transactions and shows what came of them.
