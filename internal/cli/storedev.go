@@ -178,17 +178,17 @@ type storeDev struct {
 	at      wan.Site // where commands are given
 }
 
-const storeDevHelp = `site SITE      give commands at this site
-kill MACHINE   stop a machine; its disk stays
-restart MACHINE  start it again, with its disk
-lose MACHINE   stop a machine and take its disk away: it is refused when it is restarted
-cut MACHINE    cut a machine's site off from all others
-heal MACHINE   end that
-fence SITE     stop all machines, and start all but those of the site in a new epoch
+const storeDevHelp = `site SITE         give commands at this site
+kill MACHINE      stop a machine; its disk stays
+restart MACHINE   start it again, with its disk
+lose MACHINE      stop a machine and take its disk away: it is refused when it is restarted
+cut MACHINE       cut a machine's site off from all others
+heal MACHINE      end that
+fence SITE        stop all machines, and start all but those of the site in a new epoch
 replace SITE NEW  the same, with a new site in its place
-machines       which machines run
-sleep TIME     wait, such as 500ms
-wait           wait until all machines take part`
+machines          which machines run
+sleep TIME        wait, such as 500ms
+wait              wait until all machines take part`
 
 func (d *storeDev) close() {
 	if d.conn != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/foresay/foresay/store/client"
 )
 
-const storePromptHelp = `get KEY, put KEY VALUE, delete KEY    each a transaction of its own, unless it stands after begin
-begin          begin a transaction; its commands are answered at once, and it is tried once
-commit, abort  end it
-mode MODE      how reads are waited for: spec, predicated, auto, off, grpc
-explain        show, or do not show any more, what each transaction waits for
-status         how each machine and shard is`
+const storePromptHelp = `get KEY, put KEY VALUE, delete KEY: each a transaction of its own, unless it stands after begin
+begin             begin a transaction; its commands are answered at once, and it is tried once
+commit, abort     end it
+mode MODE         how reads are waited for: spec, predicated, auto, off, grpc
+explain           show, or do not show any more, what each transaction waits for
+status            how each machine and shard is`
 
 const storePromptQuit = `help, quit`
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -311,8 +312,11 @@ func (c *Cluster) Close() error {
 	c.mu.Unlock()
 	var errs []error
 	for _, p := range all {
-		if p.ended != nil {
-			<-p.ended
+		if p.ended == nil {
+			continue
+		}
+		<-p.ended
+		if _, ok := errors.AsType[*rcnode.RefusedError](p.err); !ok {
 			errs = append(errs, p.err)
 		}
 	}
