@@ -149,9 +149,10 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	}
 	e.rows[p.site].take(i, m)
 	if p.site == c.place.site {
-		e.rows[p.site].current = append(e.rows[p.site].current, m.Current...)
+		e.current = m.Current // goes with the site's vote, if it follows from this one
 	}
 	c.step(env, e)
+	e.current = nil
 }
 
 func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
@@ -279,7 +280,7 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 
 func (c *Coordinator) siteVote(e *entry) SiteVote {
 	r := &e.rows[c.place.site]
-	return SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint, Current: r.current}
+	return SiteVote{ID: e.id, Shards: e.shards, Yes: r.vote() == Yes, Reason: r.reason, Hint: r.hint, Current: e.current}
 }
 
 func (c *Coordinator) toPeers(env *protocol.Env[Message], id store.TxnID, m Message) {

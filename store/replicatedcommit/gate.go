@@ -42,16 +42,23 @@ type (
 	// GateCancel says that nobody waits for an answer any more.
 	GateCancel struct{ Ref uint64 }
 
-	// GateRefused answers GateRead and GateCommit when too many wait, or what is asked makes no sense.
+	// GateRefused answers GateRead and GateCommit when too many wait, nobody answers, or what is asked makes no sense.
 	GateRefused struct {
 		Ref    uint64
-		Full   bool
+		Full   bool // later there may be room
+		Late   bool // later somebody may answer. What a GateCommit asked for may have happened.
 		Detail string
 	}
 )
 
-// gateTimer is how long who asked for a decision is left to wait for more than a vote.
-type gateTimer struct{ ref uint64 }
+// Timers of a gate.
+type (
+	gateTimer struct{ ref uint64 } // how long who asked for a decision is left to wait for more than a vote
+	gateEnd   struct{ ref uint64 } // how long the site is left to answer: coordinators and shards say nothing to what they cannot take
+)
+
+// gatePatience is how many round trips a site has to answer: more than clients wait, so that they repeat what they ask before.
+const gatePatience = 8
 
 // Gate is the node by which clients that are no nodes reach a site: it hands what they ask to the site's shards and coordinators, and the answers back. It keeps
 // nothing, and repeats nothing: its clients do.
@@ -135,12 +142,17 @@ func (g *Gate) Receive(env *protocol.Env[Message], from protocol.ID, msg Message
 
 // Expire implements protocol.Node.
 func (g *Gate) Expire(env *protocol.Env[Message], t protocol.Timer) {
-	if t, ok := t.(gateTimer); ok {
+	switch t := t.(type) {
+	case gateTimer:
 		if c := g.commits[t.ref]; c != nil && c.vote != nil {
 			g.forget(env, t.ref)
 			env.Send(protocol.App, GateCommitDone{Ref: t.ref, Vote: *c.vote})
 		} else if c != nil {
 			c.recover = false // the vote is enough from now on
+		}
+	case gateEnd:
+		if g.forget(env, t.ref) {
+			env.Send(protocol.App, GateRefused{Ref: t.ref, Late: true, Detail: "nobody at the site answers"})
 		}
 	}
 }
@@ -156,6 +168,7 @@ func (g *Gate) onRead(env *protocol.Env[Message], m GateRead) {
 	}
 	g.n++
 	g.reads[g.n], g.numbers[m.Ref] = m.Ref, g.n
+	env.After(gatePatience*g.cfg.RoundTrip, gateEnd{m.Ref})
 	env.Send(g.cfg.Layout.Sites[g.site].Shards[g.cfg.Layout.shardOf(m.Key)], ReadRequest{Ref: g.n, Key: m.Key, Priority: m.Priority})
 }
 
@@ -165,6 +178,9 @@ func (g *Gate) onCommit(env *protocol.Env[Message], m GateCommit) {
 	case err != nil:
 		env.Send(protocol.App, GateRefused{Ref: m.Ref, Detail: err.Error()})
 		return
+	case len(m.Txn.Reads)+len(m.Txn.Writes) == 0:
+		env.Send(protocol.App, GateRefused{Ref: m.Ref, Detail: "a transaction that neither reads nor writes"})
+		return
 	case len(g.commits) >= g.cfg.MaxWaiting:
 		env.Send(protocol.App, GateRefused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d transactions wait", len(g.commits))})
 		return
@@ -172,6 +188,7 @@ func (g *Gate) onCommit(env *protocol.Env[Message], m GateCommit) {
 	c := &gateCommit{id: m.Txn.ID, recover: m.Recover}
 	g.commits[m.Ref] = c
 	g.byTxn[c.id] = append(g.byTxn[c.id], m.Ref)
+	env.After(gatePatience*g.cfg.RoundTrip, gateEnd{m.Ref})
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, gateTimer{m.Ref})
 	}
@@ -190,14 +207,20 @@ func (g *Gate) onVote(env *protocol.Env[Message], m SiteVote) {
 	}
 }
 
-func (g *Gate) forget(env *protocol.Env[Message], ref uint64) {
-	if n, ok := g.numbers[ref]; ok {
+// forget tells whether there was something to forget.
+func (g *Gate) forget(env *protocol.Env[Message], ref uint64) bool {
+	n, isRead := g.numbers[ref]
+	c := g.commits[ref]
+	if !isRead && c == nil {
+		return false
+	}
+	env.Stop(gateEnd{ref})
+	if isRead {
 		delete(g.reads, n)
 		delete(g.numbers, ref)
 	}
-	c := g.commits[ref]
 	if c == nil {
-		return
+		return true
 	}
 	if c.recover {
 		env.Stop(gateTimer{ref})
@@ -207,6 +230,7 @@ func (g *Gate) forget(env *protocol.Env[Message], ref uint64) {
 	if len(g.byTxn[c.id]) == 0 {
 		delete(g.byTxn, c.id)
 	}
+	return true
 }
 
 // Check implements protocol.Checked.

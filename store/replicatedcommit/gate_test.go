@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestGateReads(t *testing.T) {
 	// Of two that wait, one is taken back, which makes room.
 	b.give(protocol.App, GateRead{Ref: 2, Key: "k"})
 	b.give(protocol.App, GateRead{Ref: 3, Key: "k"})
-	b.wantApp(b.give(protocol.App, GateRead{Ref: 4, Key: "k"}), GateRefused{4, true, "2 reads wait"})
+	b.wantApp(b.give(protocol.App, GateRead{Ref: 4, Key: "k"}), GateRefused{Ref: 4, Full: true, Detail: "2 reads wait"})
 	b.give(protocol.App, GateCancel{2})
 	b.wantApp(b.give(protocol.App, GateRead{Ref: 5, Key: "k"}))
 	long := b.give(protocol.App, GateRead{Ref: 6, Key: store.Key(strings.Repeat("k", store.MaxKeyBytes+1))})
@@ -117,6 +118,53 @@ func TestGateCommits(t *testing.T) {
 	bad := b.give(protocol.App, GateCommit{Ref: 5, Txn: store.Txn{ID: txn(1).ID, Writes: []store.Write{{Key: "b"}, {Key: "a"}}}})
 	if len(bad) != 1 || bad[0].To != protocol.App || !strings.Contains(bad[0].Msg.(GateRefused).Detail, "comes after") {
 		t.Errorf("a transaction out of order has the effects %v", bad)
+	}
+}
+
+// TestGateEmpty: what has no accesses is nothing that a site could vote on, so no coordinator would answer.
+func TestGateEmpty(t *testing.T) {
+	b := newGateBench(t, 3)
+	sent := b.give(protocol.App, GateCommit{Ref: 1, Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}})
+	b.wantApp(sent, GateRefused{Ref: 1, Detail: "a transaction that neither reads nor writes"})
+	if len(sent) != 1 || len(b.gate.commits) != 0 {
+		t.Errorf("it sends %v, and %d wait", sent, len(b.gate.commits))
+	}
+}
+
+// TestGateNobodyAnswers: coordinators and shards may ignore what they are asked, and nobody need take it back. Then the gate does.
+func TestGateNobodyAnswers(t *testing.T) {
+	b := newGateBench(t, 3)
+	txn := store.Txn{ID: store.TxnID{Time: 5, Client: 1}, Writes: []store.Write{{Key: "k"}}}
+	for _, m := range []Message{GateRead{Ref: 1, Key: "k"}, GateCommit{Ref: 2, Txn: txn}, GateCommit{Ref: 3, Txn: txn, Recover: true}} {
+		b.give(protocol.App, m)
+		var ends []protocol.Effect[Message]
+		for _, e := range b.env.Out {
+			if e.Kind == protocol.KindAfter && e.Delay == 8*b.gate.cfg.RoundTrip {
+				ends = append(ends, e)
+			}
+		}
+		if len(ends) != 1 {
+			t.Fatalf("%#v has the timers %v", m, ends)
+		}
+		var ref uint64
+		switch m := m.(type) {
+		case GateRead:
+			ref = m.Ref
+		case GateCommit:
+			ref = m.Ref
+		}
+		expire := func() { b.gate.Expire(b.env, ends[0].Timer) }
+		b.wantApp(b.do(expire), GateRefused{Ref: ref, Late: true, Detail: "nobody at the site answers"})
+		b.wantApp(b.do(expire))
+	}
+	if n := len(b.gate.reads) + len(b.gate.commits); n != 0 {
+		t.Errorf("%d entries are left", n)
+	}
+	// What is answered or taken back needs no timer any more.
+	b.give(protocol.App, GateRead{Ref: 4, Key: "k"})
+	b.give(protocol.App, GateCancel{4})
+	if !slices.ContainsFunc(b.env.Out, func(e protocol.Effect[Message]) bool { return e.Kind == protocol.KindStop && e.Timer == gateEnd{4} }) {
+		t.Errorf("the timer of what was taken back goes on: %v", b.env.Out)
 	}
 }
 

@@ -51,7 +51,8 @@ type (
 		Current []Current
 	}
 
-	// Current is what a server that refuses a transaction holds under a key that the transaction read: a later value or, if Locked, one that is about to change.
+	// Current is what a server that refuses a transaction holds under a key that the transaction read: a later value or, if Locked, one that has to be read, as it is
+	// about to change or too big to be sent along.
 	Current struct {
 		Key    store.Key
 		Locked bool

@@ -19,6 +19,7 @@ type entry struct {
 	asked    bool  // all were asked, as only what they know of a decision is missing
 	outcome  State // Undecided, Committed or Aborted
 	reason   store.Reason
+	current  []Current // while a vote of the own site's is taken: what came with it
 }
 
 // A row is what one site's shards have said.
@@ -29,7 +30,6 @@ type row struct {
 	fenced  bool // it has no vote, and does not tell what it decided
 	reason  store.Reason
 	hint    uint64
-	current []Current // of the own site's refusals
 }
 
 // maxClients bounds who is told the outcome of one transaction.

@@ -62,6 +62,9 @@ func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
 		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue
 		}
+		if bytes+len(c.Key)+len(c.Value.Bytes) > maxCurrentBytes {
+			c = Current{Key: a.Key, Locked: true} // too much: the client has to read it
+		}
 		if bytes += len(c.Key) + len(c.Value.Bytes); bytes > maxCurrentBytes {
 			break
 		}

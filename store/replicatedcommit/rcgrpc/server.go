@@ -79,8 +79,11 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) rc.Message) (rc.M
 	case m := <-answer:
 		if r, ok := m.(rc.GateRefused); ok {
 			code := codes.InvalidArgument
-			if r.Full {
+			switch {
+			case r.Full:
 				code = codes.ResourceExhausted
+			case r.Late:
+				code = codes.Unavailable
 			}
 			return nil, status.Error(code, r.Detail)
 		}
@@ -90,7 +93,7 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) rc.Message) (rc.M
 	if s.take(ref) != nil {
 		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = s.Deliver(brief, rc.GateCancel{Ref: ref}) // else the gate has an entry until it answers nobody
+		_ = s.Deliver(brief, rc.GateCancel{Ref: ref}) // else the gate has an entry for some time, and answers nobody
 	}
 	return nil, status.FromContextError(ctx.Err()).Err()
 }
