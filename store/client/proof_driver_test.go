@@ -143,7 +143,10 @@ func (p plot) play(ctx context.Context, tx *client.Tx) (*proofRun, error) {
 				return true, nil
 			}, foresay.Guess(s.key%2 == 0))
 			var right bool
-			right, err = sure.Wait(ctx)
+			if right, err = sure.Wait(ctx); err != nil { // the context has ended: that is the function's failure, not the store's
+				run.failed = true
+				return run, &userError{run}
+			}
 			p.misled = p.misled || !right
 		case stepPut:
 			err = write(key, false)
