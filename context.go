@@ -58,6 +58,17 @@ func (o *outside) Value(key any) any {
 // with it may be predicted, held and replayed.
 func InTask(ctx context.Context) bool { return laneOf(ctx) != nil }
 
+// Lane returns a value that is the same for all code of one goroutine of a run,
+// and another one for every other goroutine; nil outside of a task. A library
+// that keeps what it computed can tell by it whether others would use a value
+// on whose guesses they do not stand: they must wait, with Barrier, before.
+func Lane(ctx context.Context) any {
+	if l := laneOf(ctx); l != nil {
+		return l
+	}
+	return nil
+}
+
 // ExecutionState tells how the code that holds a context is being run.
 type ExecutionState struct {
 	InTask      bool // in a Do, a Then or a speculative handler

@@ -15,7 +15,7 @@ func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []st
 		return c.cfg.Backend.Commit(ctx, p, reads, writes)
 	}
 	v, err := foresay.Perform(ctx, &foresay.Operation{
-		Site: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c.cfg.Backend, p, reads, writes},
+		Site: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c, p, reads, writes},
 	})
 	d, ok := v.(Decision)
 	if err != nil || !ok {
@@ -52,7 +52,7 @@ func identity(p store.Priority, reads []store.Read, writes []store.Write) string
 
 // committing is a commit as the engine sees it. It is never predicted.
 type committing struct {
-	backend  Backend
+	client   *Client
 	priority store.Priority
 	reads    []store.Read
 	writes   []store.Write
@@ -60,7 +60,12 @@ type committing struct {
 
 // Start implements foresay.Transport.
 func (c *committing) Start(ctx context.Context, a *foresay.Attempt) {
-	go func() { a.Finish(c.backend.Commit(ctx, c.priority, c.reads, c.writes), nil) }()
+	c.client.stats.attempts.Add(1)
+	go func() {
+		d := c.client.cfg.Backend.Commit(ctx, c.priority, c.reads, c.writes)
+		c.client.stats.count(d.Outcome)
+		a.Finish(d, nil)
+	}()
 }
 
 // Equal implements foresay.Transport.
@@ -77,5 +82,9 @@ func (c *Client) Resolve(ctx context.Context, txn store.Txn) error {
 	if err := foresay.Barrier(ctx); err != nil {
 		return err
 	}
-	return unsure(ctx, failure(c.cfg.Backend.Resolve(ctx, txn), 1))
+	d := c.cfg.Backend.Resolve(ctx, txn)
+	if d.Outcome.Verdict == store.Rejected {
+		d.Outcome.Verdict = store.Unknown // the question was rejected, not the transaction
+	}
+	return unsure(ctx, failure(d, 1))
 }

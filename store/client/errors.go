@@ -30,12 +30,20 @@ func (e *AbortedError) Unwrap() error { return e.Err }
 
 // An UnknownError says that it is not known whether a transaction took effect, or will.
 type UnknownError struct {
-	Txn store.Txn // for Resolve
-	Err error     // why nobody waited longer, if the context ended
+	// Txn is for Resolve. If it has no ID, nobody can ask.
+	Txn    store.Txn
+	Detail string // what sites or the connection said, if anything
+	Err    error  // why nobody waited longer, if the context ended
 }
 
 func (e *UnknownError) Error() string {
-	s := fmt.Sprintf("client: the outcome of transaction %v is unknown", e.Txn.ID)
+	s := "client: the outcome of a transaction is unknown"
+	if !e.Txn.ID.IsZero() {
+		s = fmt.Sprintf("client: the outcome of transaction %v is unknown", e.Txn.ID)
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -60,14 +68,17 @@ type RejectedError struct{ Detail string }
 
 func (e *RejectedError) Error() string { return "client: the transaction was rejected: " + e.Detail }
 
-// An UnavailableError says that too few sites answered.
+// An UnavailableError says that too few sites answered, or that this client asks too much at once. The transaction took no effect.
 type UnavailableError struct {
-	Key    store.Key
-	Detail string // what those that did not answer said, if anything
+	Key    store.Key // that was read; empty if it was the validation that nobody answered
+	Detail string    // what those that did not answer said, if anything
 }
 
 func (e *UnavailableError) Error() string {
-	s := fmt.Sprintf("client: read %.40q: too few sites answer", e.Key)
+	s := "client: too few sites answer"
+	if e.Key != "" {
+		s = fmt.Sprintf("client: read %.40q: too few sites answer", e.Key)
+	}
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
@@ -86,5 +97,5 @@ func failure(d Decision, attempts int) error {
 	case store.Rejected:
 		return &RejectedError{Detail: d.Outcome.Detail}
 	}
-	return &UnknownError{Txn: d.Txn}
+	return &UnknownError{Txn: d.Txn, Detail: d.Outcome.Detail}
 }

@@ -10,11 +10,8 @@ import (
 
 // reading is a read as the engine sees it: somebody's answer is a prediction of what the transaction stands on.
 type reading struct {
-	client     *Client
-	txn        *txn
-	validation *validation // nil: the quorum says what is right
-	key        store.Key
-	priority   store.Priority
+	*attempt
+	key store.Key
 }
 
 // Start implements foresay.Transport.
@@ -28,7 +25,7 @@ func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
 
 // quorum reads from a quorum, whose first answer is the prediction.
 func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
-	read := r.txn.trace.read(r.key)
+	read := r.trace.read(r.key)
 	var guess atomic.Pointer[store.Value]
 	got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
 		read.first(first)
@@ -56,7 +53,7 @@ func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 		r.quorum(ctx, a)
 		return
 	}
-	read := r.txn.trace.read(r.key)
+	read := r.trace.read(r.key)
 	first, err := r.nearest(ctx)
 	if err != nil {
 		a.Finish(nil, err)
@@ -67,35 +64,37 @@ func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 	a.Predict(first.Value)
 	select {
 	case <-v.settled:
-	case <-ctx.Done():
-		a.Finish(nil, ctx.Err())
-		return
 	case <-v.late:
 		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, nil)
 		read.done(got, err)
 		if v.remove(r.key) {
-			if err != nil {
+			if err == nil {
+				r.client.stats.guessed(first.Value.Version == got.Value.Version)
+				a.Finish(got.Value, nil)
+			} else {
 				a.Finish(nil, err)
-				return
 			}
-			r.client.stats.guessed(first.Value.Version == got.Value.Version)
-			a.Finish(got.Value, nil)
 			return
 		}
 		select { // the commit was faster, and counts
 		case <-v.settled:
 		case <-ctx.Done():
-			a.Finish(nil, ctx.Err())
-			return
 		}
+	case <-ctx.Done():
 	}
-	if v.committed() {
+	switch committed, carried := v.result(r.key, first.Value.Version); {
+	case ctx.Err() == nil && carried:
 		r.client.stats.guessed(true)
+		read.right()
 		a.Finish(first.Value, nil)
-		return
+	case ctx.Err() == nil && committed: // of a goroutine that the function left behind
+		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, nil)
+		a.Finish(got.Value, err)
+	default:
+		<-ctx.Done() // the attempt is over, or nobody needs the answer
+		v.remove(r.key)
+		a.Finish(nil, ctx.Err())
 	}
-	<-ctx.Done() // the attempt is over
-	a.Finish(nil, ctx.Err())
 }
 
 // nearest returns what the last attempt's refusal said or, if that says nothing, what the nearest site does.

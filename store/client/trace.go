@@ -15,7 +15,7 @@ type Trace struct {
 	Began   time.Duration
 	// Reads are the keys that were asked for, in that order. Those of runs that were given up are among them.
 	Reads []ReadTrace
-	// Commit is when the commit request left, -1 if none did. By then all reads were known.
+	// Commit is when the commit request left, -1 if none did. By then all reads were known, but in mode Predicated.
 	Commit time.Duration
 	Ended  time.Duration
 	// Site is whose vote was the last that was needed; empty if none's.
@@ -35,7 +35,7 @@ type ReadTrace struct {
 	Known     time.Duration // when the quorum had answered, -1 if nobody waited for that
 	KnownSite string        // whose answer was the last that was needed
 	Version   store.Version // the quorum's
-	Right     bool          // the first answer was that of the quorum
+	Right     bool          // the first answer was that of the quorum or, if none was asked, was committed with
 }
 
 type traceKey struct{}
@@ -49,9 +49,6 @@ func WithTrace(ctx context.Context, f func(*Trace)) context.Context {
 type tracer struct {
 	tell  func(*Trace)
 	start time.Time
-
-	mu  sync.Mutex
-	now *Trace
 }
 
 func newTracer(ctx context.Context) *tracer {
@@ -62,43 +59,50 @@ func newTracer(ctx context.Context) *tracer {
 	return &tracer{tell: f, start: time.Now()}
 }
 
-func (t *tracer) begin(attempt int, mode Mode) {
+// attemptTrace makes the trace of one attempt. A nil one makes none.
+type attemptTrace struct {
+	*tracer
+	mu    sync.Mutex
+	trace *Trace // nil: it was told
+}
+
+func (t *tracer) begin(attempt int, mode Mode) *attemptTrace {
+	if t == nil {
+		return nil
+	}
+	return &attemptTrace{tracer: t, trace: &Trace{Attempt: attempt, Mode: mode, Began: time.Since(t.start), Commit: -1}}
+}
+
+func (t *attemptTrace) commitBegins() {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.now = &Trace{Attempt: attempt, Mode: mode, Began: time.Since(t.start), Commit: -1}
-}
-
-func (t *tracer) commitBegins() {
-	if t == nil {
-		return
+	if t.trace != nil {
+		t.trace.Commit = time.Since(t.start)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now.Commit = time.Since(t.start)
 }
 
-func (t *tracer) decided(d Decision) {
+func (t *attemptTrace) decided(d Decision) {
 	t.end(func(now *Trace) { now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site })
 }
 
 // ended ends an attempt that did not come to a decision.
-func (t *tracer) ended() {
+func (t *attemptTrace) ended() {
 	t.end(func(now *Trace) { now.Failed = true })
 }
 
-func (t *tracer) end(fill func(*Trace)) {
+func (t *attemptTrace) end(fill func(*Trace)) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
-	now := t.now
-	t.now = nil
+	now := t.trace
+	t.trace = nil
 	t.mu.Unlock()
 	if now == nil {
-		return // it was told
+		return
 	}
 	now.Ended = time.Since(t.start)
 	fill(now)
@@ -107,23 +111,22 @@ func (t *tracer) end(fill func(*Trace)) {
 
 // readTracer notes one read. A nil one notes nothing.
 type readTracer struct {
-	t     *tracer
-	trace *Trace
+	t     *attemptTrace
 	i     int
 	guess *store.Version
 }
 
-func (t *tracer) read(key store.Key) *readTracer {
+func (t *attemptTrace) read(key store.Key) *readTracer {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.now == nil {
+	if t.trace == nil {
 		return nil // of a run that was given up
 	}
-	t.now.Reads = append(t.now.Reads, ReadTrace{Key: key, Asked: time.Since(t.start), First: -1, Known: -1})
-	return &readTracer{t: t, trace: t.now, i: len(t.now.Reads) - 1}
+	t.trace.Reads = append(t.trace.Reads, ReadTrace{Key: key, Asked: time.Since(t.start), First: -1, Known: -1})
+	return &readTracer{t: t, i: len(t.trace.Reads) - 1}
 }
 
 func (r *readTracer) first(a Answer) {
@@ -132,12 +135,28 @@ func (r *readTracer) first(a Answer) {
 	}
 	r.t.mu.Lock()
 	defer r.t.mu.Unlock()
-	if r.t.now != r.trace {
+	if r.t.trace == nil {
 		return
 	}
-	read := &r.trace.Reads[r.i]
+	read := &r.t.trace.Reads[r.i]
 	read.First, read.FirstSite = time.Since(r.t.start), a.Site
 	r.guess = &a.Value.Version
+}
+
+// right notes that the commit has confirmed the first answer.
+func (r *readTracer) right() {
+	if r == nil {
+		return
+	}
+	r.t.mu.Lock()
+	defer r.t.mu.Unlock()
+	if r.t.trace != nil {
+		read := &r.t.trace.Reads[r.i]
+		read.Right = true
+		if r.guess != nil {
+			read.Version = *r.guess
+		}
+	}
 }
 
 func (r *readTracer) done(a Answer, err error) {
@@ -146,10 +165,10 @@ func (r *readTracer) done(a Answer, err error) {
 	}
 	r.t.mu.Lock()
 	defer r.t.mu.Unlock()
-	if r.t.now != r.trace {
+	if r.t.trace == nil {
 		return
 	}
-	read := &r.trace.Reads[r.i]
+	read := &r.t.trace.Reads[r.i]
 	read.Known, read.KnownSite, read.Version = time.Since(r.t.start), a.Site, a.Value.Version
 	read.Right = r.guess != nil && *r.guess == a.Value.Version
 }

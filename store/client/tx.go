@@ -12,44 +12,74 @@ import (
 )
 
 // Tx is one attempt of a transaction. Its methods may be called concurrently; under an engine (modes Spec and Off) goroutines of a transaction's function are to be those of a
-// foresay.Group, with its contexts.
+// foresay.Group, with its contexts. What one of them has read, another one gets when all of the run's guesses are confirmed, for it may stand on guesses of its own.
 type Tx struct {
-	txn *txn
+	attempt *attempt
+
+	lane any // of the function's own goroutine
 
 	mu     sync.Mutex
 	buffer store.Buffer
-	err    error // ended the reads
+	lanes  map[store.Key]any // which goroutine read a key
+	shared bool              // others than the function's own goroutine read, too
+	err    error             // ended the reads
 }
 
 // Get returns what a key holds, as the transaction sees it: what it wrote or read before, else what the store has. The value is the caller's. An error ends the transaction:
 // the function can do no better than to return it.
 func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	k := store.Key(key)
-	tx.mu.Lock()
-	v, known := tx.buffer.Get(k)
-	err = tx.err
-	tx.mu.Unlock()
+	lane := foresay.Lane(ctx)
+	v, known, others, err := tx.find(lane, k)
+	if err == nil && !known {
+		if v, err = tx.attempt.performRead(ctx, k); err == nil {
+			others = !tx.saw(lane, k, v)
+		}
+	}
+	if err == nil && others {
+		// Whoever put it there may stand on guesses that this goroutine does not stand on.
+		tx.attempt.validation.hurry()
+		if err = foresay.Barrier(ctx); err == nil {
+			v, _, _, err = tx.find(lane, k)
+		}
+	}
 	if err != nil {
+		tx.mu.Lock()
+		defer tx.mu.Unlock()
+		if tx.err == nil {
+			tx.err = err
+		}
 		return nil, false, err
 	}
-	if !known {
-		if v, err = tx.txn.client.performRead(ctx, tx.txn, k); err != nil {
-			tx.mu.Lock()
-			defer tx.mu.Unlock()
-			if tx.err == nil {
-				tx.err = err
-			}
-			return nil, false, err
-		}
-		tx.mu.Lock()
-		if w, ok := tx.buffer.Get(k); ok {
-			v = w // another goroutine was faster
-		} else {
-			tx.buffer.Saw(k, v)
-		}
-		tx.mu.Unlock()
-	}
 	return bytes.Clone(v.Bytes), v.Present, nil
+}
+
+// find returns what the attempt knows of a key, and whether that may come from another goroutine.
+func (tx *Tx) find(lane any, key store.Key) (v store.Value, known, others bool, err error) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.err != nil {
+		return v, false, false, tx.err
+	}
+	tx.shared = tx.shared || lane != tx.lane
+	v, known = tx.buffer.Get(key)
+	owner, read := tx.lanes[key]
+	return v, known, known && (read && owner != lane || !read && tx.shared), nil
+}
+
+// saw keeps what a goroutine has read. It returns false if another one was faster, whose value counts.
+func (tx *Tx) saw(lane any, key store.Key, v store.Value) bool {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if _, ok := tx.buffer.Get(key); ok {
+		return false
+	}
+	tx.buffer.Saw(key, v)
+	if tx.lanes == nil {
+		tx.lanes = map[store.Key]any{}
+	}
+	tx.lanes[key] = lane
+	return true
 }
 
 // Put has the transaction write a key, when it commits. The error says what is beyond its limit.
@@ -78,7 +108,7 @@ func (tx *Tx) Delete(key string) error {
 }
 
 // Attempt returns which attempt this is, 1 for the first.
-func (tx *Tx) Attempt() int { return tx.txn.attempts }
+func (tx *Tx) Attempt() int { return tx.attempt.number }
 
 // failed returns what ended the reads, nil if nothing did.
 func (tx *Tx) failed() error {
@@ -101,16 +131,17 @@ func (tx *Tx) accesses() ([]store.Read, []store.Write) {
 var errOver = errors.New("client: the transaction's function has returned")
 
 // performRead reads a key for the code that runs under ctx.
-func (c *Client) performRead(ctx context.Context, t *txn, key store.Key) (store.Value, error) {
+func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, error) {
+	c := a.client
 	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the same answers when it runs again.
 	if !foresay.InTask(ctx) {
-		read := t.trace.read(key)
-		a, err := c.cfg.Backend.Read(ctx, key, t.priority, read.first)
-		read.done(a, err)
-		return a.Value, err
+		read := a.trace.read(key)
+		answer, err := c.cfg.Backend.Read(ctx, key, a.priority, read.first)
+		read.done(answer, err)
+		return answer.Value, err
 	}
 	v, err := foresay.Perform(ctx, &foresay.Operation{
-		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{c, t, t.validation, key, t.priority},
+		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{a, key},
 	})
 	if err != nil {
 		return store.Value{}, err

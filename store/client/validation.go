@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +15,7 @@ import (
 // it carries the versions, and takes effect only if they are those that count [PBFT-CS §3, predicated writes]. To the engine the verdict is the actual result of all reads at
 // once.
 type validation struct {
-	txn     *txn
+	attempt *attempt
 	seeds   map[store.Key]store.Value
 	late    chan struct{} // closed: the commit is long in coming, so a quorum is asked
 	settled chan struct{} // closed: there is a verdict
@@ -26,23 +25,27 @@ type validation struct {
 	cancel  context.CancelCauseFunc
 	open    map[store.Key]store.Value // reads that are guesses
 	sent    bool                      // the commit has left: the verdict alone counts now
+	carried []store.Read              // what it carries
 	barred  bool                      // it leaves no more
 	verdict *Decision
 }
 
-func newValidation(t *txn) *validation {
-	return &validation{txn: t, seeds: t.seeds, late: make(chan struct{}), settled: make(chan struct{}), open: map[store.Key]store.Value{}}
+func newValidation(a *attempt, seeds map[store.Key]store.Value) *validation {
+	return &validation{attempt: a, seeds: seeds, late: make(chan struct{}), settled: make(chan struct{}), open: map[store.Key]store.Value{}}
 }
 
 // begin is called before the task, and the function that it returns after it.
 func (v *validation) begin(ctx context.Context, cancel context.CancelCauseFunc) (end func()) {
 	v.ctx, v.cancel = ctx, cancel
-	patience := time.AfterFunc(v.txn.client.cfg.QuorumAfter, v.hurry)
+	patience := time.AfterFunc(v.attempt.client.cfg.QuorumAfter, v.hurry)
 	return func() { patience.Stop() }
 }
 
 // hurry has reads be asked of a quorum.
 func (v *validation) hurry() {
+	if v == nil {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.isLateLocked() {
@@ -98,9 +101,9 @@ func (v *validation) submit(ctx context.Context, reads []store.Read, writes []st
 		}
 		return
 	}
-	v.sent = true
+	v.sent, v.carried = true, reads
 	keep()
-	v.txn.trace.commitBegins()
+	v.attempt.trace.commitBegins()
 	go v.commit(reads, writes)
 }
 
@@ -133,8 +136,7 @@ func (v *validation) forestall() bool {
 var errRefuted = errors.New("client: the transaction is not committed")
 
 func (v *validation) commit(reads []store.Read, writes []store.Write) {
-	c := v.txn.client
-	d := c.cfg.Backend.Commit(v.ctx, v.txn.priority, slices.Clone(reads), slices.Clone(writes))
+	d := v.attempt.client.cfg.Backend.Commit(v.ctx, v.attempt.priority, slices.Clone(reads), slices.Clone(writes))
 	v.mu.Lock()
 	v.verdict = &d
 	v.mu.Unlock()
@@ -163,31 +165,10 @@ func (v *validation) wait() *Decision {
 	return v.verdict
 }
 
-// plant keeps what the next attempt can take for granted: what this one read, but for what the refusals say.
-func (t *txn) plant(d Decision) {
-	t.seeds = nil
-	if t.validation == nil || d.Outcome.Verdict != store.Aborted || len(d.Current) == 0 {
-		return // nobody said what was wrong
-	}
-	v := t.validation
+// result tells whether the commit was a success, and if so whether it has confirmed a read.
+func (v *validation) result(key store.Key, version store.Version) (committed, carried bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	t.seeds = maps.Clone(v.open)
-	for _, c := range d.Current {
-		if old, ok := t.seeds[c.Key]; ok && !c.Locked && c.Value.Version.After(old.Version) {
-			t.seeds[c.Key] = c.Value
-		}
-	}
-	for _, c := range d.Current {
-		if c.Locked {
-			delete(t.seeds, c.Key) // the nearest site answers when it has changed
-		}
-	}
-	t.wanted = append(t.wanted, slices.Sorted(maps.Keys(t.seeds))...) // they are not read again, and to be reserved all the same
-}
-
-func (v *validation) committed() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.verdict.Outcome.Verdict == store.Committed
+	committed = v.verdict != nil && v.verdict.Outcome.Verdict == store.Committed
+	return committed, committed && slices.Contains(v.carried, store.Read{Key: key, Version: version})
 }

@@ -3,10 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
 
@@ -16,44 +16,58 @@ import (
 // errStale ends an attempt whose reads do not go together.
 var errStale = errors.New("client: what the transaction has read is not valid any more")
 
-// watch is an attempt that is looked after.
+// watch looks after an attempt. A nil one does not.
 type watch struct {
-	txn    *txn
-	commit *validation // nil: it is sent when the attempt is over
-	cancel context.CancelCauseFunc
-	tx     atomic.Pointer[Tx] // of the latest run
-	stale  atomic.Bool
-	timer  *time.Timer
-	over   atomic.Bool
+	attempt *attempt
+	cancel  context.CancelCauseFunc
+	tx      atomic.Pointer[Tx] // of the latest run
+	stale   atomic.Bool
+
+	mu    sync.Mutex
+	timer *time.Timer // nil: it is over
+	pause time.Duration
 }
 
-// watched returns a context for an attempt, and what is to be called when it is over.
-func (t *txn) watched(ctx context.Context) (context.Context, func()) {
-	t.watch = nil
-	if foresay.InTask(ctx) {
-		return ctx, func() {} // how long something takes must make no difference to a task
+// begin returns a context for the attempt, and what is to be called when it is over.
+func (w *watch) begin(ctx context.Context) (context.Context, func()) {
+	if w == nil {
+		return ctx, func() {}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{txn: t, commit: t.validation, cancel: cancel}
-	t.watch = w
-	pause := 4 * t.client.cfg.QuorumAfter
-	look := func() {
-		if w.look(ctx) && !w.over.Load() {
-			pause *= 2
-			w.timer.Reset(pause)
+	ctx, w.cancel = context.WithCancelCause(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pause = 4 * w.attempt.client.cfg.QuorumAfter
+	w.timer = time.AfterFunc(w.pause, func() {
+		if w.look(ctx) {
+			w.comeAgain()
 		}
-	}
-	ready := make(chan struct{})
-	w.timer = time.AfterFunc(pause, func() {
-		<-ready // w.timer is set
-		look()
 	})
-	close(ready)
-	return ctx, func() {
-		w.over.Store(true)
-		w.timer.Stop()
-		cancel(nil)
+	return ctx, w.end
+}
+
+func (w *watch) comeAgain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.pause *= 2
+		w.timer.Reset(w.pause)
 	}
+}
+
+func (w *watch) end() {
+	w.mu.Lock()
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	w.mu.Unlock()
+	w.cancel(nil)
+}
+
+func (w *watch) isOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.timer == nil
 }
 
 // look validates what the attempt has read so far. It returns false if there is no need to come again.
@@ -70,7 +84,7 @@ func (w *watch) look(ctx context.Context) bool {
 	if over || len(reads) == 0 {
 		return true
 	}
-	if w.txn.client.cfg.Backend.Stale(ctx, reads) && !w.over.Load() && w.commit.forestall() {
+	if w.attempt.client.cfg.Backend.Stale(ctx, reads) && !w.isOver() && w.attempt.validation.forestall() {
 		w.stale.Store(true)
 		w.cancel(errStale)
 		return false

@@ -33,7 +33,8 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
-	near         []time.Duration        // by site: how long it takes to answer; 0 is not known
+	near         [][]time.Duration      // by site and shard: how long it takes to answer a read; 0 is not known
+	nearGets     uint64                 // reads from the nearest site
 	getRefs      map[uint64]uint64      // of gets, by the application's numbers
 	submitRefs   map[uint64]store.TxnID // of submits, likewise
 }
@@ -46,14 +47,14 @@ type get struct {
 	tries   int
 	sent    time.Duration // when all sites were asked, or the nearest
 	only    int           // the site that was asked alone, noSite if all were
+	done    bool          // it is answered: what else comes is measured only
 }
 
 // A submit is a transaction that lacks votes.
 type submit struct {
-	ref   uint64
+	refs  []uint64 // who wait: the first one, and those who asked for the outcome meanwhile
 	txn   store.Txn
 	votes []SiteVote // by site; of the zero ID if missing
-	began time.Duration
 	tries int
 	sent  int // how often in all
 }
@@ -67,7 +68,9 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{}, submitRefs: map[uint64]store.TxnID{},
 	}
-	c.near = make([]time.Duration, len(cfg.Layout.Sites))
+	for range cfg.Layout.Sites {
+		c.near = append(c.near, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
+	}
 	c.shards, c.coordinators = cfg.Layout.places()
 	if _, ok := c.shards[cfg.ID]; ok {
 		return nil, fmt.Errorf("replicatedcommit: Config.ID: %d is a shard of the layout", cfg.ID)
@@ -112,7 +115,11 @@ func (c *Client) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 func (c *Client) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case getTimer:
-		if g := c.gets[t.n]; g != nil {
+		switch g := c.gets[t.n]; {
+		case g == nil:
+		case g.done:
+			delete(c.gets, t.n)
+		default:
 			c.sendGet(env, t.n, g)
 		}
 	case submitTimer:
@@ -124,7 +131,7 @@ func (c *Client) Expire(env *protocol.Env[Message], t protocol.Timer) {
 
 func (c *Client) onGet(env *protocol.Env[Message], m Get) {
 	if len(c.gets) >= c.cfg.MaxWaiting || len(m.Key) > store.MaxKeyBytes {
-		env.Send(protocol.App, Got{Ref: m.Ref})
+		env.Send(protocol.App, Got{Ref: m.Ref, Full: len(c.gets) >= c.cfg.MaxWaiting})
 		return
 	}
 	c.n++
@@ -139,18 +146,19 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 		env.Send(protocol.App, Got{Ref: g.ask.Ref})
 		return
 	}
+	shard := c.cfg.Layout.shardOf(g.ask.Key)
 	wait := 2 * c.cfg.RoundTrip
 	switch {
-	case g.only != noSite: // it does not answer, and others are nearer
-		c.near[g.only] += c.cfg.RoundTrip
+	case g.only != noSite: // it does not answer, and others are nearer until it does
+		c.near[g.only][shard] += c.cfg.RoundTrip
 		g.only = noSite
 	case g.ask.Nearest && g.tries == 0:
-		g.only = c.nearest()
-		wait = c.near[max(g.only, 0)] + c.cfg.RoundTrip // a site may hold a read back for as long
+		if g.only = c.nearest(shard); g.only != noSite {
+			wait = c.near[g.only][shard] + 3*c.cfg.RoundTrip/2 // it may hold a read of a locked key back for one
+		}
 	}
 	g.tries++
 	g.sent = env.Now
-	shard := c.cfg.Layout.shardOf(g.ask.Key)
 	for _, i := range c.cfg.Layout.unfenced() {
 		if g.answers[i] == nil && (g.only == noSite || g.only == i) {
 			env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
@@ -159,28 +167,32 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	env.After(wait, getTimer{n})
 }
 
-// nearest returns the site that answers soonest, noSite if not all are known.
-func (c *Client) nearest() int {
+// probeEvery is how many reads from the nearest site there are to one that asks all, to see who is the nearest by now.
+const probeEvery = 256
+
+// nearest returns the site whose server of a shard answers soonest, as far as is known; noSite if all are to be asked.
+func (c *Client) nearest(shard int) int {
+	c.nearGets++
 	best := noSite
+	if c.nearGets%probeEvery == 0 {
+		return best
+	}
 	for _, i := range c.cfg.Layout.unfenced() {
-		if c.near[i] == 0 {
-			return noSite
-		}
-		if best == noSite || c.near[i] < c.near[best] {
+		if near := c.near[i][shard]; near != 0 && (best == noSite || near < c.near[best][shard]) {
 			best = i
 		}
 	}
 	return best
 }
 
-// measured learns how long a site took. What is sooner counts at once, what is later by and by: it may have waited for something else than the network.
-func (c *Client) measured(site int, took time.Duration) {
+// measured learns how long a read took. What is sooner counts at once, what is later by and by: it may have waited for something else than the network.
+func (c *Client) measured(p place, took time.Duration) {
 	took = max(took, 1)
-	switch old := c.near[site]; {
+	switch old := c.near[p.site][p.index]; {
 	case old == 0 || took < old:
-		c.near[site] = took
+		c.near[p.site][p.index] = took
 	default:
-		c.near[site] += (min(took, 4*c.cfg.RoundTrip) - old) / 16
+		c.near[p.site][p.index] += (min(took, 4*c.cfg.RoundTrip) - old) / 16
 	}
 }
 
@@ -191,10 +203,13 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 		return
 	}
 	if g.tries == 1 {
-		c.measured(p.site, env.Now-g.sent)
+		c.measured(p, env.Now-g.sent)
 	}
 	c.see(max(m.Hint, m.Value.Version.Time))
 	g.answers[p.site] = &m
+	if g.done {
+		return
+	}
 	if g.first == nil {
 		g.first = &m
 	}
@@ -221,7 +236,12 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if c.cfg.skip.has(ruleQuorumValue) {
 		out.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes
 	}
-	c.endGet(env, m.Ref)
+	if g.ask.Nearest && g.only == noSite && g.tries == 1 {
+		g.done = true // the others' distances are learnt, until the timer ends it
+		delete(c.getRefs, g.ask.Ref)
+	} else {
+		c.endGet(env, m.Ref)
+	}
 	env.Send(protocol.App, out)
 }
 
@@ -244,21 +264,27 @@ func (c *Client) onSubmit(env *protocol.Env[Message], m Submit) {
 	if t.Priority.IsZero() {
 		t.Priority = store.Priority{Began: t.ID.Time, Client: c.id}
 	}
-	c.begin(env, &submit{ref: m.Ref, txn: t})
+	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: t})
 }
 
 func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
-	c.begin(env, &submit{ref: m.Ref, txn: m.Txn, sent: 1})
+	if s := c.submits[m.Txn.ID]; s != nil { // it is on its way, or was asked about
+		s.refs = append(s.refs, m.Ref)
+		c.submitRefs[m.Ref] = m.Txn.ID
+		return
+	}
+	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, sent: 1})
 }
 
 func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 	o := store.Outcome{Verdict: store.Rejected}
+	if s.sent > 0 {
+		o.Verdict = store.Unknown // it may have been sent before, whatever is wrong with the question
+	}
 	err := s.txn.Validate()
 	switch {
 	case err != nil:
 		o.Detail = err.Error()
-	case c.submits[s.txn.ID] != nil:
-		o.Detail = "it is on its way already"
 	case len(c.submits) >= c.cfg.MaxWaiting:
 		o.Detail = fmt.Sprintf("%d transactions are on their way", len(c.submits))
 	case len(s.txn.Reads)+len(s.txn.Writes) == 0, s.txn.ReadOnly() && c.cfg.skip.has(ruleValidateReadOnly):
@@ -270,11 +296,11 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 				s.votes[i] = SiteVote{ID: s.txn.ID, Reason: store.Fenced}
 			}
 		}
-		c.submits[s.txn.ID], c.submitRefs[s.ref] = s, s.txn.ID
+		c.submits[s.txn.ID], c.submitRefs[s.refs[0]] = s, s.txn.ID
 		c.sendCommit(env, s)
 		return
 	}
-	env.Send(protocol.App, Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: noSite})
+	env.Send(protocol.App, Done{Ref: s.refs[0], Txn: s.txn, Outcome: o, Site: noSite})
 }
 
 func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
@@ -287,9 +313,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 			env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom})
 		}
 	}
-	if s.tries++; s.tries == 1 {
-		s.began = env.Now
-	}
+	s.tries++
 	env.After(2*c.cfg.RoundTrip, submitTimer{s.txn.ID})
 }
 
@@ -301,17 +325,14 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 		return
 	}
 	s.votes[p.site] = m
-	if s.tries == 1 && s.sent == 0 {
-		c.measured(p.site, env.Now-s.began)
-	}
 	yes, no, o := s.count()
 	switch {
 	case yes >= c.cfg.Layout.majority():
 		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.site)
 	case len(s.votes)-no < c.cfg.Layout.majority():
 		o.Verdict = store.Aborted
-		if o.Reason == store.Old && !s.txn.ReadOnly() {
-			o.Verdict = store.Unknown
+		if o.Reason == store.Old && !s.txn.ReadOnly() && s.tries+s.sent > 1 {
+			o.Verdict = store.Unknown // it may have been voted for before it was forgotten
 		}
 		c.end(env, s, o, p.site)
 	}
@@ -355,6 +376,9 @@ func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
 			}
 		}
 	}
+	if len(o.Sites) == 0 {
+		o.Verdict = store.Unknown
+	}
 	if s.txn.ReadOnly() {
 		o = store.Outcome{Verdict: store.Aborted} // it has no effect that could be
 	}
@@ -366,28 +390,40 @@ const noSite = -1
 
 func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, site int) {
 	delete(c.submits, s.txn.ID)
-	delete(c.submitRefs, s.ref)
 	env.Stop(submitTimer{s.txn.ID})
-	done := Done{Ref: s.ref, Txn: s.txn, Outcome: o, Site: site}
+	done := Done{Txn: s.txn, Outcome: o, Site: site}
 	if o.Verdict == store.Aborted {
 		for _, v := range s.votes {
 			done.Current = append(done.Current, v.Current...)
 		}
 	}
-	env.Send(protocol.App, done)
+	for _, ref := range s.refs {
+		delete(c.submitRefs, ref)
+		done.Ref = ref
+		env.Send(protocol.App, done)
+	}
 }
 
+// onCancel forgets a call. Others that wait for the same transaction go on waiting.
 func (c *Client) onCancel(env *protocol.Env[Message], m Cancel) {
 	if n, ok := c.getRefs[m.Ref]; ok {
 		c.endGet(env, n)
 	}
-	if s := c.submits[c.submitRefs[m.Ref]]; s != nil {
-		o := store.Outcome{Verdict: store.Unknown}
-		if s.txn.ReadOnly() {
-			o.Verdict = store.Aborted
-		}
-		c.end(env, s, o, noSite)
+	s := c.submits[c.submitRefs[m.Ref]]
+	if s == nil {
+		return
 	}
+	o := store.Outcome{Verdict: store.Unknown}
+	if s.txn.ReadOnly() {
+		o.Verdict = store.Aborted
+	}
+	if len(s.refs) == 1 {
+		c.end(env, s, o, noSite)
+		return
+	}
+	s.refs = slices.DeleteFunc(s.refs, func(ref uint64) bool { return ref == m.Ref })
+	delete(c.submitRefs, m.Ref)
+	env.Send(protocol.App, Done{Ref: m.Ref, Txn: s.txn, Outcome: o, Site: noSite})
 }
 
 // endGet forgets a read.
@@ -404,7 +440,7 @@ func (c *Client) Check() error {
 			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID, id, s.tries)
 		}
 	}
-	if len(c.gets) != len(c.getRefs) || len(c.submits) != len(c.submitRefs) {
+	if len(c.gets) < len(c.getRefs) || len(c.submits) > len(c.submitRefs) {
 		return fmt.Errorf("replicatedcommit: client %d: %d reads and %d transactions wait, numbered as %d and %d", c.cfg.ID, len(c.gets), len(c.submits), len(c.getRefs), len(c.submitRefs))
 	}
 	return nil

@@ -152,6 +152,7 @@ type (
 		OK      bool
 		Value   store.Value
 		Pending bool // somebody is about to change it, or blocks it
+		Full    bool // nobody was asked: too many reads wait
 		Site    int  // whose answer was the last that was needed, by its place in the layout
 	}
 

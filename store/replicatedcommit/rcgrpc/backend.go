@@ -62,6 +62,8 @@ func (c *Conn) get(ctx context.Context, get rc.Get, first func(client.Answer)) (
 		switch {
 		case !ok:
 			return client.Answer{}, ErrClosed
+		case got.Full:
+			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: "too many of this client's reads wait"}
 		case !got.OK:
 			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: c.trouble()}
 		}
@@ -107,6 +109,9 @@ func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) r
 		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, false
 	}
 	d = client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
+	if d.Outcome.Detail == "" && d.Site == "" {
+		d.Outcome.Detail = c.trouble()
+	}
 	for _, now := range done.Current {
 		d.Current = append(d.Current, client.Current{Key: now.Key, Locked: now.Locked, Value: now.Value})
 	}

@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/store"
+)
+
+// Run is Txn with a result.
+func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error)) (T, error) {
+	var zero T
+	t := newTxn(ctx, c)
+	for {
+		a := t.begin(ctx)
+		out, err := once(ctx, a, f)
+		var d Decision
+		switch sent := a.validation.wait(); {
+		case sent != nil:
+			d = *sent
+		case a.watch.failed() && ctx.Err() == nil:
+			d = Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}}
+			t.rival = true // a quorum is asked the next time
+		case err != nil:
+			a.trace.ended()
+			if out.panicked != nil {
+				panic(out.panicked)
+			}
+			return zero, err
+		default:
+			d = a.commit(ctx, out.reads, out.writes)
+		}
+		t.decided(a, d)
+		v := d.Outcome.Verdict
+		switch {
+		case out.panicked != nil && v != store.Aborted:
+			panic(out.panicked) // what it rests on is right or, if nobody knows, all there is to tell
+		case v == store.Committed:
+			return out.value, out.err
+		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 && ctx.Err() == nil:
+			return zero, &UnavailableError{Detail: d.Outcome.Detail} // nobody said a word about a transaction without effect
+		case v != store.Aborted:
+			return zero, unsure(ctx, failure(d, a.number))
+		}
+		if err := t.again(ctx, d); err != nil {
+			return zero, err
+		}
+	}
+}
+
+// unsure adds why nobody waited longer.
+func unsure(ctx context.Context, err error) error {
+	if u, ok := errors.AsType[*UnknownError](err); ok {
+		u.Err = context.Cause(ctx)
+	}
+	return err
+}
+
+// An outcome is what a run of the user's function comes to.
+type outcome[T any] struct {
+	value    T
+	err      error
+	panicked any // not nil: it did
+	reads    []store.Read
+	writes   []store.Write
+}
+
+// once runs the function once, as far as it knows; with the engine that is one task of as many runs as it takes. The error says that there is no outcome.
+func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
+	ctx, end := a.watch.begin(ctx)
+	defer end()
+	if a.mode == GRPC {
+		return play(ctx, a, f)
+	}
+	var submitted outcome[T] // of the run whose commit has left: it alone counts, whatever becomes of the task
+	if a.validation != nil {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer a.validation.begin(ctx, cancel)()
+		defer func() {
+			if !a.validation.hasLeft() {
+				return // what the task did counts, panics too
+			}
+			if p := recover(); p != nil {
+				a.validation.wait() // of a goroutine that nobody waits for, while the commit is on its way
+				panic(p)
+			}
+			out, err = submitted, nil
+		}()
+	}
+	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) {
+		out, err := play(ctx, a, f)
+		if err == nil && a.validation != nil {
+			a.validation.submit(ctx, out.reads, out.writes, func() { submitted = out })
+		}
+		return out, err
+	}, foresay.WithName("txn"), foresay.WithLimits(a.client.cfg.Limits))
+}
+
+// play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.
+func play[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
+	tx := &Tx{attempt: a, lane: foresay.Lane(ctx)}
+	a.watch.note(tx)
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if out.panicked = recover(); out.panicked == nil {
+			return // it ended its goroutine, and this with it
+		}
+		if err = tx.failed(); err == nil {
+			out.reads, _ = tx.accesses()
+		}
+	}()
+	out.value, out.err = f(ctx, tx)
+	returned = true
+	if err := tx.failed(); err != nil {
+		return out, err
+	}
+	out.reads, out.writes = tx.accesses()
+	if out.err != nil {
+		out.writes = nil
+	}
+	return out, nil
+}

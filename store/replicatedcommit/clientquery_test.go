@@ -1,0 +1,139 @@
+package replicatedcommit
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// Committed by a and c; b said no and has not heard. c is fenced; who asks then must not be told "aborted".
+func TestQueryAfterFence(t *testing.T) {
+	s := newScript(t, nil)
+	s.sim.Cut(201, 10)
+	s.sim.Cut(201, 30)
+	s.submit(201, "b", "k") // b alone hears of it and votes for it
+	s.run(20 * time.Millisecond)
+	for _, b := range s.siteNodes(1) {
+		for _, o := range append(s.siteNodes(0), s.siteNodes(2)...) {
+			s.sim.Cut(b, o)
+			s.sim.Cut(o, b)
+		}
+	}
+	d, _ := s.done(200, s.submit(200, "a", "k"))
+	want(t, d, store.Committed)
+	s.run(200 * time.Millisecond)
+	s.sim.Heal()
+	for _, b := range s.siteNodes(1) {
+		for _, o := range s.siteNodes(0) {
+			s.sim.Cut(b, o)
+			s.sim.Cut(o, b)
+		}
+	}
+	for i := range 3 {
+		s.crashSite(i)
+	}
+	for _, c := range []protocol.ID{200, 201, 202} {
+		s.sim.Crash(c, sim.KeepNone)
+	}
+	s.layout.Sites = slices.Clone(s.layout.Sites)
+	s.layout.Sites[2].Fenced = true
+	s.restartSite(0)
+	s.restartSite(1)
+	s.sim.Restart(201)
+	s.run(10 * time.Millisecond)
+	s.ref++
+	s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+	again, _ := s.done(201, s.ref)
+	g, _ := s.read(201, "k")
+	t.Logf("asked again: %+v; k is %+v", again.Outcome, g)
+	if again.Outcome.Verdict == store.Aborted {
+		t.Errorf("a committed transaction is told to be aborted")
+	}
+}
+
+// A second question about a transaction is answered "rejected", which says that it was never sent.
+func TestQueryTwice(t *testing.T) {
+	s := newScript(t, nil)
+	for _, id := range s.nodes() {
+		s.sim.Cut(id, 200)
+	}
+	d, _ := s.done(200, s.submit(200, "a", "k"))
+	want(t, d, store.Unknown)
+	s.sim.Deliver(200, Query{Ref: 1000, Txn: d.Txn})
+	s.sim.Deliver(200, Query{Ref: 1001, Txn: d.Txn})
+	s.sim.Heal()
+	d1, _ := s.done(200, 1001)
+	d0, _ := s.done(200, 1000)
+	t.Logf("%+v; %+v", d0.Outcome, d1.Outcome)
+	if d1.Outcome.Verdict == store.Rejected {
+		t.Errorf("rejected, though it was %v", d0.Outcome.Verdict)
+	}
+}
+
+// A read-only transaction that was tried again has been committed; nobody wants the key any more.
+func TestReadOnlyReservation(t *testing.T) {
+	s := newScript(t, nil)
+	s.ref++
+	p := store.Priority{Began: 1, Client: 1}
+	s.sim.Deliver(200, Get{Ref: s.ref, Key: "k", Priority: p})
+	s.run(120 * time.Millisecond)
+	s.ref++
+	s.sim.Deliver(200, Submit{Ref: s.ref, Priority: p, Reads: []store.Read{{Key: "k"}}})
+	d, _ := s.done(200, s.ref)
+	want(t, d, store.Committed)
+	s.ref++
+	s.sim.Deliver(201, Submit{Ref: s.ref, Writes: []store.Write{{Key: "k", Bytes: []byte("b")}}})
+	d, _ = s.done(201, s.ref)
+	t.Logf("%+v", d.Outcome)
+	want(t, d, store.Committed)
+}
+
+// The nearest site is asked alone, once all have been heard of.
+func TestNear(t *testing.T) {
+	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	now := time.Hour
+	sends := func() (n int) {
+		for _, e := range env.Out {
+			if (e.Kind == protocol.KindSend || e.Kind == protocol.KindSendAhead) && e.To != protocol.App {
+				n++
+			}
+		}
+		return n
+	}
+	env.Begin(now)
+	c.Start(env, nil)
+	for i := uint64(1); i <= 50; i++ {
+		env.Begin(now)
+		c.Receive(env, protocol.App, Get{Ref: i, Key: "k", Nearest: true})
+		if n := sends(); i == 50 && n != 1 {
+			t.Errorf("read %d asks %d sites; near is %v", i, n, c.near)
+		}
+		for j, d := range []time.Duration{1, 100, 110} {
+			env.Begin(now + d*time.Millisecond)
+			c.Receive(env, protocol.ID(10*(j+1)+1), ReadReply{Ref: i})
+		}
+		now += time.Second
+		env.Begin(now)
+		c.Receive(env, protocol.App, Submit{Ref: i, Writes: []store.Write{{Key: "k"}}})
+		var id store.TxnID
+		for _, e := range env.Out {
+			if m, ok := e.Msg.(CommitRequest); ok {
+				id = m.Txn.ID
+			}
+		}
+		for j, d := range []time.Duration{1, 100, 110} {
+			env.Begin(now + d*time.Millisecond)
+			c.Receive(env, protocol.ID(10*(j+1)), SiteVote{ID: id, Yes: true})
+		}
+		now += time.Second
+	}
+}
