@@ -140,7 +140,7 @@ func rcContention() Experiment {
 		Modes:   []Mode{Virtual, Real},
 		whole: rcStudy{points: func(s scale) ([]rcPoint, error) {
 			return collect(perTime(s, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}), func(alpha float64) (rcPoint, error) {
-				return retwisPoint(s, alpha, pick(s, 100, 2000))
+				return retwisPoint(s, alpha, pick(s, 100, 4000))
 			})
 		}}.run,
 		figures: []figure{
