@@ -125,7 +125,7 @@ type Config struct {
 	RoundTrip time.Duration
 	// Retain is how long decided transactions are remembered for clients that ask; 0 is a minute. A transaction that comes to a site later than this is not accepted.
 	Retain time.Duration
-	// MaxAhead bounds how far a transaction's version may be ahead of a server's clock and of its keys' versions; 0 is a minute.
+	// MaxAhead bounds how far a transaction's version, or a priority, may be ahead of a server's clock; 0 is a minute.
 	MaxAhead time.Duration
 	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A server that has as many takes no new ones.
 	MaxTxns int

@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -63,7 +64,7 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 
 // refused returns why the server does not vote for a transaction, NoReason if it does, and what the client's next version must be above.
 func (s *Server) refused(env *protocol.Env[Message], t store.Txn) (store.Reason, uint64) {
-	latest := max(uint64(max(env.Now, 0)), s.old)
+	latest := uint64(0)
 	for _, a := range t.Reads {
 		v := value(env, a.Key).Version
 		latest = max(latest, v.Time)
@@ -73,7 +74,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn) (store.Reason,
 			return store.StaleRead, v.Time
 		case l != nil && !l.writer.IsZero():
 			return store.Locked, 0
-		case s.reservedBefore(a.Key, t.Priority) && !t.ReadOnly():
+		case s.reservedBefore(env, a.Key, t.Priority) && !t.ReadOnly():
 			return store.Reserved, 0
 		}
 	}
@@ -86,25 +87,39 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn) (store.Reason,
 			return store.StaleWrite, v.Time
 		case l != nil:
 			return store.Locked, 0
-		case s.reservedBefore(w.Key, t.Priority):
+		case s.reservedBefore(env, w.Key, t.Priority):
 			return store.Reserved, 0
 		}
 	}
-	if t.ID.Time > latest && t.ID.Time-latest > uint64(s.cfg.MaxAhead) && !t.ReadOnly() {
+	if !t.ReadOnly() && t.ID.Time > max(max(uint64(max(env.Now, 0)), s.old)+uint64(s.cfg.MaxAhead), latest+aheadStep) {
 		return store.Ahead, 0
 	}
 	return store.NoReason, 0
 }
 
+// aheadStep is how far a version may be above those of its keys when these are too far ahead themselves: their keys can be written, by clients that see them. Votes
+// follow one another more slowly than that, so writes do not drag versions away from the clock.
+const aheadStep = uint64(time.Microsecond)
+
+// fresh returns a priority, or none if no transaction that is still tried can have it: nobody goes before all others, time and again.
+func (s *Server) fresh(env *protocol.Env[Message], p store.Priority) store.Priority {
+	now := max(env.Now, 0)
+	if p.Began < uint64(max(now-s.cfg.Retain, 0)) || p.Began > uint64(now)+uint64(s.cfg.MaxAhead) {
+		return store.Priority{}
+	}
+	return p
+}
+
 // reservedBefore tells whether a transaction that goes before one of a priority wants the key.
-func (s *Server) reservedBefore(key store.Key, p store.Priority) bool {
+func (s *Server) reservedBefore(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
 	q, ok := s.reservations[key]
-	return ok && q.Before(p)
+	return ok && q != p && q.Before(s.fresh(env, p))
 }
 
 // reserve keeps a key for a transaction that was refused before, unless an older one has it. It is a hint that ends by itself, not a lock.
 func (s *Server) reserve(env *protocol.Env[Message], key store.Key, p store.Priority) {
 	q, ok := s.reservations[key]
+	p = s.fresh(env, p)
 	if s.cfg.skip.has(rulePriority) || p.IsZero() || ok && q.Before(p) || !ok && len(s.reservations) >= s.cfg.MaxWaiting {
 		return
 	}

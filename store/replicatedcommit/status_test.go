@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 	}
 	s.run(5 * roundTrip)
 	s.ref++
-	s.sim.Deliver(201, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: 1, Client: 1}})
+	s.sim.Deliver(201, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: oldest.Time, Client: 1}})
 	s.run(roundTrip * 3 / 4)
 	st := s.status(server)
 	if st.Old <= idle.Old {

@@ -28,8 +28,8 @@ type TopologySite struct {
 // A Machine is a process that runs some of a site's shards, and one of its coordinators.
 type Machine struct {
 	Name   string // unique within the store
-	Peers  string // the address at which other machines find it
-	Client string // the address at which clients find it
+	Peers  string // the address at which other machines find it, and no other; empty where they have means of their own
+	Client string // the address at which clients find it, likewise
 	Shards []int  // none: the site's shards are dealt to its machines in turn
 }
 
@@ -66,7 +66,7 @@ func (t Topology) Validate() error {
 	if len(t.Sites) == 0 || len(t.Sites) > maxSites {
 		return fmt.Errorf("replicatedcommit: %d sites (want 1 to %d)", len(t.Sites), maxSites)
 	}
-	sites, numbers, machines := map[string]bool{}, map[int]bool{}, map[string]bool{}
+	sites, numbers, machines, addresses := map[string]bool{}, map[int]bool{}, map[string]bool{}, map[string]string{}
 	for i, s := range t.Sites {
 		switch {
 		case s.Name == "":
@@ -87,6 +87,14 @@ func (t Topology) Validate() error {
 				return fmt.Errorf("replicatedcommit: site %q: machine %d: its name %q is empty or used twice", s.Name, j+1, m.Name)
 			}
 			machines[m.Name] = true
+			for _, a := range []string{m.Peers, m.Client} {
+				if other, ok := addresses[a]; ok && a != "" && !s.Fenced {
+					return fmt.Errorf("replicatedcommit: machine %q: its address %s is one of machine %q too", m.Name, a, other)
+				}
+				if !s.Fenced { // what is left of a lost site may be others' by now
+					addresses[a] = m.Name
+				}
+			}
 			if (len(m.Shards) == 0) != (len(s.Machines[0].Shards) == 0) {
 				return fmt.Errorf("replicatedcommit: site %q: either all of its machines list their shards or none does", s.Name)
 			}

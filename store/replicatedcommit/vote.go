@@ -57,7 +57,7 @@ func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
 	bytes := 0
 	for _, a := range t.Reads {
 		c := Current{Key: a.Key}
-		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(a.Key, t.Priority) {
+		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(env, a.Key, t.Priority) {
 			c.Locked = true
 		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue
