@@ -41,9 +41,12 @@ type Config struct {
 	PeerListener, ClientListener net.Listener
 	// PeerDial connects to another machine. nil is TCP.
 	PeerDial func(ctx context.Context, address string) (net.Conn, error)
-	// PeerTLS is as transport.Config.TLS wants it, with the names of Members; ClientTLS is for the clients' port. Without them Insecure must be set.
-	PeerTLS, ClientTLS *tls.Config
-	Insecure           bool
+	// PeerTLS is as transport.Config.TLS wants it, with the names of Members.
+	PeerTLS *tls.Config
+	// ClientTLS is for the clients' port. Unless its ClientAuth asks for certificates and checks them, anybody who reaches the port may read and write everything.
+	ClientTLS *tls.Config
+	// Insecure leaves both ports without TLS. Either it or both of the above must be set.
+	Insecure bool
 	// The rest is as in replicatedcommit.Config and host.Config.
 	RoundTrip, Retain, MaxAhead time.Duration
 	MaxTxns                     int
@@ -123,7 +126,7 @@ func (n *Node) open() (err error) {
 	if site.Fenced {
 		return fmt.Errorf("its site %s is fenced", site.Name)
 	}
-	if (cfg.PeerTLS == nil || cfg.ClientTLS == nil) != cfg.Insecure {
+	if (cfg.PeerTLS != nil) == cfg.Insecure || (cfg.ClientTLS != nil) == cfg.Insecure {
 		return errors.New("either PeerTLS and ClientTLS or Insecure must be set")
 	}
 	if cfg.Logger == nil {
@@ -232,6 +235,9 @@ func (n *Node) addNodes() error {
 	return nil
 }
 
+// maxCalls bounds the calls of a connection that wait for an answer. It is well below replicatedcommit.Config.MaxWaiting: one connection does not fill the gate.
+const maxCalls = 2048
+
 // serve makes the service for clients.
 func (n *Node) serve() {
 	creds := insecure.NewCredentials()
@@ -242,7 +248,7 @@ func (n *Node) serve() {
 		grpc.Creds(creds),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.MaxConcurrentStreams(16384),
+		grpc.MaxConcurrentStreams(maxCalls),
 	)
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
@@ -250,7 +256,7 @@ func (n *Node) serve() {
 	n.service.Deliver = n.gate.Deliver
 	n.service.Describe = n.Status
 	pb.RegisterStoreServer(n.grpc, &n.service)
-	n.health.SetServingStatus(pb.Store_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	n.setHealth(healthpb.HealthCheckResponse_NOT_SERVING)
 }
 
 // Clients returns the address at which the machine listens for clients.
@@ -268,6 +274,10 @@ func (n *Node) Run(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return n.host.Run(nodes) })
 	all.Go(func() error { return n.grpc.Serve(n.clients) })
+	all.Go(func() error {
+		n.serveWhenReady(ctx)
+		return nil
+	})
 	all.Go(func() error {
 		var err error
 		select {

@@ -21,43 +21,56 @@ import (
 // world is a store at the sites of a network, a machine each, in a bubble.
 type world struct {
 	*testing.T
-	net      *shape.Network
-	topology replicatedcommit.Topology
-	nodes    []*Node
-	stop     []func()
+	net            *shape.Network
+	sites          []wan.Site
+	topology       replicatedcommit.Topology
+	peers, clients []net.Listener // of the machines
+	nodes          []*Node        // those that were started
+	stop           []func()
 }
 
+// newWorld starts all machines.
 func newWorld(t *testing.T, m wan.Matrix) *world {
-	w := &world{T: t, net: shape.NewNetwork(m, 1), topology: replicatedcommit.Topology{Epoch: 1, Shards: 3}}
-	var peers, clients []net.Listener
-	for i, site := range m.Sites() {
-		peers, clients = append(peers, w.listen(site)), append(clients, w.listen(site))
+	w := newIdleWorld(t, m)
+	for i := range w.sites {
+		w.start(i)
+	}
+	return w
+}
+
+func newIdleWorld(t *testing.T, m wan.Matrix) *world {
+	w := &world{T: t, net: shape.NewNetwork(m, 1), sites: m.Sites(), topology: replicatedcommit.Topology{Epoch: 1, Shards: 3}}
+	for i, site := range w.sites {
+		w.peers, w.clients = append(w.peers, w.listen(site)), append(w.clients, w.listen(site))
 		w.topology.Sites = append(w.topology.Sites, replicatedcommit.TopologySite{
 			Name: string(site), Number: i + 1, Machines: []replicatedcommit.Machine{{
-				Name: string(site) + "-1", Peers: peers[i].Addr().String(), Client: clients[i].Addr().String(),
+				Name: string(site) + "-1", Peers: w.peers[i].Addr().String(), Client: w.clients[i].Addr().String(),
 			}},
 		})
 	}
-	for i, site := range m.Sites() {
-		n, err := Open(Config{
-			Cluster: "test", Topology: w.topology, Machine: string(site) + "-1", PeerListener: peers[i], ClientListener: clients[i], PeerDial: w.net.DialContext(site),
-			Insecure: true, Seed: uint64(i + 1), Check: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.nodes = append(w.nodes, n)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- n.Run(ctx) }()
-		w.stop = append(w.stop, func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Errorf("machine at %s: %v", site, err)
-			}
-		})
-	}
 	return w
+}
+
+// start starts the machine at a site.
+func (w *world) start(i int) {
+	site := w.sites[i]
+	n, err := Open(Config{
+		Cluster: "test", Topology: w.topology, Machine: string(site) + "-1", PeerListener: w.peers[i], ClientListener: w.clients[i], PeerDial: w.net.DialContext(site),
+		Insecure: true, Seed: uint64(i + 1), Check: true,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.nodes = append(w.nodes, n)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	w.stop = append(w.stop, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Errorf("machine at %s: %v", site, err)
+		}
+	})
 }
 
 func (w *world) listen(site wan.Site) net.Listener {

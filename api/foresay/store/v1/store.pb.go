@@ -764,7 +764,7 @@ func (x *Vote) GetCurrent() []*Current {
 type Current struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// It is about to change: the rest is absent.
+	// It is about to change, or too big to be sent along: the rest is absent.
 	Locked        bool     `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
 	Version       *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	Present       bool     `protobuf:"varint,4,opt,name=present,proto3" json:"present,omitempty"`
