@@ -35,7 +35,7 @@ func FuzzReceive(f *testing.F) {
 				msgs = append(msgs, m)
 			}
 		}
-		for _, id := range []protocol.ID{10, 11, 12, 200} {
+		for _, id := range []protocol.ID{10, 11, 12, 99, 200} {
 			feed(t, id, protocol.ID(from), msgs)
 		}
 	})
@@ -46,7 +46,7 @@ func TestReceiveAnything(t *testing.T) {
 	for _, a := range messages() {
 		for _, b := range messages() {
 			for _, from := range []protocol.ID{10, 11, 20, 21, 22, 200, 999} {
-				for _, id := range []protocol.ID{10, 11, 12, 200} {
+				for _, id := range []protocol.ID{10, 11, 12, 99, 200} {
 					feed(t, id, from, []Message{a, b})
 				}
 			}
@@ -65,6 +65,8 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	switch id {
 	case 10:
 		n, err = NewCoordinator(cfg)
+	case 99:
+		n, err = NewGate(cfg, 0)
 	case 200:
 		n, err = NewClient(cfg)
 	default:
@@ -98,10 +100,20 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 		step(func() { n.Receive(env, protocol.App, Get{Ref: 1, Key: "k0"}) })
 		step(func() { n.Receive(env, protocol.App, Submit{Writes: []store.Write{{Key: "k0"}}}) })
 	}
+	if id == 99 {
+		step(func() { n.Receive(env, protocol.App, GateRead{Ref: 1, Key: "k0"}) })
+		for ref := range uint64(2) {
+			txn := store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 7}, Writes: []store.Write{{Key: "k0"}}} // the name that messages have
+			step(func() { n.Receive(env, protocol.App, GateCommit{Ref: 2 + ref, Txn: txn, Recover: ref == 1}) })
+		}
+	}
 	for _, m := range msgs {
 		step(func() { n.Receive(env, from, m) })
 	}
 	for i := 0; i < len(timers); i++ {
 		step(func() { n.Expire(env, timers[i]) })
+	}
+	if g, ok := n.(*Gate); ok && len(g.reads)+len(g.commits) > 0 {
+		t.Fatalf("after %#v from %d %d reads and %d commits wait for ever", msgs, from, len(g.reads), len(g.commits))
 	}
 }
