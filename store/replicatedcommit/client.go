@@ -34,6 +34,7 @@ type Client struct {
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
 	near         [][]time.Duration      // by site and shard: how long it takes to answer a read; 0 is not known
+	silent       []time.Duration        // by site: since when it has not answered commits; 0: it has
 	nearGets     uint64                 // reads from the nearest site
 	getRefs      map[uint64]uint64      // of gets, by the application's numbers
 	submitRefs   map[uint64]store.TxnID // of submits, likewise
@@ -55,6 +56,8 @@ type submit struct {
 	refs  []uint64 // who wait: the first one, and those who asked for the outcome meanwhile
 	txn   store.Txn
 	votes []SiteVote // by site; of the zero ID if missing
+	firm  bool       // a site has voted yes before others were asked
+	alone int        // the site that is asked before others; noSite: all are asked
 	tries int
 	sent  int // how often in all
 }
@@ -68,6 +71,7 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, gets: map[uint64]*get{}, submits: map[store.TxnID]*submit{}, getRefs: map[uint64]uint64{}, submitRefs: map[uint64]store.TxnID{},
 	}
+	c.silent = make([]time.Duration, len(cfg.Layout.Sites))
 	for range cfg.Layout.Sites {
 		c.near = append(c.near, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
 	}
@@ -273,7 +277,7 @@ func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
 		c.submitRefs[m.Ref] = m.Txn.ID
 		return
 	}
-	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, sent: 1})
+	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, sent: recoverFrom}) // nobody votes for it any more who has not
 }
 
 func (c *Client) begin(env *protocol.Env[Message], s *submit) {
@@ -308,25 +312,68 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 		c.giveUp(env, s)
 		return
 	}
-	for _, i := range c.cfg.Layout.unfenced() {
-		if s.votes[i].ID.IsZero() || s.tries > 0 && !s.txn.ReadOnly() {
-			env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom})
-		}
+	s.alone = noSite
+	if s.tries+s.sent == 0 && !s.txn.ReadOnly() {
+		s.alone = c.firstHealthy(env)
 	}
+	c.askVotes(env, s)
 	s.tries++
 	env.After(2*c.cfg.RoundTrip, submitTimer{s.txn.ID})
+}
+
+// askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the decision.
+func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
+	for _, i := range c.cfg.Layout.unfenced() {
+		if s.alone != noSite && s.alone != i || !s.votes[i].ID.IsZero() && (s.tries == 0 || s.txn.ReadOnly()) {
+			continue
+		}
+		if c.silent[i] == 0 {
+			c.silent[i] = max(env.Now, 1)
+		}
+		env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom, Firm: s.firm})
+	}
+}
+
+// firstHealthy returns the site that is asked before others while some site is silent, or noSite if none is. Two of three that vote differently could not decide then, and
+// would lock what others need, so that they could not either. All clients ask the same site first, whose no is the end of it, and whose yes keeps others from asking the second.
+func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
+	first, silent := noSite, false
+	for _, i := range c.cfg.Layout.unfenced() {
+		if since := c.silent[i]; since != 0 && env.Now-since > 2*c.cfg.RoundTrip {
+			silent = true
+		} else if first == noSite {
+			first = i
+		}
+	}
+	if !silent {
+		return noSite
+	}
+	return first
 }
 
 func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
 	c.see(m.Hint)
+	if ok {
+		c.silent[p.site] = 0
+	}
 	if !ok || s == nil || !s.votes[p.site].ID.IsZero() {
 		return
 	}
 	s.votes[p.site] = m
 	yes, no, o := s.count()
 	switch {
+	case s.alone == p.site && m.Yes:
+		s.alone, s.firm = noSite, true
+		s.tries-- // the others are asked for the first time
+		c.askVotes(env, s)
+		s.tries++
+	case s.alone == p.site:
+		o.Verdict = store.Aborted // nobody else has been asked, and nobody will be
+		// What some of the site's shards have locked is free when another site has said no as well.
+		env.Send(c.cfg.Layout.coordinator(p.site, s.txn.ID), CommitRequest{Txn: s.txn, Recover: true})
+		c.end(env, s, o, p.site)
 	case yes >= c.cfg.Layout.majority():
 		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.site)
 	case len(s.votes)-no < c.cfg.Layout.majority():
@@ -358,6 +405,9 @@ func (s *submit) count() (yes, no int, o store.Outcome) {
 func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decided) {
 	p, ok := c.coordinators[from]
 	s := c.submits[m.ID]
+	if ok {
+		c.silent[p.site] = 0
+	}
 	if !ok || s == nil {
 		return
 	}

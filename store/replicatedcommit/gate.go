@@ -29,6 +29,7 @@ type (
 		Ref     uint64
 		Txn     store.Txn
 		Recover bool
+		Firm    bool // as in CommitRequest
 	}
 
 	// GateCommitDone is the site's vote, or the decision if that was known.
@@ -192,7 +193,7 @@ func (g *Gate) onCommit(env *protocol.Env[Message], m GateCommit) {
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, gateTimer{m.Ref})
 	}
-	env.Send(g.cfg.Layout.coordinator(g.site, c.id), CommitRequest{Txn: m.Txn, Recover: m.Recover})
+	env.Send(g.cfg.Layout.coordinator(g.site, c.id), CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm})
 }
 
 func (g *Gate) onVote(env *protocol.Env[Message], m SiteVote) {

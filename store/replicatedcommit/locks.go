@@ -63,7 +63,7 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 }
 
 // refused returns why the server does not vote for a transaction, NoReason if it does, and what the client's next version must be above.
-func (s *Server) refused(env *protocol.Env[Message], t store.Txn) (store.Reason, uint64) {
+func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (store.Reason, uint64) {
 	latest := uint64(0)
 	for _, a := range t.Reads {
 		v := value(env, a.Key).Version
@@ -74,7 +74,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn) (store.Reason,
 			return store.StaleRead, v.Time
 		case l != nil && !l.writer.IsZero():
 			return store.Locked, 0
-		case s.reservedBefore(env, a.Key, t.Priority) && !t.ReadOnly():
+		case !firm && s.reservedBefore(env, a.Key, t.Priority) && !t.ReadOnly():
 			return store.Reserved, 0
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn) (store.Reason,
 			return store.StaleWrite, v.Time
 		case l != nil:
 			return store.Locked, 0
-		case s.reservedBefore(env, w.Key, t.Priority):
+		case !firm && s.reservedBefore(env, w.Key, t.Priority):
 			return store.Reserved, 0
 		}
 	}

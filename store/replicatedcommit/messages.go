@@ -38,6 +38,8 @@ type (
 	CommitRequest struct {
 		Txn     store.Txn
 		Recover bool
+		// Firm says that another site has voted yes already: reservations are no reason to vote no.
+		Firm bool
 	}
 
 	// SiteVote says how a site votes, to clients and to coordinators of other sites.
@@ -75,6 +77,7 @@ type (
 		Shards []uint32 // that have a part
 		// ReadOnly says that no part writes. Then the vote binds nobody.
 		ReadOnly bool
+		Firm     bool // as in CommitRequest
 	}
 
 	// Vote is what a shard knows of a transaction.

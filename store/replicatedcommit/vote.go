@@ -34,7 +34,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return
 	default:
 		r = &record{id: t.ID, state: Yes, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
-		if r.reason, r.hint = s.refused(env, t); r.reason != store.NoReason {
+		if r.reason, r.hint = s.refused(env, t, m.Firm); r.reason != store.NoReason {
 			r.state = No
 			current = s.current(env, t)
 		} else {
@@ -86,7 +86,7 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 	if s.behind() {
 		v.Reason = store.Fenced
 	} else {
-		v.Reason, v.Hint = s.refused(env, t)
+		v.Reason, v.Hint = s.refused(env, t, false)
 	}
 	if v.Reason != store.NoReason {
 		v.State = No

@@ -36,7 +36,8 @@ func clientKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](3, func(w *writer, m CommitRequest) {
 			store.AppendTxn(w, m.Txn)
 			w.Bool(m.Recover)
-		}, func(r *reader) CommitRequest { return CommitRequest{store.ReadTxn(r), r.Bool()} }),
+			w.Bool(m.Firm)
+		}, func(r *reader) CommitRequest { return CommitRequest{store.ReadTxn(r), r.Bool(), r.Bool()} }),
 		wirefmt.NewKind[Message](4, func(w *writer, m SiteVote) {
 			appendNamed(w, m.ID, m.Shards)
 			w.Bool(m.Yes)
@@ -59,7 +60,8 @@ func serverKinds() []wirefmt.Kind[Message] {
 			store.AppendTxn(w, m.Txn)
 			appendShards(w, m.Shards)
 			w.Bool(m.ReadOnly)
-		}, func(r *reader) Prepare { return Prepare{store.ReadTxn(r), readShards(r), r.Bool()} }),
+			w.Bool(m.Firm)
+		}, func(r *reader) Prepare { return Prepare{store.ReadTxn(r), readShards(r), r.Bool(), r.Bool()} }),
 		wirefmt.NewKind[Message](17, func(w *writer, m Vote) {
 			store.AppendVersion(w, m.ID)
 			w.Uint(uint64(m.State))

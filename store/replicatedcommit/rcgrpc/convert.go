@@ -27,7 +27,7 @@ func priorityFromWire(p *pb.Priority) store.Priority {
 
 func commitToWire(m rc.CommitRequest, epoch uint64) *pb.CommitRequest {
 	out := &pb.CommitRequest{
-		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover, Epoch: epoch,
+		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover, Firm: m.Firm, Epoch: epoch,
 		Reads: make([]*pb.Read, 0, len(m.Txn.Reads)), Writes: make([]*pb.Write, 0, len(m.Txn.Writes)),
 	}
 	for _, r := range m.Txn.Reads {
