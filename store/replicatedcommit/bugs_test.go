@@ -23,6 +23,8 @@ func TestMutations(t *testing.T) {
 		{"R5: the first value with the quorum's version", ruleQuorumValue},
 		{"R6: transactions that only read are not validated", ruleValidateReadOnly},
 		{"locks are lost in a crash", ruleLocksSurvive},
+		{"deletions leave nothing", ruleTombstones},
+		{"absent keys are not validated", ruleAbsentReads},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

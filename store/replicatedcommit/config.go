@@ -153,6 +153,8 @@ const (
 	rulePriority                           // R7: the oldest one wins everywhere
 	ruleLocksSurvive                       // locks are there again after a restart
 	ruleAdmission                          // a new disk does not vote under an old ID
+	ruleTombstones                         // a deletion leaves its version
+	ruleAbsentReads                        // keys that were read as absent are validated like others
 	ruleSync                               // a newcomer does not vote or answer reads before it has what others have
 	ruleSyncEnough                         // it copies one of each majority's voters
 	ruleSyncSettled                        // and that only when what was voted for is decided

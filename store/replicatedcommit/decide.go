@@ -38,6 +38,9 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 		if r.id.After(value(env, w.Key).Version) || s.cfg.skip.has(ruleApplyByVersion) {
 			putValue(env, w.Key, v)
 		}
+		if w.Delete && s.cfg.skip.has(ruleTombstones) {
+			env.Delete([]byte(valuePrefix + string(w.Key)))
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func (d *driver) step() {
 	for ; d.at < len(d.ops); d.at++ {
 		if o := d.ops[d.at]; o.read || !d.priority.IsZero() { // who tries again makes reservations for blind writes too
 			d.ref++
-			w.sim.Deliver(d.id, Get{Ref: d.ref, Key: o.key, Priority: d.priority})
+			w.sim.Deliver(d.id, Get{Ref: d.ref, Key: o.key, Priority: d.priority, Nearest: w.sc.near})
 			return
 		}
 	}

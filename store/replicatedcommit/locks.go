@@ -70,7 +70,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 		latest = max(latest, v.Time)
 		l := s.locks[a.Key]
 		switch {
-		case v.After(a.Version) && !s.cfg.skip.has(ruleValidateReads):
+		case v.After(a.Version) && !s.cfg.skip.has(ruleValidateReads) && !(a.Version.IsZero() && s.cfg.skip.has(ruleAbsentReads)):
 			return store.StaleRead, v.Time
 		case l != nil && !l.writer.IsZero():
 			return store.Locked, 0

@@ -26,7 +26,7 @@ func firstSeed(t *testing.T) uint64 {
 
 // swarm returns the scenario of a seed, with a random subset of the faults.
 func swarm(seed uint64) scenario {
-	sc := scenario{seed: seed, clients: 6, keys: 8, faults: sim.Swarm(seed, sim.AllFaults), lose: seed%3 == 0}
+	sc := scenario{seed: seed, clients: 6, keys: 8, faults: sim.Swarm(seed, sim.AllFaults), lose: seed%3 == 0, near: seed%2 == 0}
 	if seed%10 == 7 {
 		sc.sites = 5
 	}

@@ -41,6 +41,7 @@ type scenario struct {
 	keys    int
 	faults  sim.Faults
 	skip    rules
+	near    bool // clients read from the nearest site
 	hot     bool // each transaction reads and writes one key
 	lose    bool // a site goes down for a while
 	trace   io.Writer

@@ -528,7 +528,9 @@ type CommitRequest struct {
 	// not given yet are refused.
 	Recover bool `protobuf:"varint,5,opt,name=recover,proto3" json:"recover,omitempty"`
 	// As in ReadRequest.
-	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Another site has voted yes already: reservations are no reason to vote no.
+	Firm          bool `protobuf:"varint,7,opt,name=firm,proto3" json:"firm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -603,6 +605,13 @@ func (x *CommitRequest) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *CommitRequest) GetFirm() bool {
+	if x != nil {
+		return x.Firm
+	}
+	return false
 }
 
 // CommitResponse is the site's vote, or the decision.
@@ -1172,14 +1181,15 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\x81\x02\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\x95\x02\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
 	"\x05reads\x18\x03 \x03(\v2\x16.foresay.store.v1.ReadR\x05reads\x12/\n" +
 	"\x06writes\x18\x04 \x03(\v2\x17.foresay.store.v1.WriteR\x06writes\x12\x18\n" +
 	"\arecover\x18\x05 \x01(\bR\arecover\x12\x14\n" +
-	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"\x82\x01\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x12\n" +
+	"\x04firm\x18\a \x01(\bR\x04firm\"\x82\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
