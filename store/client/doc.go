@@ -27,9 +27,11 @@
 // # Modes
 //
 // Mode Spec answers a read with the first replica's value at once and goes on, while the quorum is still under way; the version decides whether that was right, and if it was not the
-// function runs again from the top, with all other answers that are in already [SpecRPC §4.1, §5.2]. Before the commit request all reads are known. Mode Off does the same without guessing. Mode
-// GRPC is plain: each read waits for its quorum, and the engine is not involved; it is there to compare with.
+// function runs again from the top, with all other answers that are in already [SpecRPC §4.1, §5.2]. The commit request leaves when all reads are known. Mode Predicated asks the nearest site
+// only, and sends the commit request when the function returns: it names the versions that were read, and takes effect only if they are those that count. An uncontended transaction takes one round trip
+// to the nearest other site, however many dependent reads it makes. Mode Auto is Predicated or Spec, for each class of transactions ([WithClass]) what pays. Mode Off is Spec without
+// guessing. Mode GRPC is plain: each read waits for its quorum, and the engine is not involved; these two are there to compare with.
 //
-// Inside a task of package foresay, a handler say, a transaction is part of the task: its reads may be guesses of the task's, and its commit waits for all that the task
-// assumed before.
+// Inside a task of package foresay, a handler say, a transaction is part of the task: its reads may be guesses of the task's, its commit waits for all that the task
+// assumed before, and Predicated is Spec.
 package client
