@@ -22,6 +22,7 @@ import (
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
 	"github.com/foresay/foresay/transport"
@@ -248,6 +249,8 @@ func (n *Node) serve() {
 		grpc.Creds(creds),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		// Large transactions need no round trip for room.
+		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(4*windowBytes),
 		grpc.MaxConcurrentStreams(maxCalls),
 	)
 	n.health = health.NewServer()
@@ -258,6 +261,9 @@ func (n *Node) serve() {
 	pb.RegisterStoreServer(n.grpc, &n.service)
 	n.setHealth(healthpb.HealthCheckResponse_NOT_SERVING)
 }
+
+// windowBytes is what a client may send ahead: as much as a transaction may have.
+const windowBytes = store.MaxTxnBytes
 
 // Clients returns the address at which the machine listens for clients.
 func (n *Node) Clients() net.Addr { return n.clients.Addr() }
@@ -273,7 +279,12 @@ func (n *Node) Run(ctx context.Context) error {
 	defer stopNodes()
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return n.host.Run(nodes) })
-	all.Go(func() error { return n.grpc.Serve(n.clients) })
+	all.Go(func() error {
+		if err := n.grpc.Serve(n.clients); !errors.Is(err, grpc.ErrServerStopped) { // it was stopped before it served
+			return err
+		}
+		return nil
+	})
 	all.Go(func() error {
 		n.serveWhenReady(ctx)
 		return nil

@@ -146,6 +146,7 @@ func (c *Conn) connect(m rc.Machine) (*machine, error) {
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: max(4*c.cfg.RoundTrip, 2*time.Second)}),
 		grpc.WithDisableServiceConfig(),
+		grpc.WithInitialWindowSize(store.MaxTxnBytes), grpc.WithInitialConnWindowSize(4 * store.MaxTxnBytes),
 	}
 	address := m.Client
 	if c.cfg.Dial != nil {
