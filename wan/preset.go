@@ -29,14 +29,15 @@ func Preset(name string) (Deployment, error) {
 	return Deployment{}, fmt.Errorf("wan: unknown network %q (want %s)", name, strings.Join(names, ", "))
 }
 
-// Presets returns the deployments of the papers. All round trips are the averages that the papers' tables give; the tables give none within a
-// site, which are 0 here.
+// Presets returns the deployments of the papers, and one of the papers' time. All round trips are averages, those of the papers' tables where they have one; none within a
+// site is given, and is 0 here.
 func Presets() []Deployment {
 	return []Deployment{
 		{"na3", "nine sites in North America, replicas at three [Thesis Table 4.4, §4.5.2]", NorthAmerica(), []Site{"WA", "VA", "QC"}},
 		{"na5", "nine sites in North America, replicas at five [Thesis Table 4.4, §4.5.2]", NorthAmerica(), []Site{"WA", "VA", "QC", "CA", "TX"}},
 		{"globe3", "six sites on four continents, replicas at three [Thesis Table 4.1, §4.5.2]", Globe(), []Site{"WA", "PR", "NSW"}},
 		{"specrpc", "Oregon, Ireland and Seoul, a replica at each [SpecRPC Table 1]", SpecRPC(), []Site{"oregon", "ireland", "seoul"}},
+		{"ec2", "nine regions of a public cloud as of April 2017, replicas at three", EC2(), []Site{"virginia", "oregon", "ireland"}},
 	}
 }
 
@@ -64,6 +65,20 @@ func Globe() Matrix {
 		{234, 149, 185},
 		{87, 117},
 		{35},
+	})
+}
+
+// EC2 returns nine regions of a public cloud, with the averages that were measured between them in April 2017, when STR was (the paper prints no matrix).
+func EC2() Matrix {
+	return triangle([]Site{"virginia", "california", "oregon", "ireland", "frankfurt", "tokyo", "seoul", "singapore", "sydney"}, [][]int{
+		{72, 88, 81, 89, 145, 178, 217, 230},
+		{19, 153, 167, 103, 132, 174, 158},
+		{137, 160, 89, 118, 161, 162},
+		{20, 212, 242, 239, 310},
+		{237, 266, 326, 323},
+		{31, 74, 104},
+		{72, 134},
+		{175},
 	})
 }
 
