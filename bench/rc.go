@@ -25,8 +25,11 @@ const (
 	rcValueBytes = 64
 )
 
-// rcSystems are the modes of the store's clients that are compared. The first one is what others are measured against.
-func rcSystems() []client.Mode { return []client.Mode{client.GRPC, client.Off, client.Spec} }
+// rcSystems are the modes of the store's clients that are compared: the paper's three, and what goes beyond it. The first one is what others are measured
+// against.
+func rcSystems() []client.Mode {
+	return []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated, client.Auto}
+}
 
 // rcPoint is a workload that all systems are put under.
 type rcPoint struct {
@@ -79,7 +82,8 @@ func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rcCompare(rows, rcSystems()[0].String())
+	rcCompare(rows, rcSystems()[0].String(), "attempt", "end_to_end", "abort")
+	rcCompare(rows, client.Spec.String(), "end_to_end")
 	if st.growth {
 		rcGrowth(rows)
 	}

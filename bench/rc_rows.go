@@ -93,8 +93,9 @@ func meanOf(all []time.Duration) time.Duration {
 	return sum / time.Duration(max(len(all), 1))
 }
 
-// rcCompare adds to each row what it is against the row of a base system at the same site and point.
-func rcCompare(rows []Row, base string) {
+// rcCompare adds to each row what it is against the row of a base system at the same site and point: of attempts, transactions end to end, aborts, those
+// that are asked for.
+func rcCompare(rows []Row, base string, of ...string) {
 	for i, row := range rows {
 		if row.Value("system") == base {
 			continue
@@ -104,13 +105,16 @@ func rcCompare(rows []Row, base string) {
 			continue
 		}
 		for _, c := range []struct {
-			column, name string
-			difference   bool
+			what, column, name string
+			difference         bool
 		}{
-			{"attempt_mean_ms", "attempt_ratio_to_" + base, false},
-			{"end_to_end_mean_ms", "end_to_end_ratio_to_" + base, false},
-			{"abort_percent", "abort_points_above_" + base, true},
+			{"attempt", "attempt_mean_ms", "attempt_ratio_to_" + base, false},
+			{"end_to_end", "end_to_end_mean_ms", "end_to_end_ratio_to_" + base, false},
+			{"abort", "abort_percent", "abort_points_above_" + base, true},
 		} {
+			if !slices.Contains(of, c.what) {
+				continue
+			}
 			own, ok := row.Number(c.column)
 			other, okOther := rows[j].Number(c.column)
 			switch {

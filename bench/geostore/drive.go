@@ -30,13 +30,15 @@ type Load struct {
 type Attempt struct {
 	Took      time.Duration
 	Committed bool
-	// Reads counts those whose first answer was compared with the quorum's, Right those where it was the same version.
+	// Reads counts those whose first answer was compared with the quorum's, Right those where it was the same version. Where the commit compares, in
+	// place of a quorum, only those of attempts that committed are known, and all of these are right: a wrong one is an attempt that did not.
 	Reads, Right int
 }
 
 // A Txn is a transaction that was measured. All of them committed, at the last attempt.
 type Txn struct {
 	Site     wan.Site
+	Class    string        // the name of its kind, which the client was told
 	Took     time.Duration // with all attempts and what was waited between them
 	Attempts []Attempt
 }
@@ -80,10 +82,11 @@ func play(ctx context.Context, players []player, l Load) (Played, error) {
 				if !on {
 					return nil
 				}
-				t := Txn{Site: p.site}
+				next := l.Workload.Next(r)
+				t := Txn{Site: p.site, Class: next.Name}
 				began := time.Now()
 				var err error
-				if t.Attempts, err = p.try(ctx, l.Workload.Next(r)); err != nil {
+				if t.Attempts, err = p.try(ctx, next); err != nil {
 					return fmt.Errorf("geostore: client %d at %s: %w", i, p.site, err)
 				}
 				t.Took = time.Since(began)
