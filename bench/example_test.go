@@ -25,6 +25,7 @@ func ExampleExperiments() {
 	// rc-ycsb-reads [virtual real]
 	// rc-retwis [virtual real]
 	// rc-contention [virtual real]
+	// rc-floor [virtual real]
 	// rc-throughput [real]
 }
 

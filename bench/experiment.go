@@ -99,7 +99,7 @@ func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), multilevel(),
 		smrLatency(), smrThroughput(), smrFailover(),
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcThroughput(),
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(),
 	}
 }
 

@@ -38,13 +38,15 @@ type rcPoint struct {
 	// txns is how many transactions are measured in virtual time, and how long they are measured in real time.
 	txns    int
 	lasting time.Duration
-	clients int // at each site; 0: as in the paper
+	clients int           // at each site; 0: as in the paper
+	warm    time.Duration // before anything is measured; 0: rcWarmUp
 }
 
 // rcStudy is an experiment on latencies of the geo-replicated store.
 type rcStudy struct {
 	points func(scale) ([]rcPoint, error)
-	growth bool // with a column of how means grow from the first point on
+	rows   func(rcMeasure) []Row // nil: rcRows
+	growth bool                  // with a column of how means grow from the first point on
 	// distribution adds rows with quantiles.
 	distribution bool
 }
@@ -68,7 +70,11 @@ func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
 		if w.mode == Virtual {
 			m.params = append(slices.Clone(p.params), Cell{"sync_ms", int(syncTime / time.Millisecond)})
 		}
-		rows = append(rows, rcRows(m)...)
+		if st.rows != nil {
+			rows = append(rows, st.rows(m)...)
+		} else {
+			rows = append(rows, rcRows(m)...)
+		}
 		if st.distribution {
 			quantiles = append(quantiles, rcDistribution(m)...)
 		}
@@ -137,7 +143,7 @@ func rcInBubble(outer context.Context, seed uint64, p rcPoint, mode client.Mode)
 		return played, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: seed, Warm: rcWarmUp, Txns: p.txns})
+	return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, rcWarmUp), Txns: p.txns})
 }
 
 // jittered returns a matrix whose links between sites have jitter.
@@ -167,7 +173,7 @@ func (st rcStudy) real(ctx context.Context, w wholeRun, points int, measure rcMe
 		for i := range points {
 			for _, mode := range rcSystems() {
 				err := measure(i, mode, func(p rcPoint, mode client.Mode) (geostore.Played, error) {
-					return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: w.Seed, Warm: rcWarmUp, For: p.lasting})
+					return p.play(ctx, store, mode, geostore.Load{Workload: p.workload, Seed: w.Seed, Warm: cmp.Or(p.warm, rcWarmUp), For: p.lasting})
 				})
 				if err != nil {
 					return err
