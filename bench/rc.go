@@ -90,6 +90,7 @@ func (st rcStudy) run(ctx context.Context, w wholeRun) ([]Row, error) {
 	}
 	rcCompare(rows, rcSystems()[0].String(), "attempt", "end_to_end", "abort")
 	rcCompare(rows, client.Spec.String(), "end_to_end")
+	rcBest(rows, client.Auto.String())
 	if st.growth {
 		rcGrowth(rows)
 	}

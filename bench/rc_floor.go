@@ -39,7 +39,7 @@ func (w floorWorkload) Next(r *rand.Rand) workload.Txn {
 }
 
 // floorPoint has one client at each site, which makes transactions of all classes in random order. All keys are as popular as each other: hardly ever do
-// two transactions meet. Auto gets time to try both of its modes.
+// two transactions meet. Auto gets time to try both of its modes before anything is measured, but for a quick run on the wall clock, which shows it trying.
 func floorPoint(s scale) ([]rcPoint, error) {
 	keys, err := workload.Zipfian(rcKeysOf(s), 0)
 	if err != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -124,6 +125,26 @@ func rcCompare(rows []Row, base string, of ...string) {
 			case other > 0:
 				rows[i] = append(rows[i], measure(c.name, own/other))
 			}
+		}
+	}
+}
+
+// rcBest adds to the rows of a system that chooses what it is, end to end, against the best of the others at the same site and point.
+func rcBest(rows []Row, chooser string) {
+	const column = "end_to_end_mean_ms"
+	for i, row := range rows {
+		own, ok := row.Number(column)
+		if !ok || row.Value("system") != chooser {
+			continue
+		}
+		best := math.Inf(1)
+		for _, other := range rows {
+			if mean, ok := other.Number(column); ok && mean > 0 && other.Value("system") != chooser && samePoint(row, other) {
+				best = min(best, mean)
+			}
+		}
+		if !math.IsInf(best, 1) {
+			rows[i] = append(rows[i], measure("end_to_end_ratio_to_best", own/best))
 		}
 	}
 }

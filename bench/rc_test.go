@@ -63,15 +63,37 @@ func TestComparedRows(t *testing.T) {
 		row("grpc", "all", 5, 400, 1), row("spec", "all", 5, 200, 1.5), row("grpc", "all", 50, 3000, 60), row("spec", "all", 50, 240, 80), row("spec", "seoul", 50, 1, 1),
 	}
 	rcCompare(rows, "grpc", "attempt", "abort")
+	rcCompare(rows, "spec", "attempt")
 	rcGrowth(rows)
 	var got [][]any
 	for _, r := range rows {
-		got = append(got, []any{r.Value("attempt_ratio_to_grpc"), r.Value("abort_points_above_grpc"), r.Value("attempt_growth_percent")})
+		got = append(got, []any{r.Value("attempt_ratio_to_grpc"), r.Value("abort_points_above_grpc"), r.Value("abort_points_above_spec"), r.Value("attempt_ratio_to_spec"), r.Value("attempt_growth_percent")})
 	}
-	want := [][]any{{nil, nil, 0.0}, {0.5, 0.5, 0.0}, {nil, nil, 650.0}, {0.08, 20.0, 20.0}, {nil, nil, 0.0}}
+	want := [][]any{
+		{nil, nil, nil, 2.0, 0.0}, {0.5, 0.5, nil, nil, 0.0}, {nil, nil, nil, 12.5, 650.0}, {0.08, 20.0, nil, nil, 20.0}, {nil, nil, nil, nil, 0.0},
+	}
 	round := cmp.Transformer("round", func(v float64) int { return int(v*1000 + 0.5) })
 	if diff := cmp.Diff(want, got, round); diff != "" {
 		t.Errorf("ratio, points and growth (-want +got):\n%s", diff)
+	}
+}
+
+// TestBestOfTheOthers: what chooses is compared with the best at its site and point, and nothing else is.
+func TestBestOfTheOthers(t *testing.T) {
+	row := func(system, site string, mean float64) Row {
+		return Row{{"system", system}, {"site", site}, {"alpha", 0.9}, {"end_to_end_mean_ms", mean}}
+	}
+	rows := []Row{
+		row("spec", "all", 250), row("predicated", "all", 200), row("auto", "all", 210), row("spec", "seoul", 100), row("auto", "seoul", 150), row("auto", "oregon", 1),
+		{{"system", "auto"}, {"site", "all"}, {"alpha", 0.9}, {"txns", 0}},
+	}
+	rcBest(rows, "auto")
+	var got []any
+	for _, r := range rows {
+		got = append(got, r.Value("end_to_end_ratio_to_best"))
+	}
+	if diff := cmp.Diff([]any{nil, nil, 1.05, nil, 1.5, nil, nil}, got); diff != "" {
+		t.Errorf("ratios (-want +got):\n%s", diff)
 	}
 }
 
