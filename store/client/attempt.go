@@ -19,9 +19,8 @@ type txn struct {
 	tracer   *tracer // nil: none is wanted
 	priority store.Priority
 	attempts int
-	// rival says that others wanted the keys at the same time, or that guesses do not get on: a quorum is asked then, which reserves what is read.
-	rival  bool
-	wanted []store.Key // by the last attempt
+	quorum   bool        // guesses do not get on: a quorum is asked
+	wanted   []store.Key // by the last attempt
 	// seeds are what the refusal of a predicated attempt told.
 	seeds map[store.Key]store.Value
 }
@@ -39,8 +38,8 @@ type attempt struct {
 	watch      *watch         // nil: in a task
 }
 
-// predicatedTries is how many attempts of a transaction are predicated at most.
-const predicatedTries = 3
+// predicatedTries is how many attempts of a transaction are predicated at most: the nearest site may be cut off from the others, and never know better.
+const predicatedTries = 24
 
 func newTxn(ctx context.Context, c *Client) *txn {
 	return &txn{client: c, class: classOf(ctx), tracer: newTracer(ctx)}
@@ -53,7 +52,7 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	if a.mode == Auto {
 		a.mode = t.client.control.choose(t.class)
 	}
-	if a.mode == Predicated && (a.inTask || t.rival || t.attempts > predicatedTries) {
+	if a.mode == Predicated && (a.inTask || t.quorum || t.attempts > predicatedTries) {
 		a.mode = Spec // in a task, the commit waits for what that assumed before
 	}
 	a.trace = t.tracer.begin(a.number, a.mode)
@@ -88,7 +87,6 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 // decided learns from what became of an attempt.
 func (t *txn) decided(a *attempt, d Decision) {
 	t.priority = d.Txn.Priority
-	t.rival = t.rival || d.Outcome.Verdict == store.Aborted && d.Outcome.Reason != store.StaleRead
 	t.want(d)
 	t.plant(a, d)
 	if !a.inTask { // in a task, what is sent counts, when it is
@@ -120,11 +118,6 @@ func (t *txn) want(d Decision) {
 // plant keeps what the next predicated attempt can take for granted, since the refusals say so.
 func (t *txn) plant(a *attempt, d Decision) {
 	t.seeds = nil
-	for _, c := range d.Current {
-		if c.Locked {
-			t.client.hot.note(c.Key)
-		}
-	}
 	if a.validation == nil || d.Outcome.Verdict != store.Aborted {
 		return
 	}

@@ -17,7 +17,6 @@ type Client struct {
 	read    *foresay.Site // what speculates
 	commit  *foresay.Site
 	control controller
-	hot     contended
 	name    string // of the client as a connection, to the engine
 	stats   counters
 }

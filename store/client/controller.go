@@ -26,7 +26,8 @@ const (
 	probeEvery = 64   // one attempt of so many is made in the mode that is not chosen
 	learnFirst = 4    // attempts in each mode before there is a choice
 	weight     = 1.0 / 32
-	hysteresis = 0.9 // the other mode is chosen if it takes less than this share
+	harmless   = 0.25 // aborts that do not make it worth while to look at the other mode
+	hysteresis = 0.9  // the other mode is chosen if it takes less than this share
 )
 
 // controller chooses between the modes Predicated and Spec. An attempt that takes so long and is aborted with such a chance costs the one divided by what the other leaves:
@@ -78,6 +79,9 @@ func (c *controller) choose(name string) Mode {
 	defer c.mu.Unlock()
 	k := c.class(name)
 	k.attempts++
+	if k.chosen == Predicated && k.modes[Predicated].aborted <= harmless {
+		return Predicated // it is half as long: Spec cannot be better, and to try it would cost something
+	}
 	if k.attempts%probeEvery == 0 || k.modes[k.chosen].n >= learnFirst && k.modes[other(k.chosen)].n < learnFirst {
 		return other(k.chosen)
 	}

@@ -46,9 +46,6 @@ func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
 // validate reads from the nearest site. Whether that was right is for the commit to say or, if that is long in coming, for a quorum.
 func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 	v := r.validation
-	if r.client.hot.has(r.key) {
-		v.hurry()
-	}
 	if v.isLate() {
 		r.quorum(ctx, a)
 		return

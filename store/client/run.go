@@ -21,7 +21,7 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 			d = *sent
 		case a.watch.failed() && ctx.Err() == nil:
 			d = Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}}
-			t.rival = true // a quorum is asked the next time
+			t.quorum = true
 		case err != nil:
 			a.trace.ended()
 			if out.panicked != nil {
