@@ -11,6 +11,7 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/cli/storeservice"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
 
@@ -102,7 +103,10 @@ func plain(err error) string {
 		return "committed"
 	}
 	if aborted, ok := errors.AsType[*client.AbortedError](err); ok {
-		s := fmt.Sprintf("aborted: %v", aborted.Reason)
+		s := "aborted"
+		if aborted.Reason != store.NoReason {
+			s += fmt.Sprintf(": %v", aborted.Reason)
+		}
 		if aborted.Attempts > 1 {
 			s += fmt.Sprintf(", after %d attempts", aborted.Attempts)
 		}

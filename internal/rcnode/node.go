@@ -136,6 +136,9 @@ func (n *Node) open() (err error) {
 	if cfg.StopTimeout == 0 {
 		cfg.StopTimeout = 10 * time.Second
 	}
+	if err := checkCertificate(cfg.PeerTLS, ids); err != nil {
+		return err
+	}
 	own := site.Machines[n.machine]
 	if n.clients = cfg.ClientListener; n.clients == nil {
 		if n.clients, err = net.Listen("tcp", own.Client); err != nil {

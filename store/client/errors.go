@@ -15,7 +15,10 @@ type AbortedError struct {
 }
 
 func (e *AbortedError) Error() string {
-	s := fmt.Sprintf("client: the transaction was aborted: %v", e.Reason)
+	s := "client: the transaction was aborted"
+	if e.Reason != store.NoReason {
+		s += ": " + e.Reason.String()
+	}
 	if e.Attempts > 1 {
 		s += fmt.Sprintf(", after %d attempts", e.Attempts)
 	}

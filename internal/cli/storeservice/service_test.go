@@ -307,3 +307,25 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		}
 	})
 }
+
+// A machine that has another one's certificate says so at the start: others would refuse each message of its.
+func TestCertificateOfAnother(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, name := range []string{".pem", "-key.pem"} {
+			data, err := os.ReadFile(filepath.Join(w.dir, "machine-b"+name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(w.dir, "machine-a"+name), data, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := w.open("a")
+		if err == nil {
+			r.close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "its certificate is another machine's") {
+			t.Errorf("the machine opened with %v", err)
+		}
+	})
+}
