@@ -480,6 +480,7 @@ func TestHandler(t *testing.T) {
 					time.AfterFunc(5*ms, h.Abort)
 				}
 				err = h.Finish()
+				synctest.Wait() // rollback hooks run where Abort was called, beside Finish
 				if confirm && (err != nil || !slices.Equal(log, []string{"commit"})) ||
 					!confirm && (err != ErrMisspeculated || !slices.Equal(log, []string{"rollback"})) {
 					t.Fatal(err, log)
