@@ -108,6 +108,9 @@ func siblings(ctx context.Context, s *shop) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v == "east" {
+		synctest.Wait() // the other run makes its call first
+	}
 	return s.call(ctx, "Articles/Get", v.(string), foresay.EffectNone, reply{after: 6 * millisecond, value: "tea"})
 }
 
