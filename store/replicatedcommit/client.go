@@ -416,7 +416,7 @@ func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decid
 
 // giveUp says what is known of a transaction whose decision does not come.
 func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
-	yes, no, _ := s.count()
+	yes, no, refused := s.count()
 	o := store.Outcome{Verdict: store.Unknown}
 	if yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority() {
 		o.Verdict = store.Blocked
@@ -430,7 +430,7 @@ func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
 		o.Verdict = store.Unknown
 	}
 	if s.txn.ReadOnly() {
-		o = store.Outcome{Verdict: store.Aborted} // it has no effect that could be
+		o = store.Outcome{Verdict: store.Aborted, Reason: refused.Reason} // it has no effect that could be
 	}
 	c.end(env, s, o, noSite)
 }

@@ -137,3 +137,31 @@ func TestNear(t *testing.T) {
 		now += time.Second
 	}
 }
+
+// A read of a key that is blocked, while a site is down, is refused for that key: it is not that nobody answered.
+func TestReadOfABlockedKey(t *testing.T) {
+	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(time.Second)
+	c.Start(env, nil)
+	c.Receive(env, protocol.App, Submit{Ref: 1, Reads: []store.Read{{Key: "k"}}})
+	var id store.TxnID
+	for id = range c.submits {
+		break
+	}
+	c.Receive(env, 10, SiteVote{ID: id, Yes: true})
+	c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
+	for range tries {
+		env.Begin(time.Second)
+		c.Expire(env, submitTimer{id})
+	}
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(Done); ok && m.Outcome.Verdict == store.Aborted && m.Outcome.Reason == store.Locked {
+			return
+		}
+	}
+	t.Errorf("the application was told %v", env.Out)
+}
