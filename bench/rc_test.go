@@ -128,8 +128,8 @@ func TestStoreInVirtualTime(t *testing.T) {
 		}
 	}
 	// Without contention one commit follows the reads: about 5 round trips one after the other, or two in all, or one if the commit says whether the reads
-	// were right. Auto tries both of these.
-	if predicated, auto := means[3], means[4]; predicated < 122 || predicated > 140+10 || auto < predicated || auto > means[2] {
+	// were right. Auto is that, unless aborts speak against it.
+	if predicated, auto := means[3], means[4]; predicated < 122 || predicated > 140+10 || auto < 0.95*predicated || auto > means[2] {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
 	if grpc, off, spec := means[0], means[1], means[2]; spec < 2*122 || spec > 2*140+10 || grpc < 550 || grpc > 750 || off < grpc-30 || off > grpc+30 {
