@@ -103,9 +103,9 @@ type Node struct {
 func Open(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, started: time.Now(), refused: make(chan *RefusedError, 1)}
 	if err := n.open(); err != nil {
-		for _, l := range []net.Listener{n.clients, cfg.PeerListener} {
+		for _, l := range []net.Listener{cfg.ClientListener, n.clients, n.cfg.PeerListener} {
 			if l != nil {
-				l.Close()
+				l.Close() // the first two may be the same
 			}
 		}
 		return nil, fmt.Errorf("machine %s: %w", cfg.Machine, err)
