@@ -61,6 +61,7 @@ func rooms() []room {
 		{pattern: "store/...", layer: pure, protocol: true},
 		{pattern: "bft/...", layer: pure, protocol: true},
 		{pattern: "internal/spectree/...", layer: pure},
+		{pattern: "internal/critpath/...", layer: pure},
 
 		{pattern: ".", layer: runner},
 		{pattern: "specgrpc/...", layer: runner},

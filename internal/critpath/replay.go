@@ -1,0 +1,108 @@
+package critpath
+
+import "time"
+
+// Outcome is what became of the prediction of a call.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unpredicted Outcome = iota
+	Right
+	Wrong
+)
+
+// Result is a request as it would have been.
+type Result struct {
+	// End is on the time axis of Request. It is never later than Request.End, and never earlier than Request.Start
+	// and the duration of any call that the request waited for.
+	End time.Duration
+	// Extra is how many calls would have been sent in vain: pure calls that stood on a wrong prediction, each once
+	// per wrong prediction on which it would have been sent before the actual answer. An engine that finds that a
+	// call needs not be repeated, because its request stays the same, sends fewer.
+	Extra int
+	// ExtraTime is how long these calls take in all if nobody cancels them.
+	ExtraTime time.Duration
+}
+
+// Span is when a call would have begun and ended.
+type Span struct{ Start, End time.Duration }
+
+// schedule is one way in which a request's calls could have been made.
+type schedule struct {
+	spans []Span
+	// ready[k] is when what stands on the first k of Path.ended knows all their answers, or guesses; known[k] when
+	// it has all of the answers.
+	ready, known []time.Duration
+}
+
+func newSchedule(n int) schedule {
+	return schedule{make([]Span, n), make([]time.Duration, n+1), make([]time.Duration, n+1)}
+}
+
+// Replay makes the request's calls again as they would have been with these outcomes.
+func (p *Path) Replay(outcome func(call int) Outcome) Result {
+	result := Result{End: p.run(&p.actual, outcome)}
+	for wrong := range p.r.Calls {
+		if outcome(wrong) == Wrong {
+			p.addExtra(&result, outcome, wrong)
+		}
+	}
+	return result
+}
+
+// Schedule is Replay for a picture: it tells also when each call would have been made. Calls after a wrong
+// prediction are shown as they are repeated.
+func (p *Path) Schedule(outcome func(call int) Outcome) ([]Span, Result) {
+	result := p.Replay(outcome)
+	return append([]Span(nil), p.actual.spans...), result
+}
+
+// run fills a schedule in and returns when the request ends.
+func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
+	s.ready[0], s.known[0] = p.r.Start, p.r.Start
+	filled := 0
+	// fill computes ready and known up to k. All calls that it needs have their spans: they are earlier in order.
+	fill := func(k int) {
+		for ; filled < k; filled++ {
+			i := p.ended[filled]
+			from := s.spans[i].End
+			if outcome(i) == Right {
+				from = s.spans[i].Start
+			}
+			s.ready[filled+1] = max(s.ready[filled], from)
+			s.known[filled+1] = max(s.known[filled], s.spans[i].End)
+		}
+	}
+	for _, i := range p.order {
+		c, k := &p.r.Calls[i], p.stands[i]
+		fill(k)
+		start := s.ready[k] + p.gap[i]
+		if !c.Pure {
+			start = max(start, s.known[k])
+		}
+		s.spans[i] = Span{start, start + c.Duration()}
+	}
+	n := len(p.r.Calls)
+	k := p.stands[n]
+	fill(k)
+	return max(s.ready[k]+p.gap[n], s.known[k])
+}
+
+// addExtra adds what would have been sent on a wrong prediction before the actual answer came: what begins before
+// that if the prediction were right and all others are as they are.
+func (p *Path) addExtra(result *Result, outcome func(int) Outcome, wrong int) {
+	p.run(&p.flipped, func(i int) Outcome {
+		if i == wrong {
+			return Right
+		}
+		return outcome(i)
+	})
+	refuted := p.actual.spans[wrong].End
+	for i, c := range p.r.Calls {
+		if c.Pure && p.StandsOn(i, wrong) && p.flipped.spans[i].Start < refuted {
+			result.Extra++
+			result.ExtraTime += c.Duration()
+		}
+	}
+}
