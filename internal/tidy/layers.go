@@ -70,9 +70,12 @@ func rooms() []room {
 		{pattern: "transport/...", layer: runner},
 		{pattern: "wal/...", layer: runner},
 		{pattern: "wan/...", layer: runner},
+		{pattern: "replica/...", layer: runner},
 		{pattern: "specfs/...", layer: runner},
 		{pattern: "specproc/...", layer: runner},
 
+		// Adapters are modules of their own, which tie a runner to another project.
+		{pattern: "adapters/...", layer: assembly},
 		{pattern: "bench/...", layer: assembly},
 		{pattern: "cmd/...", layer: assembly},
 		{pattern: "examples/...", layer: assembly},
