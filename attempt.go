@@ -16,6 +16,11 @@ type call struct {
 	op   *Operation
 
 	// Under the task's mu.
+	maker       *run // that made it first
+	mode        Mode
+	guess       guessing  // in modes that only compare
+	goneOn      time.Time // when a run last went on with a prediction
+	finished    time.Time // when the actual result came
 	predictions []any
 	withdrawn   []int // predictions that are not offered any more
 	value       any
@@ -27,6 +32,7 @@ type call struct {
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
+	right       bool // one of the predictions was
 	slot        bool // it counts as having a prediction, see SiteLimits.Pending
 }
 
@@ -77,7 +83,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 func (t *task) launch(a *Attempt) {
 	c := a.call
 	t.sent(a)
-	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && t.mayPredict(c.op)
+	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && c.mode == ModeOn && t.tree.Replayable()
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
 	if !a.speculative {
@@ -85,7 +91,10 @@ func (t *task) launch(a *Attempt) {
 	}
 	// The transport's interceptors may make calls of their own: not the run's.
 	c.outside.ctx = c.ctx
-	base := &c.outside
+	base := context.Context(&c.outside)
+	if t.tracer != nil {
+		base = t.tracer.Attempt(base, *t.rec.call(c.tree), c.maker.tree.ID, a.speculative)
+	}
 	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {
@@ -168,6 +177,7 @@ func (t *task) abandon(c *call) {
 		return
 	}
 	c.op.Site.stats.abandoned.Add(1)
+	t.waste(c)
 	if a.held != nil {
 		close(a.held)
 		a.held = nil
@@ -187,16 +197,20 @@ func (t *task) abandon(c *call) {
 // result. Under mu.
 func (t *task) settle(c *call) {
 	c.score()
-	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 {
+	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 || t.request != nil || c.guess.guessed() || c.guess.asked != 0 {
 		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
 	}
 }
 
 func (c *call) learn() {
-	c.op.Site.stats.learnt.Add(1)
-	for _, p := range c.op.Site.cfg.Predictors {
-		c.task.contain("predictor", func() { p.Learn(plain(c.ctx), c.op.Request, c.value) })
+	right := c.right
+	if c.guess.guessed() || c.guess.asked != 0 {
+		right = c.op.Site.right(c.op, &c.guess, c.value, c.err)
 	}
+	if c.err == nil && c.mode != ModeOff {
+		c.op.Site.learn(c.ctx, c.op, c.value)
+	}
+	c.entered(right)
 }
 
 // Attempt is one try at carrying out a call, as its transport sees it. Its
@@ -415,10 +429,10 @@ func (a *Attempt) Finish(v any, err error) {
 		}
 		if c.attempt == a && !a.finished {
 			a.finished = true
-			c.value, c.err = v, err
+			c.value, c.err, c.finished = v, err, time.Now()
 			c.freeSlot()
 			if err == nil {
-				c.op.Site.floor.took(a.launched)
+				c.op.Site.floor.took(a.launched, c.finished)
 			}
 			if t.rec != nil {
 				t.rec.answered(c, match)
@@ -441,10 +455,15 @@ func (c *call) score() {
 	switch {
 	case len(c.predictions) == 0:
 	case match >= 0:
+		c.right = true
 		c.op.Site.stats.right.Add(1)
+		if !c.goneOn.IsZero() {
+			c.op.Site.stats.savedNanos.Add(int64(max(c.finished.Sub(c.goneOn), 0)))
+		}
 	default:
 		c.op.Site.stats.wrong.Add(1)
 	}
+	c.task.judge(c.op.Site)
 }
 
 // match returns the index of the first prediction still offered that v is

@@ -15,7 +15,9 @@ type lane struct {
 	run  *run
 	// barriers are the goroutines that wait until the run is confirmed.
 	barriers []chan struct{}
-	commit   []hooks // in the order of the program
+	commit   []hooks       // in the order of the program
+	calls    []*call       // that the code made, if somebody counts what they save
+	waited   time.Duration // for them
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

@@ -75,7 +75,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 		return acted[T]{v}, err
 	}}}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
-	v, err := l.run.task.make(ctx, l, op, spec, nil, false)
+	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOff}, false)
 	if p, ok := v.(*PanicError); ok && err == errPanicked {
 		panic(p)
 	}
@@ -123,7 +123,9 @@ func (a *act) Equal(_, _ any) bool      { return false }
 func (a *act) Same(_, _ any) bool       { return false }
 func (a *act) Accept(v any) (any, bool) { return v, true }
 
-func actSite() *Site { return &Site{cfg: SiteConfig{Name: "act", Effect: EffectImmediate}} }
+func actSite() *Site {
+	return localSite(SiteConfig{Name: "act", Mode: ModeOff, Effect: EffectImmediate})
+}
 
 // memo is a recorded value, or one that is being computed.
 type memo struct {

@@ -32,6 +32,9 @@ func (f *fakeTransport) Same(a, b any) bool       { return a == b }
 func (f *fakeTransport) Accept(v any) (any, bool) { return v, true }
 
 func mustSite(t testing.TB, cfg SiteConfig) *Site {
+	if cfg.Mode == ModeDefault {
+		cfg.Mode = ModeOn
+	}
 	s, err := NewSite(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ type shopClient struct {
 
 func newShop() *shopClient {
 	return &shopClient{
-		prices: newSite(foresay.SiteConfig{Name: "/shop.Prices/Get", Effect: foresay.EffectNone}),
-		orders: newSite(foresay.SiteConfig{Name: "/shop.Orders/Put", Effect: foresay.EffectImmediate}),
+		prices: newSite(foresay.SiteConfig{Name: "/shop.Prices/Get", Mode: foresay.ModeOn, Effect: foresay.EffectNone}),
+		orders: newSite(foresay.SiteConfig{Name: "/shop.Orders/Put", Mode: foresay.ModeOn, Effect: foresay.EffectImmediate}),
 		listed: 225,
 	}
 }

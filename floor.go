@@ -16,9 +16,8 @@ type floor struct {
 // floorWindow is how long a least time counts at least; it counts at most twice as long.
 const floorWindow = 10 * time.Second
 
-// took notes how long a call that began then took.
-func (f *floor) took(begun time.Time) {
-	end := time.Now()
+// took notes how long a call took.
+func (f *floor) took(begun, end time.Time) {
 	took, at := max(int64(end.Sub(begun)), 1), end.UnixNano()
 	if began := f.begun.Load(); at-began >= int64(floorWindow) && f.begun.CompareAndSwap(began, at) {
 		f.before.Store(f.now.Swap(took))

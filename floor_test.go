@@ -16,7 +16,7 @@ func TestFloor(t *testing.T) {
 		took := func(d time.Duration) {
 			begun := time.Now()
 			time.Sleep(d)
-			f.took(begun)
+			f.took(begun, time.Now())
 		}
 		took(3 * ms)
 		took(ms)

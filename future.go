@@ -326,7 +326,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
 	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoSpeculation: false}
-	v, err := l.run.task.make(ctx, l, op, spec, nil, false)
+	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOn}, false)
 	if err == errPanicked {
 		panic(f.failed)
 	}
@@ -339,7 +339,9 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	return own(v), err
 }
 
-func futureSite() *Site { return &Site{cfg: SiteConfig{Name: "future", Effect: EffectNone}} }
+func futureSite() *Site {
+	return localSite(SiteConfig{Name: "future", Mode: ModeOn, Effect: EffectNone})
+}
 
 // futureTransport carries a call to another task.
 type futureTransport struct{ f *future }

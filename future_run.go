@@ -161,7 +161,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		return nil, err, false
 	}
 	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true})
-	c := t.newCall(ctx, 0, u.Call, op, nil)
+	c := t.newCall(ctx, 0, u.Call, l, op, quest{mode: ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w
 	if t.rec != nil {

@@ -50,10 +50,11 @@ func orDefault(v, def int) int {
 }
 
 type taskConfig struct {
-	name   string
-	limits Limits
-	logger *slog.Logger
-	report func(*Report)
+	name    string
+	limits  Limits
+	logger  *slog.Logger
+	report  func(*Report)
+	control *Control
 
 	busy func() bool // nil: processorBusy
 
@@ -93,6 +94,10 @@ func WithLogger(l *slog.Logger) Option { return option(func(c *taskConfig) { c.l
 // WithReport has f called once, when the task has ended, with what happened in
 // it. Recording costs about a microsecond per event.
 func WithReport(f func(*Report)) Option { return option(func(c *taskConfig) { c.report = f }) }
+
+// WithControl makes the task one of the Control's: its tracer follows it, and its
+// report may be kept. Sites are switched by the Control of their connection.
+func WithControl(c *Control) Option { return option(func(cfg *taskConfig) { cfg.control = c }) }
 
 // Guess offers values for the result of Go before it is known, best first.
 func Guess[T any](values ...T) CallOption {

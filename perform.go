@@ -32,9 +32,10 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	}
 	t := l.run.task
 	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
+	mode := op.Site.decide(t.request, t.luck)
 	spec := &spectree.CallSpec{
 		Op: op.key(), Effect: op.class(), Conflict: op.conflict(),
-		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || op.Site.cfg.Mode == ModeOff,
+		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || mode != ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
 	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
@@ -47,14 +48,15 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	}
 	for recorded := t.recorded(l, spec); ; recorded = false {
 		// Not deeper in the stack: both run code of the user's messages.
-		var predictions []any
+		var q quest
+		q.mode = mode
 		if k, ok := op.Transport.(Keeper); ok && !recorded {
 			k.Keep()
 		}
 		if !deep && !recorded {
-			predictions = t.predictions(ctx, op)
+			t.ask(ctx, op, &q)
 		}
-		v, err := t.make(ctx, l, op, spec, predictions, recorded)
+		v, err := t.make(ctx, l, op, spec, q, recorded)
 		if err != errUnprepared {
 			return v, err
 		}
@@ -120,10 +122,11 @@ func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) erro
 
 // make makes the call and waits for its answer. If the call was to be found in
 // the record, and is not, it returns errUnprepared.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, predictions []any, recorded bool) (any, error) {
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, recorded bool) (any, error) {
 	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
 		return nil, contextError(ctx, t.where(op, 0)) // code that nobody waits for does nothing more
 	}
+	began := t.clock()
 	limit := t.ownLimit(ctx) // before any wait that plain code would not have
 	if err := t.enter(ctx, l, spec); err != nil {
 		return nil, err
@@ -132,11 +135,11 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		t.mu.Unlock()
 		return nil, errUnprepared
 	}
-	slot := len(predictions) > 0 && op.Site.takeSlot()
+	slot := len(q.predictions) > 0 && op.Site.takeSlot()
 	if slot {
-		spec.Predictions = len(predictions)
+		spec.Predictions = len(q.predictions)
 	} else {
-		predictions = nil
+		q.predictions = nil
 	}
 	u := t.tree.Call(l.tree, spec)
 	if u.Call == nil { // the call diverged, and the task with it
@@ -152,7 +155,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	}
 	var w *waiter
 	if c == nil {
-		c = t.newCall(ctx, limit, u.Call, op, predictions)
+		c = t.newCall(ctx, limit, u.Call, l, op, q)
 		c.slot = slot
 	} else if c.attempts == 0 {
 		w = &waiter{op: op, ctx: ctx, limit: limit}
@@ -165,8 +168,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if answer != spectree.Waiting {
 		v, err := c.answer(answer)
 		if answer >= 0 {
-			op.Site.stats.predicted.Add(1)
+			c.took()
 		}
+		l.account(c, began)
 		t.unlock()
 		return v, err
 	}
@@ -180,10 +184,14 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		t.sole, w.run = w, l.run
 		t.unlock()
 		<-ready
-		return t.answered(ctx, l, c, u, w)
+		v, err := t.answered(ctx, l, c, u, w)
+		t.accounted(l, c, began)
+		return v, err
 	}
 	t.unlock()
-	return t.await(ctx, l, c, u, w)
+	v, err := t.await(ctx, l, c, u, w)
+	t.accounted(l, c, began)
+	return v, err
 }
 
 // answered returns what the task's sole waiter was woken for.
@@ -205,8 +213,8 @@ func (t *task) interrupt() {
 	w.ready = make(chan struct{})
 }
 
-func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, op *Operation, predictions []any) *call {
-	c := &call{task: t, tree: tc, op: op, predictions: predictions, ctx: ctx, limit: limit}
+func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
+	c := &call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: ctx, limit: limit}
 	tc.Data = c
 	op.Site.stats.calls.Add(1)
 	if op.Site.floor.least() != 0 {
@@ -246,7 +254,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 func (c *call) taken(u *spectree.Use) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
-		c.op.Site.stats.predicted.Add(1)
+		c.took()
 	}
 	return c.answer(idx)
 }
@@ -292,16 +300,29 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	return contextError(ctx, where)
 }
 
-// mayPredict reports whether predictions are of use to the task's runs.
-func (t *task) mayPredict(op *Operation) bool {
-	return op.Site.cfg.Mode == ModeOn && t.tree.Replayable()
+// quest is what is guessed about a call before it is made.
+type quest struct {
+	mode        Mode
+	predictions []any    // to go on with
+	guess       guessing // to compare with
 }
 
-// predictions collects what the code and the site's predictors guess.
-func (t *task) predictions(ctx context.Context, op *Operation) []any {
-	if op.Observed || !t.mayPredict(op) {
-		return nil
+// ask has the code and the site's predictors guess, as the mode wants it.
+func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
+	switch {
+	case op.Observed || q.mode == ModeOff:
+	case q.mode == ModeOn && t.tree.Replayable():
+		q.predictions = op.collect(ctx)
+		if len(q.predictions) > 0 {
+			op.Site.trip.probe()
+		}
+	default:
+		q.guess = op.Site.guess(ctx, op)
 	}
+}
+
+// collect returns what the code and the site's predictors guess.
+func (op *Operation) collect(ctx context.Context) []any {
 	var out []any
 	add := func(values []any) {
 		for _, v := range values {
@@ -320,7 +341,7 @@ func (t *task) predictions(ctx context.Context, op *Operation) []any {
 	}
 	add(offered(ctx))
 	for _, p := range op.Site.cfg.Predictors {
-		t.contain("predictor", func() { add(p.Predict(plain(ctx), op.Request)) })
+		contain(op.Site.cfg.Name, nil, "predictor", func() { add(p.Predict(plain(ctx), op.Request)) })
 	}
 	return out
 }

@@ -17,7 +17,6 @@ type recorder struct {
 	calls []CallReport
 	at    map[*spectree.Call]int // index in calls
 	steps map[*spectree.Use]step
-	told  bool
 	// cause is the call of the event that the tree deals with, and refuted the
 	// runs that it discarded and that no run replaces yet.
 	cause   int
@@ -188,23 +187,47 @@ func (r *recorder) log(event string, args ...any) {
 
 // reported hands the report of an ended task to whoever asked for it, once.
 func (t *task) reported() {
-	t.mu.Lock()
 	r := t.rec
-	if r == nil || r.told || r.cfg.report == nil {
+	if r == nil && !t.ledger.counted {
+		return
+	}
+	t.mu.Lock()
+	if t.told {
 		t.mu.Unlock()
 		return
 	}
-	r.told = true
+	t.told = true
+	var out *Report
+	if r != nil {
+		out = r.report(t.err)
+	}
+	t.mu.Unlock()
+	t.closeLedger()
+	if out == nil {
+		return
+	}
+	if r.cfg.report != nil {
+		t.contain("report", func() { r.cfg.report(out) })
+	}
+	if t.ledger.kept {
+		r.cfg.control.recent.add(out)
+	}
+	if t.tracer != nil {
+		t.contain("tracer", func() { t.tracer.Ended(out) })
+	}
+}
+
+// report returns what happened. Under the task's mu.
+func (r *recorder) report(err error) *Report {
 	out := &Report{
 		Task: r.cfg.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
 		Runs: append([]RunReport(nil), r.runs...), Calls: append([]CallReport(nil), r.calls...),
 	}
-	if t.err != nil {
-		out.Outcome = t.err.Error()
+	if err != nil {
+		out.Outcome = err.Error()
 	}
 	for i := range out.Runs {
 		out.Runs[i].Steps = append([]StepReport(nil), out.Runs[i].Steps...)
 	}
-	t.mu.Unlock()
-	t.contain("report", func() { r.cfg.report(out) })
+	return out
 }

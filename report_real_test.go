@@ -43,7 +43,7 @@ func (r *reply) Accept(v any) (any, bool)          { return v, true }
 type shop struct{ t *testing.T }
 
 func (s *shop) call(ctx context.Context, method, request string, effect foresay.Effect, r reply, guesses ...any) (any, error) {
-	site, err := foresay.NewSite(foresay.SiteConfig{Name: "/shop.v1." + method, Effect: effect})
+	site, err := foresay.NewSite(foresay.SiteConfig{Name: "/shop.v1." + method, Mode: foresay.ModeOn, Effect: effect})
 	if err != nil {
 		s.t.Error(err)
 	}

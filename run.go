@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -24,8 +25,11 @@ type run struct {
 	stray  *PanicError // of a goroutine that nobody waited for; under mu
 
 	// Under the task's mu.
-	hooked   bool    // there are commit hooks
-	forked   []*lane // in the order in which they were forked
+	refuter  *Site // whose wrong prediction discarded it
+	began    time.Time
+	left     time.Time // when its function returned
+	hooked   bool      // there are commit hooks
+	forked   []*lane   // in the order in which they were forked
 	rollback []func()
 	futures  []*future // that the run started
 	leaving  bool      // its function returned: what nobody waits for is not needed
@@ -40,9 +44,13 @@ func newRun(t *task, tr *spectree.Run) *run {
 	}
 	r.task, r.tree = t, tr
 	tr.Data = r
+	r.began = t.clock()
 	r.main = lane{tree: tr.Main(), run: r}
 	tr.Main().Data = &r.main
 	r.ctx.run = r
+	if t.tracer != nil {
+		r.ctx.traced = t.tracer.Run(t.ctx, t.rec.runs[tr.ID-1])
+	}
 	return r
 }
 
@@ -107,7 +115,7 @@ func asPanic(p any) *PanicError {
 func (r *run) returned() {
 	t := r.task
 	t.mu.Lock()
-	r.leaving = true
+	r.leaving, r.left = true, t.clock()
 	if len(r.forked) > 0 {
 		t.mu.Unlock()
 		r.endIdle()

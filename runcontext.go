@@ -12,17 +12,27 @@ import (
 type runContext struct {
 	run *run
 
+	traced context.Context // the task's with what the tracer added, or nil
+
 	mu    sync.Mutex
 	cause error           // the run ended before inner was made
 	inner context.Context // once somebody waits, or derives a context
 	stop  context.CancelCauseFunc
 }
 
+// base returns the context that this one is derived from.
+func (c *runContext) base() context.Context {
+	if c.traced != nil {
+		return c.traced
+	}
+	return c.run.task.ctx
+}
+
 // cancel ends the context, unless it has ended. It may be called more than once.
 func (c *runContext) cancel(cause error) {
 	c.mu.Lock()
 	stop := c.stop
-	if stop == nil && c.cause == nil && c.run.task.ctx.Err() == nil {
+	if stop == nil && c.cause == nil && c.base().Err() == nil {
 		c.cause = cause
 	}
 	c.mu.Unlock()
@@ -38,16 +48,16 @@ func (c *runContext) waitable() context.Context {
 		return c.inner
 	}
 	if c.cause == nil {
-		c.inner, c.stop = context.WithCancelCause(c.run.task.ctx)
+		c.inner, c.stop = context.WithCancelCause(c.base())
 		return c.inner
 	}
 	// It ended first, whatever became of its parent since.
-	c.inner, c.stop = context.WithCancelCause(context.WithoutCancel(c.run.task.ctx))
+	c.inner, c.stop = context.WithCancelCause(context.WithoutCancel(c.base()))
 	c.stop(c.cause)
 	return c.inner
 }
 
-func (c *runContext) Deadline() (deadline time.Time, ok bool) { return c.run.task.ctx.Deadline() }
+func (c *runContext) Deadline() (deadline time.Time, ok bool) { return c.base().Deadline() }
 func (c *runContext) Done() <-chan struct{}                   { return c.waitable().Done() }
 
 func (c *runContext) Err() error {
@@ -59,7 +69,7 @@ func (c *runContext) Err() error {
 	case c.cause != nil:
 		return context.Canceled
 	}
-	return c.run.task.ctx.Err()
+	return c.base().Err()
 }
 
 // Value also answers package context, which asks for what it can derive a
@@ -71,5 +81,5 @@ func (c *runContext) Value(key any) any {
 	case *int:
 		return c.waitable().Value(key)
 	}
-	return c.run.task.ctx.Value(key)
+	return c.base().Value(key)
 }

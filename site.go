@@ -31,25 +31,6 @@ func (e Effect) String() string {
 	return fmt.Sprintf("Effect(%d)", uint8(e))
 }
 
-// Mode switches a site's predictions.
-type Mode uint8
-
-const (
-	// ModeOn takes predictions.
-	ModeOn Mode = iota
-	// ModeOff takes none: calls wait for their actual results.
-	ModeOff
-)
-
-// String returns the name that configuration files use.
-func (m Mode) String() string {
-	names := [...]string{"on", "off"}
-	if int(m) < len(names) {
-		return names[m]
-	}
-	return fmt.Sprintf("Mode(%d)", uint8(m))
-}
-
 // Predictor guesses responses. Its methods are called concurrently, and must
 // not keep or change their arguments' contents.
 type Predictor interface {
@@ -64,7 +45,12 @@ type Predictor interface {
 type SiteConfig struct {
 	// Name addresses the site: the full gRPC method, "/pkg.Service/Method".
 	Name string
+	// Mode is what is done with predictions. ModeDefault: what the connection says,
+	// ModeObserve where there is none.
 	Mode Mode
+	// Share is that of the requests for which ModeShadow and ModeCanary do more than
+	// observe, from 0 to 1.
+	Share float64
 	// Effect is the effect class. EffectUnknown: from the method's declaration.
 	Effect Effect
 	// Predictors are asked in order, after the values given to Predicting.
@@ -95,29 +81,51 @@ type SiteConfig struct {
 
 // SiteStats counts what happened at a site since it was made.
 type SiteStats struct {
-	Calls     int64 // calls made by runs, without those answered from a record
-	Predicted int64 // predictions that runs went on with
-	Right     int64 // confirmed calls whose result was one of their predictions
-	Wrong     int64 // confirmed calls with predictions, none of which was the result
-	Held      int64 // calls that waited before they were sent
-	Adopted   int64 // calls that a later run used again
-	Abandoned int64 // calls made for a wrong guess, in vain
-	Refused   int64 // attempts that the server or the transport refused
-	Invalid   int64 // predictions that could not be responses
-	Learnt    int64 // confirmed results told to the predictors
+	Calls     int64 `json:"calls"`     // calls made by runs, without those answered from a record
+	Plain     int64 `json:"plain"`     // calls made outside of tasks
+	Predicted int64 `json:"predicted"` // predictions that runs went on with
+	Right     int64 `json:"right"`     // confirmed calls whose result was one of their predictions
+	Wrong     int64 `json:"wrong"`     // confirmed calls with predictions, none of which was the result
+	Held      int64 `json:"held"`      // calls that waited before they were sent
+	Adopted   int64 `json:"adopted"`   // calls that a later run used again
+	Abandoned int64 `json:"abandoned"` // calls made for a wrong guess, in vain
+	Refused   int64 `json:"refused"`   // attempts that the server or the transport refused
+	Invalid   int64 `json:"invalid"`   // predictions that could not be responses
+	Learnt    int64 `json:"learnt"`    // confirmed results told to the predictors
+
+	// In ModeObserve and where predictions were not taken: calls for which there
+	// was one, by whether it was right.
+	WouldBeRight int64 `json:"would_be_right"`
+	WouldBeWrong int64 `json:"would_be_wrong"`
+
+	// What the site's predictions caused, at whatever sites.
+	SavedNanos  int64 `json:"saved_ns"`  // waits for answers that right predictions spared, which may overlap
+	Wasted      int64 `json:"wasted"`    // calls sent in vain
+	WastedNanos int64 `json:"wasted_ns"` // how long these took
+	Shadows     int64 `json:"shadows"`   // times that work was started and thrown away
+	Trips       int64 `json:"trips"`
+	Open        int64 `json:"open"` // calls that have a prediction and no actual response, now
 }
 
 // Site is one call site: its configuration, predictors and statistics. It is
 // safe for concurrent use and lives as long as its client.
 type Site struct {
 	cfg     SiteConfig
+	control *Control // nil: none switches it
+	conn    string
+	board   switchboard
+	trip    trip
 	stats   siteCounters
 	floor   floor
-	pending atomic.Int64 // calls with predictions and no result, if they are limited
+	repeats repeats
+	local   bool         // what is called is part of the program
+	pending atomic.Int64 // calls with predictions and no result
 }
 
 type siteCounters struct {
-	calls, predicted, right, wrong, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
+	calls, plain, predicted, right, wrong, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
+
+	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips atomic.Int64
 }
 
 // NewSite validates the configuration.
@@ -125,8 +133,10 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 	switch {
 	case cfg.Name == "":
 		return nil, fmt.Errorf("foresay: site: Name is empty; want a full method such as /pkg.Service/Method")
-	case cfg.Mode > ModeOff:
+	case cfg.Mode > ModeOn:
 		return nil, fmt.Errorf("foresay: site %s: unknown mode %v", cfg.Name, cfg.Mode)
+	case !(cfg.Share >= 0 && cfg.Share <= 1):
+		return nil, fmt.Errorf("foresay: site %s: Share is %v; want a share of the requests, from 0 to 1", cfg.Name, cfg.Share)
 	case cfg.Effect > EffectImmediate:
 		return nil, fmt.Errorf("foresay: site %s: unknown effect class %v", cfg.Name, cfg.Effect)
 	}
@@ -138,18 +148,48 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 			return nil, fmt.Errorf("foresay: site %s: predictor %d is nil", cfg.Name, i)
 		}
 	}
-	return &Site{cfg: cfg}, nil
+	if cfg.Mode == ModeDefault {
+		cfg.Mode = ModeObserve
+	}
+	return newSite(cfg), nil
+}
+
+// newSite returns a site in the mode of its valid configuration.
+func newSite(cfg SiteConfig) *Site {
+	s := &Site{cfg: cfg}
+	s.board.code = setting{cfg.Mode, cfg.Share}
+	s.switchTo(s.board.code, originCode)
+	return s
 }
 
 // Config returns the site's configuration.
 func (s *Site) Config() SiteConfig { return s.cfg }
 
+// localSite returns a site of the engine's own.
+func localSite(cfg SiteConfig) *Site {
+	s := newSite(cfg)
+	s.local = true
+	return s
+}
+
+// Mode returns the mode that the site is in, and the share of the requests that it is for.
+func (s *Site) Mode() (mode Mode, share float64) {
+	set := s.board.now.Load()
+	return set.mode, set.share
+}
+
+// Conn returns the name of the connection that the site belongs to.
+func (s *Site) Conn() string { return s.conn }
+
 // Stats returns the site's counters.
 func (s *Site) Stats() SiteStats {
 	c := &s.stats
 	return SiteStats{
-		Calls: c.calls.Load(), Predicted: c.predicted.Load(), Right: c.right.Load(), Wrong: c.wrong.Load(),
+		Calls: c.calls.Load(), Plain: c.plain.Load(), Predicted: c.predicted.Load(), Right: c.right.Load(), Wrong: c.wrong.Load(),
 		Held: c.held.Load(), Adopted: c.adopted.Load(), Abandoned: c.abandoned.Load(),
 		Refused: c.refused.Load(), Invalid: c.invalid.Load(), Learnt: c.learnt.Load(),
+		WouldBeRight: c.wouldBeRight.Load(), WouldBeWrong: c.wouldBeWrong.Load(),
+		SavedNanos: c.savedNanos.Load(), Wasted: c.wasted.Load(), WastedNanos: c.wastedNanos.Load(),
+		Shadows: c.shadows.Load(), Trips: c.trips.Load(), Open: s.pending.Load(),
 	}
 }

@@ -45,10 +45,7 @@ func (l *SiteLimits) tooWide(predictions int) bool { return l.Width > 0 && predi
 
 // takeSlot counts a call as having a prediction, unless there are too many.
 func (s *Site) takeSlot() bool {
-	if s.cfg.Limits.Pending == 0 {
-		return true
-	}
-	if s.pending.Add(1) <= int64(s.cfg.Limits.Pending) {
+	if n := s.pending.Add(1); s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {
 		return true
 	}
 	s.pending.Add(-1)
@@ -56,11 +53,7 @@ func (s *Site) takeSlot() bool {
 }
 
 // freeSlot takes back what takeSlot counted.
-func (s *Site) freeSlot() {
-	if s.cfg.Limits.Pending != 0 {
-		s.pending.Add(-1)
-	}
-}
+func (s *Site) freeSlot() { s.pending.Add(-1) }
 
 // mayOffer reports whether the call may have one more prediction. Under mu.
 func (c *call) mayOffer() bool {

@@ -18,6 +18,12 @@ type task struct {
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
+	request *Request   // that it belongs to, or nil
+	tracer  TaskTracer // that follows it, or nil
+	lot     atomic.Uint64
+	ledger  ledger
+	told    bool // whoever asked for a report has it; under mu
+
 	mu     sync.Mutex
 	tree   spectree.Tree
 	first  run // the first run; here to save an allocation
@@ -66,6 +72,7 @@ const (
 	dutyOffer
 	dutyWithdraw
 	dutyComplete
+	dutyJudge
 )
 
 // duty is something to do once mu is released.
@@ -75,6 +82,7 @@ type duty struct {
 	run     *run
 	attempt *Attempt
 	call    *call
+	control *Control
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -83,7 +91,7 @@ type duty struct {
 // newTask returns a task that has its context's defaults and is to be
 // configured, and then set up.
 func newTask(ctx context.Context, fn func(context.Context) (any, error)) *task {
-	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), done: make(chan struct{}, 1)}
+	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), request: RequestOf(ctx), done: make(chan struct{}, 1)}
 }
 
 // setUp readies a configured task.
@@ -91,7 +99,8 @@ func (t *task) setUp(tree spectree.Config) {
 	tree.Limits = t.cfg.limits.tree()
 	t.tree.Init(tree)
 	t.todo = t.few[:0]
-	if t.cfg.report != nil || t.cfg.logger != nil {
+	t.open()
+	if t.cfg.report != nil || t.cfg.logger != nil || t.ledger.kept || t.tracer != nil {
 		t.rec = newRecorder(t.cfg)
 	}
 }
@@ -141,6 +150,9 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
 		r.ctx.cancel(ErrMisspeculated)
+		if a.Call != nil {
+			r.refuter = a.Call.Data.(*call).op.Site
+		}
 		if t.sole != nil && t.sole.run == r {
 			t.interrupt()
 		}
@@ -209,6 +221,8 @@ func (t *task) do(d duty) {
 		t.out.offer(d.run)
 	case dutyWithdraw:
 		t.out.withdraw(d.run)
+	case dutyJudge:
+		d.control.judge()
 	case dutyComplete:
 		t.out.complete(d.run, t.err)
 	}

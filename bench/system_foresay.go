@@ -38,7 +38,11 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 			return serving{server: s, registrar: specgrpc.Registrar(s, options...), stop: s.Stop}
 		},
 		dial: func(target string, opts ...grpc.DialOption) (conn, error) {
-			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site))...)
+			control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // wrong guesses are what is measured
+			if err != nil {
+				return nil, err
+			}
+			return specgrpc.NewClient(target, append(opts, specgrpc.WithSites(site), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
 		},
 		predict: func(ctx context.Context, response *benchv1.WorkResponse) error {
 			return foresay.Predict(ctx, response)

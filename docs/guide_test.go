@@ -102,7 +102,7 @@ func with(t *testing.T, f func(s *services), sites ...foresay.SiteConfig) {
 		demov1.RegisterShopServer(registrar, s)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(lis) }()
-		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...),
+		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...), specgrpc.WithMode(foresay.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
@@ -356,7 +356,7 @@ func TestPlainServerHoldsWhatFollows(t *testing.T) {
 		demov1.RegisterAnalysisServiceServer(server, plain)
 		go func() { _ = server.Serve(lis) }()
 		defer server.Stop()
-		conn, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(),
+		conn, err := specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithMode(foresay.ModeOn),
 			grpc.WithContextDialer(net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)

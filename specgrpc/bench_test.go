@@ -46,7 +46,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 	defer bare.Close()
 	dial := func(opts ...grpc.DialOption) *specgrpc.ClientConn {
-		cc, err := specgrpc.NewClient(addr, append(opts, creds)...)
+		cc, err := specgrpc.NewClient(addr, append(opts, creds, specgrpc.WithMode(foresay.ModeOn))...)
 		if err != nil {
 			b.Fatal(err)
 		}

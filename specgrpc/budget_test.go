@@ -32,7 +32,7 @@ func inProcess(t testing.TB, impl kvpb.TestKVServer, opts ...specgrpc.ServerOpti
 	return r, func(opts ...grpc.DialOption) *specgrpc.ClientConn {
 		cc, err := specgrpc.NewClient("passthrough:///mem", append([]grpc.DialOption{
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
 		}, opts...)...)
 		if err != nil {
 			t.Fatal(err)

@@ -91,7 +91,7 @@ func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message,
 // maxScratchBytes is how large a buffer may be that waits for its next use.
 const maxScratchBytes = 64 << 10
 
-func (c *ClientConn) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
+func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req proto.Message, observed bool) ([]byte, error) { //nolint:revive // what is appended to comes first
 	b = append(b, c.id...)
 	b = append(b, 0)
 	b = append(b, m.name...)
@@ -216,15 +216,19 @@ func (p *panicError) Error() string {
 }
 
 // Equal compares by the site's equivalence.
-func (k *call) Equal(prediction, actual any) bool {
-	if equal := k.method.cfg.Equal; equal != nil {
+func (k *call) Equal(prediction, actual any) bool { return k.method.equal(prediction, actual) }
+
+func (m *method) equal(prediction, actual any) bool {
+	if equal := m.cfg.Equal; equal != nil {
 		return equal(prediction, actual)
 	}
-	return k.Same(prediction, actual)
+	return sameMessage(prediction, actual)
 }
 
 // Same compares exactly.
-func (k *call) Same(a, b any) bool {
+func (k *call) Same(a, b any) bool { return sameMessage(a, b) }
+
+func sameMessage(a, b any) bool {
 	x, ok := a.(proto.Message)
 	y, ok2 := b.(proto.Message)
 	return ok && ok2 && proto.Equal(x, y)

@@ -21,15 +21,14 @@ import (
 // made in a task of foresay. Outside of one it is a grpc.ClientConn. It is safe
 // for concurrent use.
 type ClientConn struct {
+	siteTable
 	cc   *grpc.ClientConn
 	cfg  clientConfig
 	open grpc.Streamer // opens a stream below the user's stream interceptors
-	id   string        // distinguishes connections to one target
 	half halfOpen
 	// receive is the option for frames around responses of grpc's default size.
 	receive grpc.CallOption
 
-	methods sync.Map // full method name -> *method
 	// Free calls, that found their answer in the record, and buffers in which
 	// identities are put together.
 	calls, scratches sync.Pool
@@ -56,11 +55,14 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 		}
 	}
 	c.half.limit = c.cfg.maxHalfOpen
-	c.id = fmt.Sprintf("%p", c)
-	if err := c.configureSites(); err != nil {
+	var err error
+	if c.siteTable.control, err = c.cfg.theControl(); err != nil {
 		return nil, err
 	}
-	var err error
+	c.mode, c.target, c.id = c.cfg.mode, target, fmt.Sprintf("%p", c)
+	if err := c.configure(&c.cfg); err != nil {
+		return nil, err
+	}
 	if c.open, err = streamer(); err != nil {
 		return nil, err
 	}
@@ -102,7 +104,10 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	if !foresay.InTask(ctx) {
-		return c.cc.Invoke(ctx, method, args, reply, opts...)
+		w := c.watch(ctx, method, args, reply, opts)
+		err := c.cc.Invoke(ctx, method, args, reply, opts...)
+		w.Done(reply, err)
+		return err
 	}
 	req, ok := args.(proto.Message)
 	res, ok2 := reply.(proto.Message)
@@ -160,12 +165,18 @@ func asStatus(err error) error {
 // Site returns the site of a method, for its configuration and statistics.
 func (c *ClientConn) Site(fullMethod string) *foresay.Site { return c.method(fullMethod).site }
 
+// Control returns what the connection's sites are switched by.
+func (c *ClientConn) Control() *foresay.Control { return c.control }
+
 // HalfOpen returns how many speculative streams await their caller's word.
 func (c *ClientConn) HalfOpen() int { return int(c.half.count.Load()) }
 
 // Close closes the connection. Calls that are under way fail; servers undo what
 // was not confirmed.
-func (c *ClientConn) Close() error { return c.cc.Close() }
+func (c *ClientConn) Close() error {
+	c.siteTable.close()
+	return c.cc.Close()
+}
 
 // Target returns the target given to NewClient.
 func (c *ClientConn) Target() string { return c.cc.Target() }

@@ -35,7 +35,7 @@ func Example() {
 	conn, err := specgrpc.NewClient("passthrough:///memory",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-		specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Ordered: true}))
+		specgrpc.WithSites(foresay.SiteConfig{Name: kvpb.TestKV_Get_FullMethodName, Mode: foresay.ModeOn, Ordered: true}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -33,6 +33,16 @@ type clientConfig struct {
 	maxHalfOpen     int
 	maxRequestBytes int
 	logger          *slog.Logger
+	mode            foresay.Mode
+	control         *foresay.Control
+}
+
+// theControl returns the one given, or a new one for the connection alone.
+func (c *clientConfig) theControl() (*foresay.Control, error) {
+	if c.control != nil {
+		return c.control, nil
+	}
+	return foresay.NewControl(foresay.ControlConfig{Logger: c.logger})
 }
 
 func newClientConfig() clientConfig {
@@ -40,6 +50,32 @@ func newClientConfig() clientConfig {
 		lease: 15 * time.Second, maxHalfOpen: 64, maxRequestBytes: 3 << 20,
 		logger: slog.New(slog.DiscardHandler),
 	}
+}
+
+// WithMode sets the mode of methods whose site says none. Default
+// foresay.ModeObserve: predictions are compared with actual responses, and none
+// is used.
+func WithMode(m foresay.Mode) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		if m > foresay.ModeOn {
+			return fmt.Errorf("specgrpc: unknown mode %v", m)
+		}
+		c.mode = m
+		return nil
+	}}
+}
+
+// WithControl has the connection's sites switched and watched by a Control that
+// connections share: usually one per process. Without it the connection makes one
+// of its own.
+func WithControl(control *foresay.Control) ClientOption {
+	return clientOption{apply: func(c *clientConfig) error {
+		if control == nil {
+			return errors.New("specgrpc: the control is nil")
+		}
+		c.control = control
+		return nil
+	}}
 }
 
 // WithSites configures methods, each by its full name. A method without a site

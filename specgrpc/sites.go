@@ -3,6 +3,7 @@ package specgrpc
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,22 +41,44 @@ func (m *method) unaware() bool {
 
 func (m *method) setUnaware() { m.unawareUntil.Store(time.Now().Add(unawareFor).UnixNano()) }
 
+// siteTable is what a connection knows of its methods.
+type siteTable struct {
+	control *foresay.Control
+	mode    foresay.Mode // of sites that say none
+	target  string
+	id      string   // distinguishes connections to one target
+	methods sync.Map // full method name -> *method
+}
+
 // method returns what is known of a method, configured or not.
-func (c *ClientConn) method(fullMethod string) *method {
+func (c *siteTable) method(fullMethod string) *method {
 	if m, ok := c.methods.Load(fullMethod); ok {
 		return m.(*method)
 	}
-	m, err := newMethod(foresay.SiteConfig{Name: fullMethod})
+	m, err := c.newMethod(foresay.SiteConfig{Name: strings.Clone(fullMethod)})
 	if err != nil { // an empty name: let grpc refuse it
-		m, _ = newMethod(foresay.SiteConfig{Name: "/"})
+		m, _ = (&siteTable{control: c.control}).newMethod(foresay.SiteConfig{Name: "/"})
+		c.control.Remove(m.site)
 		return m
 	}
-	known, _ := c.methods.LoadOrStore(strings.Clone(fullMethod), m)
+	known, loaded := c.methods.LoadOrStore(m.name, m)
+	if loaded {
+		c.control.Remove(m.site)
+	}
 	return known.(*method)
 }
 
-// configureSites makes the configured methods known.
-func (c *ClientConn) configureSites() error {
+// close has the control forget the sites.
+func (c *siteTable) close() {
+	var all []*foresay.Site
+	for _, m := range c.methods.Range {
+		all = append(all, m.(*method).site)
+	}
+	c.control.Remove(all...)
+}
+
+// configure makes the configured methods known.
+func (c *siteTable) configure(own *clientConfig) error {
 	configs := make(map[string]*foresay.SiteConfig)
 	var order []string
 	add := func(name string) (cfg *foresay.SiteConfig, isNew bool) {
@@ -67,7 +90,7 @@ func (c *ClientConn) configureSites() error {
 		order = append(order, name)
 		return cfg, true
 	}
-	for _, site := range c.cfg.sites {
+	for _, site := range own.sites {
 		if err := checkMethodName(site.Name); err != nil {
 			return fmt.Errorf("specgrpc: site: %w", err)
 		}
@@ -77,12 +100,12 @@ func (c *ClientConn) configureSites() error {
 		}
 		*cfg = site
 	}
-	for _, o := range c.cfg.overlays {
+	for _, o := range own.overlays {
 		cfg, _ := add(o.method)
 		o.apply(cfg)
 	}
 	for _, name := range order {
-		m, err := newMethod(*configs[name])
+		m, err := c.newMethod(*configs[name])
 		if err != nil {
 			return fmt.Errorf("specgrpc: %w", err)
 		}
@@ -103,20 +126,23 @@ func checkMethodName(name string) error {
 	return nil
 }
 
-func newMethod(cfg foresay.SiteConfig) (*method, error) {
+func (c *siteTable) newMethod(cfg foresay.SiteConfig) (*method, error) {
+	if cfg.Mode == foresay.ModeDefault {
+		cfg.Mode = c.mode
+	}
 	if cfg.Effect == foresay.EffectUnknown {
 		cfg.Effect = foresay.EffectImmediate
 		if declaredPure(cfg.Name) {
 			cfg.Effect = foresay.EffectNone
 		}
 	}
-	site, err := foresay.NewSite(cfg)
+	watched := cfg
+	watched.Predictors, watched.Mode = nil, foresay.ModeOff
+	observed, err := foresay.NewSite(watched)
 	if err != nil {
 		return nil, err
 	}
-	watched := cfg
-	watched.Predictors = nil
-	observed, err := foresay.NewSite(watched)
+	site, err := c.control.NewSite(cfg, c.target)
 	if err != nil {
 		return nil, err
 	}

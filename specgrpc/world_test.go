@@ -89,7 +89,7 @@ func (w *world) dial(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn 
 
 func (w *world) dialFrom(site wan.Site, addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	w.Helper()
-	cc, err := specgrpc.NewClient("passthrough:///"+addr, append(w.dialOptions(site), opts...)...)
+	cc, err := specgrpc.NewClient("passthrough:///"+addr, append(w.dialOptions(site), append([]grpc.DialOption{specgrpc.WithMode(foresay.ModeOn)}, opts...)...)...)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func run(ctx context.Context) error {
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
 	defer specgrpc.GracefulStop(server, registrar)
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func open(r *replica) (conn *specgrpc.ClientConn, stop func(), err error) {
 	demov1.RegisterDataServiceServer(registrar, r)
 	demov1.RegisterAnalysisServiceServer(registrar, r)
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
-	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
 	if err != nil {
 		server.Stop()
 		return nil, nil, err

@@ -94,7 +94,7 @@ func main() {
 	go func() { _ = s.Serve(lis) }() // ends with GracefulStop
 	defer specgrpc.GracefulStop(s, registrar)
 
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithSites(
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(
 		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},
 		foresay.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Effect: foresay.EffectStaged}))
 	must(err)

@@ -120,7 +120,11 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...foresay
 	if plain {
 		cc, err = grpc.NewClient("passthrough:///"+addr, opts...)
 	} else {
-		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...))...)
+		var control *foresay.Control
+		if control, err = foresay.NewControl(foresay.ControlConfig{Budget: -1}); err != nil { // wrong guesses are part of the show
+			return nil, err
+		}
+		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("demo: connect %s to %s: %w", from, addr, err)

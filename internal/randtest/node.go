@@ -241,7 +241,11 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	if w.logger != nil {
 		opts = append(opts, specgrpc.WithLogger(w.logger.With("from", string(from))))
 	}
-	cc, err := specgrpc.NewClient(target, opts...)
+	control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // most guesses are wrong here
+	if err != nil {
+		return nil, err
+	}
+	cc, err := specgrpc.NewClient(target, append(opts, specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
 	if err != nil {
 		return nil, err
 	}

@@ -65,11 +65,15 @@ func rooms() []room {
 
 		{pattern: ".", layer: runner},
 		{pattern: "specgrpc/...", layer: runner},
+		{pattern: "observe/...", layer: runner},
+		{pattern: "telemetry/...", layer: runner},
+		{pattern: "dash/...", layer: runner},
 		{pattern: "sim/...", layer: runner},
 		{pattern: "host/...", layer: runner},
 		{pattern: "transport/...", layer: runner},
 		{pattern: "wal/...", layer: runner},
 		{pattern: "wan/...", layer: runner},
+		{pattern: "internal/otlp/...", layer: runner},
 		{pattern: "replica/...", layer: runner},
 		{pattern: "specfs/...", layer: runner},
 		{pattern: "specproc/...", layer: runner},
@@ -85,6 +89,7 @@ func rooms() []room {
 		{pattern: "internal/dash/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
 		{pattern: "internal/rcnode/...", layer: assembly},
+		{pattern: "internal/traceanalysis/...", layer: assembly},
 		{pattern: "internal/tidy/...", layer: assembly},
 		{pattern: "tools/...", layer: assembly},
 	}

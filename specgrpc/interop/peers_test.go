@@ -58,7 +58,7 @@ func (p *peer) lines(ctx context.Context, t *testing.T, command string) []string
 // dial connects a client that speculates.
 func (p *peer) dial(t *testing.T, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	t.Helper()
-	cc, err := specgrpc.NewClient("passthrough:///"+p.addr, append(opts, insecurely())...)
+	cc, err := specgrpc.NewClient("passthrough:///"+p.addr, append(opts, insecurely(), specgrpc.WithMode(foresay.ModeOn))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func main() {
 
 	interests := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10_000)
 	popular := predict.LastValue(func(r *demov1.GetAIRequest) string { return strings.Join(r.GetInterests(), ",") }, 10_000)
-	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithSites(
+	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(
 		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, Predictors: []foresay.Predictor{interests}},
 		foresay.SiteConfig{Name: demov1.AnalysisService_GetAI_FullMethodName, Predictors: []foresay.Predictor{popular}}))
 	must(err)

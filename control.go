@@ -1,0 +1,321 @@
+package foresay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// KillVariable is the environment variable that stops all speculation of a
+// process, as Control.Kill does, if it is "1" or "true" when the Control is made.
+const KillVariable = "FORESAY_KILL"
+
+// ControlConfig configures a Control. The zero value of a field is its default.
+type ControlConfig struct {
+	// Budget is the extra load that speculation may cause: calls made in vain per
+	// call that counts. Above it the site that wastes most is tripped. Default
+	// 0.1; negative: no limit, and no site is tripped at all.
+	Budget float64
+	// Window is over how long hit rates and loads are judged. Default 30 s.
+	Window time.Duration
+	// Retry is how long a tripped site takes no predictions before a few are
+	// tried. It is doubled up to 32 times while they are no better. Default 10 s.
+	Retry time.Duration
+	// OnRequest are told of each request that ended; they must not change it, be
+	// quick, and are called concurrently.
+	OnRequest []func(*RequestRecord)
+	// Tracer, if not nil, follows the tasks of the Control's contexts.
+	Tracer Tracer
+	// Recent is how many reports of tasks are kept for Tasks. Default 64;
+	// negative: none.
+	Recent int
+	// RecentEvery is the least time between two tasks whose reports are kept; to
+	// record a task costs about a microsecond per event. Default 50 ms; negative: all.
+	RecentEvery time.Duration
+	// Logger is told of trips, and of what is set at run time. Default: nobody.
+	Logger *slog.Logger
+}
+
+// Control is what a process's speculation is switched and watched by: the sites
+// of all connections that it was given to. It is safe for concurrent use.
+type Control struct {
+	cfg    ControlConfig
+	killed atomic.Bool
+	recent recent
+	runs   atomic.Int64 // of the Control's tasks, that stand on an open assumption
+	judged atomic.Int64 // when sites were last judged, Unix nanoseconds
+
+	mu     sync.Mutex
+	sites  []*Site
+	set    map[string]setting // at run time, by the site's name
+	useful float64            // calls that counted, in the window
+}
+
+// setting is a mode with the share of the requests that it is for.
+type setting struct {
+	mode  Mode
+	share float64
+}
+
+// NewControl validates the configuration.
+func NewControl(cfg ControlConfig) (*Control, error) {
+	switch {
+	case cfg.Budget != cfg.Budget: //nolint:staticcheck // not a number
+		return nil, fmt.Errorf("foresay: control: Budget is not a number")
+	case cfg.Window < 0:
+		return nil, fmt.Errorf("foresay: control: Window is %v; want 0 for the default, or more", cfg.Window)
+	case cfg.Retry < 0:
+		return nil, fmt.Errorf("foresay: control: Retry is %v; want 0 for the default, or more", cfg.Retry)
+	}
+	if cfg.Budget == 0 {
+		cfg.Budget = 0.1
+	}
+	if cfg.Window == 0 {
+		cfg.Window = 30 * time.Second
+	}
+	if cfg.Retry == 0 {
+		cfg.Retry = 10 * time.Second
+	}
+	if cfg.Recent == 0 {
+		cfg.Recent = 64
+	}
+	if cfg.RecentEvery == 0 {
+		cfg.RecentEvery = 50 * time.Millisecond
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.OnRequest = slices.Clone(cfg.OnRequest)
+	c := &Control{cfg: cfg, set: make(map[string]setting)}
+	c.recent.limit, c.recent.every = max(cfg.Recent, 0), max(cfg.RecentEvery, 0)
+	switch os.Getenv(KillVariable) {
+	case "1", "true":
+		c.killed.Store(true)
+	}
+	return c, nil
+}
+
+// Config returns the configuration, with its defaults.
+func (c *Control) Config() ControlConfig { return c.cfg }
+
+// Context returns a context whose tasks are the Control's: the tracer follows
+// them, and their reports may be kept. Begin does the same for a request.
+func (c *Control) Context(ctx context.Context) context.Context {
+	if defaults(ctx).control == c {
+		return ctx
+	}
+	return WithDefaults(ctx, WithControl(c))
+}
+
+// NewSite makes a site that the Control switches. conn names the connection, for
+// those who look at the Control.
+func (c *Control) NewSite(cfg SiteConfig, conn string) (*Site, error) {
+	s, err := NewSite(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.control, s.conn = c, conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if set, ok := c.set[cfg.Name]; ok {
+		s.switchTo(set, originRuntime)
+	}
+	c.sites = append(c.sites, s)
+	return s, nil
+}
+
+// Remove has the Control forget sites, those of a connection that is closed.
+func (c *Control) Remove(sites ...*Site) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sites = slices.DeleteFunc(c.sites, func(s *Site) bool { return slices.Contains(sites, s) })
+}
+
+// Sites returns the sites, in the order in which they were made.
+func (c *Control) Sites() []*Site {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sites)
+}
+
+// Kill stops all speculation of the Control's sites, or with false lets it go on:
+// calls that are made from now on wait for their actual responses, as if every
+// site were in ModeOff.
+func (c *Control) Kill(stop bool) {
+	if c.killed.Swap(stop) != stop {
+		c.cfg.Logger.Warn("foresay: kill switch", "killed", stop)
+	}
+}
+
+// Killed reports whether Kill stopped all speculation.
+func (c *Control) Killed() bool { return c.killed.Load() }
+
+// SetMode sets the mode of all sites of a name, present and future, before what
+// code and files say. ModeDefault takes that back. The share is that of the
+// requests for which ModeShadow and ModeCanary do more than observe, from 0 to 1;
+// other modes do not look at it.
+func (c *Control) SetMode(site string, mode Mode, share float64) error {
+	if mode > ModeOn {
+		return fmt.Errorf("foresay: site %s: unknown mode %v", site, mode)
+	}
+	if !(share >= 0 && share <= 1) {
+		return fmt.Errorf("foresay: site %s: the share %v is not between 0 and 1", site, share)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := false
+	for _, s := range c.sites {
+		if s.cfg.Name == site {
+			known = true
+			if mode == ModeDefault {
+				s.switchBack()
+				continue
+			}
+			s.switchTo(setting{mode, share}, originRuntime)
+		}
+	}
+	if !known {
+		return fmt.Errorf("foresay: no connection of this process has a site %s", site)
+	}
+	if mode == ModeDefault {
+		delete(c.set, site)
+	} else {
+		c.set[site] = setting{mode, share}
+	}
+	c.cfg.Logger.Info("foresay: mode set", "site", site, "mode", mode.String(), "share", share)
+	return nil
+}
+
+// Origin says what set a site's mode.
+type Origin string
+
+// What sets modes, the later before the earlier.
+const (
+	originCode    Origin = "code"
+	originFile    Origin = "file"
+	originRuntime Origin = "runtime"
+)
+
+// switchboard is which mode a site is in. What is set is read on every call and
+// written under the Control's mu.
+type switchboard struct {
+	now    atomic.Pointer[setting]
+	origin Origin
+	code   setting  // what the configuration says
+	file   *setting // what a file said since
+}
+
+func (s *Site) switchTo(to setting, origin Origin) {
+	s.board.origin = origin
+	s.board.now.Store(&to)
+}
+
+// switchBack takes back what was set at run time.
+func (s *Site) switchBack() {
+	if f := s.board.file; f != nil {
+		s.switchTo(*f, originFile)
+		return
+	}
+	s.switchTo(s.board.code, originCode)
+}
+
+// Reconfigure sets the site's mode as a configuration file says that was read
+// again; what was set at run time goes before it. ModeDefault takes back what the
+// file said.
+func (s *Site) Reconfigure(mode Mode, share float64) error {
+	if mode > ModeOn || !(share >= 0 && share <= 1) {
+		return fmt.Errorf("foresay: site %s: mode %v with the share %v", s.cfg.Name, mode, share)
+	}
+	if c := s.control; c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	if s.board.file = nil; mode != ModeDefault {
+		s.board.file = &setting{mode, share}
+	}
+	if s.board.origin != originRuntime {
+		s.switchBack()
+	}
+	return nil
+}
+
+// decide returns what is to be done about predictions of a call that a task makes:
+// ModeOff, ModeObserve, ModeShadow or ModeOn. luck draws the lot of a task that
+// belongs to no request.
+func (s *Site) decide(r *Request, luck func() uint64) Mode {
+	set := s.board.now.Load()
+	c := s.control
+	switch {
+	case c != nil && c.killed.Load():
+		return ModeOff
+	case set.mode == ModeOff || set.mode == ModeObserve:
+		return set.mode
+	case s.trip.holds():
+		return ModeObserve
+	case set.mode == ModeOn:
+		return ModeOn
+	}
+	lot := uint64(0)
+	if r != nil {
+		lot = r.luck
+	} else {
+		lot = luck()
+	}
+	in := within(lot, set.share)
+	if set.mode == ModeCanary && r != nil {
+		r.chose(in)
+	}
+	switch {
+	case !in:
+		return ModeObserve
+	case set.mode == ModeShadow:
+		return ModeShadow
+	default:
+		return ModeOn
+	}
+}
+
+// recent keeps the reports of some of the last tasks.
+type recent struct {
+	limit int
+	every time.Duration
+	last  atomic.Int64 // when a task was chosen, Unix nanoseconds
+
+	mu    sync.Mutex
+	tasks []*Report // the oldest first
+	total uint64    // kept so far
+}
+
+// wants reports whether a task that begins now is to be recorded.
+func (r *recent) wants() bool {
+	if r.limit == 0 {
+		return false
+	}
+	now, last := time.Now().UnixNano(), r.last.Load()
+	return now-last >= int64(r.every) && r.last.CompareAndSwap(last, now)
+}
+
+func (r *recent) add(t *Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.tasks) >= r.limit {
+		r.tasks = slices.Delete(r.tasks, 0, 1)
+	}
+	r.tasks = append(r.tasks, t)
+	r.total++
+}
+
+// Tasks returns the reports that are kept, of tasks that ended after the first
+// `after` ones, oldest first, and how many there have been: what to give for the
+// next time. The reports must not be changed.
+func (c *Control) Tasks(after uint64) (reports []*Report, total uint64) {
+	c.recent.mu.Lock()
+	defer c.recent.mu.Unlock()
+	fresh := min(c.recent.total-min(after, c.recent.total), uint64(len(c.recent.tasks)))
+	return slices.Clone(c.recent.tasks[uint64(len(c.recent.tasks))-fresh:]), c.recent.total
+}

@@ -1,0 +1,147 @@
+package foresay
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// ledger is what a task came to, for those who count.
+type ledger struct {
+	counted bool // somebody does
+	kept    bool // the Control keeps its report
+	start   time.Time
+	wasted  int // calls made in vain
+}
+
+// open begins the ledger of a configured task.
+func (t *task) open() {
+	c := t.cfg.control
+	if c != nil {
+		t.ledger.kept = c.recent.wants()
+		if tr := c.cfg.Tracer; tr != nil {
+			t.contain("tracer", func() { t.tracer = tr.Task(t.ctx, t.cfg.name) })
+		}
+	}
+	if t.request == nil && c == nil {
+		return
+	}
+	t.ledger.counted = true
+	t.ledger.start = time.Now()
+}
+
+// clock returns the time if somebody counts, and no time otherwise.
+func (t *task) clock() (now time.Time) {
+	if t.ledger.counted {
+		now = time.Now()
+	}
+	return now
+}
+
+// luck returns the task's lot.
+func (t *task) luck() uint64 {
+	for {
+		if l := t.lot.Load(); l != 0 {
+			return l
+		}
+		t.lot.CompareAndSwap(0, rand.Uint64()|1)
+	}
+}
+
+// took notes that a run goes on with a prediction. Under mu.
+func (c *call) took() {
+	c.op.Site.stats.predicted.Add(1)
+	c.goneOn = time.Now()
+}
+
+// account notes that the lane's code has the answer to a call that it asked for
+// then. Under mu.
+func (l *lane) account(c *call, began time.Time) {
+	if began.IsZero() {
+		return
+	}
+	l.calls = append(l.calls, c)
+	l.waited += time.Since(began)
+}
+
+func (t *task) accounted(l *lane, c *call, began time.Time) {
+	if began.IsZero() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.account(c, began)
+}
+
+// waste notes that an attempt was made in vain, and whose guess is to blame.
+// Under mu.
+func (t *task) waste(c *call) {
+	t.ledger.wasted++
+	guilty := c.maker.refuter
+	if guilty == nil {
+		return
+	}
+	end := c.finished
+	if end.IsZero() {
+		end = time.Now()
+	}
+	guilty.stats.wasted.Add(1)
+	guilty.stats.wastedNanos.Add(int64(end.Sub(c.attempt.launched)))
+	t.judge(guilty)
+}
+
+// judge has the site's Control look at its sites, if it is time. Under mu.
+func (t *task) judge(s *Site) {
+	if s.control != nil && s.control.due() {
+		t.todo = append(t.todo, duty{kind: dutyJudge, control: s.control})
+	}
+}
+
+// entered enters a call that counts into the task's request.
+func (c *call) entered(right bool) {
+	r := c.task.request
+	if r == nil || c.attempt == nil || c.op.Site.local {
+		return
+	}
+	r.addCall(CallRecord{
+		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
+		Start: c.attempt.launched.Sub(r.start), End: c.finished.Sub(r.start),
+		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Right: right, Failed: c.err != nil,
+	})
+}
+
+// closeLedger enters the task into its request, once it has ended.
+func (t *task) closeLedger() {
+	r := t.request
+	if r == nil || t.winner == nil || t.err != nil {
+		return
+	}
+	t.mu.Lock()
+	end := time.Now()
+	rec := TaskRecord{
+		Name: t.cfg.name, Start: t.ledger.start.Sub(r.start), End: end.Sub(r.start),
+		Saved: t.winner.alone() - end.Sub(t.ledger.start), Wasted: t.ledger.wasted,
+	}
+	t.mu.Unlock()
+	r.addTask(rec)
+}
+
+// alone estimates how long the run would have taken without speculation: its
+// code, and one after the other the calls that each of its lanes made. Of lanes
+// that ran side by side, the one that would have taken longest counts. Under mu.
+func (r *run) alone() time.Duration {
+	longest := time.Duration(0)
+	for _, l := range r.forked {
+		longest = max(longest, l.spared())
+	}
+	return r.left.Sub(r.began) + r.main.spared() + longest
+}
+
+// spared returns how much longer the lane's code would have waited for its calls.
+func (l *lane) spared() (d time.Duration) {
+	for _, c := range l.calls {
+		if c.attempt != nil {
+			d += c.finished.Sub(c.attempt.launched)
+		}
+	}
+	return d - l.waited
+}

@@ -1,0 +1,171 @@
+package foresay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Request is one incoming request of a service: what calls and tasks made under
+// its context belong to. Its methods are safe for concurrent use.
+type Request struct {
+	control *Control
+	name    string
+	id      string
+	start   time.Time
+	luck    uint64 // what shares are compared with
+
+	mu     sync.Mutex
+	ended  bool
+	arm    Arm
+	calls  []CallRecord
+	tasks  []TaskRecord
+	missed int
+}
+
+// Arm is on which side of a canary a request was.
+type Arm uint8
+
+const (
+	// ArmNone: the request called no site that is in ModeCanary.
+	ArmNone Arm = iota
+	// ArmOff: it called some, without speculation.
+	ArmOff
+	// ArmOn: it called some with speculation.
+	ArmOn
+)
+
+// RequestRecord is what happened in a request. Times are offsets from its start.
+type RequestRecord struct {
+	Name     string
+	ID       string
+	Start    time.Time
+	Duration time.Duration
+	Failed   bool
+	Arm      Arm
+	Calls    []CallRecord // in the order in which they ended
+	Tasks    []TaskRecord // in the order in which they ended
+	// Missed is how many calls and tasks are left out, because they were too many.
+	Missed int
+}
+
+// CallRecord is one call that counts: made in plain code, or by the run of a
+// task that was confirmed.
+type CallRecord struct {
+	Site   string // its name, the full gRPC method
+	Effect Effect
+	// Mode is what was done about predictions: ModeOff, ModeObserve, ModeShadow
+	// or ModeOn.
+	Mode Mode
+	// Start is when it was sent, End when it was answered.
+	Start, End time.Duration
+	Guessed    bool // there was a prediction
+	Right      bool // one of them was the actual response
+	Failed     bool
+}
+
+// TaskRecord is one task of the request's.
+type TaskRecord struct {
+	Name       string
+	Start, End time.Duration
+	// Saved is what the task would have taken longer without speculation, by how
+	// long its calls took: less than nothing if it cost time.
+	Saved time.Duration
+	// Wasted is how many calls it made in vain.
+	Wasted int
+}
+
+// maxRecords bounds the calls and the tasks that a request keeps.
+const maxRecords = 1024
+
+type requestKey struct{}
+
+// Begin begins a request: calls and tasks under the returned context belong to
+// it, and tasks are the Control's. The name is that of the kind of request, such
+// as the full method; the id decides which side of a canary the request is on, in
+// every service to which it goes with the request. Without one, that is left to
+// chance. End must be called.
+func (c *Control) Begin(ctx context.Context, name, id string) (context.Context, *Request) {
+	r := &Request{control: c, name: name, id: id, start: time.Now(), luck: luckOf(id)}
+	return context.WithValue(c.Context(ctx), requestKey{}, r), r
+}
+
+// RequestOf returns the request that ctx belongs to, or nil.
+func RequestOf(ctx context.Context) *Request {
+	r, _ := ctx.Value(requestKey{}).(*Request)
+	return r
+}
+
+// ID returns the id that the request began with.
+func (r *Request) ID() string { return r.id }
+
+// luckOf returns a number that is the same for equal ids, everywhere.
+func luckOf(id string) uint64 {
+	if id == "" {
+		return rand.Uint64()
+	}
+	sum := sha256.Sum256([]byte("foresay canary\x00" + id))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// within reports whether a number drawn by luckOf is in a share of all.
+func within(luck uint64, share float64) bool {
+	return float64(luck>>11)/(1<<53) < share
+}
+
+// End tells that the request has been answered, and whether it failed. Calls and
+// tasks that end later do not count any more. Only the first End counts.
+func (r *Request) End(err error) {
+	r.mu.Lock()
+	if r.ended {
+		r.mu.Unlock()
+		return
+	}
+	r.ended = true
+	rec := RequestRecord{
+		Name: r.name, ID: r.id, Start: r.start, Duration: time.Since(r.start), Failed: err != nil,
+		Arm: r.arm, Calls: r.calls, Tasks: r.tasks, Missed: r.missed,
+	}
+	r.mu.Unlock()
+	for _, f := range r.control.cfg.OnRequest {
+		contain(r.name, r.control.cfg.Logger, "request observer", func() { f(&rec) })
+	}
+}
+
+// chose notes which side of a canary the request is on.
+func (r *Request) chose(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on {
+		r.arm = ArmOn
+	} else {
+		r.arm = max(r.arm, ArmOff)
+	}
+}
+
+func (r *Request) addCall(c CallRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ended:
+	case len(r.calls) >= maxRecords:
+		r.missed++
+	default:
+		r.calls = append(r.calls, c)
+	}
+}
+
+func (r *Request) addTask(t TaskRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ended:
+	case len(r.tasks) >= maxRecords:
+		r.missed++
+	default:
+		r.tasks = append(r.tasks, t)
+	}
+}

@@ -1,0 +1,66 @@
+package foresay
+
+import "time"
+
+// Status is what a Control has to tell at one moment.
+type Status struct {
+	At     time.Time `json:"at"`
+	Killed bool      `json:"killed"`
+	// Budget is the extra load that may be caused, negative for no limit, and
+	// ExtraLoad the one caused lately: calls in vain per call that counts.
+	Budget    float64 `json:"budget"`
+	ExtraLoad float64 `json:"extra_load"`
+	// Runs is how many runs of the Control's tasks stand on an open assumption.
+	Runs  int64        `json:"runs"`
+	Tasks uint64       `json:"tasks"` // whose reports were kept, ever
+	Sites []SiteStatus `json:"sites"`
+}
+
+// SiteStatus is a site at one moment.
+type SiteStatus struct {
+	Name   string    `json:"name"`
+	Conn   string    `json:"conn,omitempty"`
+	Effect string    `json:"effect"`
+	Mode   Mode      `json:"mode"`
+	Share  float64   `json:"share,omitempty"`
+	Origin Origin    `json:"origin"` // of the mode: code, file or runtime
+	State  SiteState `json:"state"`
+	// Reason and Until say why a tripped site is, and for how long.
+	Reason string    `json:"reason,omitempty"`
+	Until  time.Time `json:"until,omitzero"`
+	// HitRate, BreakEven and ExtraLoad are those of the window: see ControlConfig.
+	// Judged is how many predictions they come from.
+	HitRate   float64 `json:"hit_rate"`
+	BreakEven float64 `json:"break_even"`
+	ExtraLoad float64 `json:"extra_load"`
+	Judged    float64 `json:"judged"`
+	// Predictors is how many the site has. With none, what would have been right
+	// is the last response to the same request.
+	Predictors int       `json:"predictors"`
+	Stats      SiteStats `json:"stats"`
+}
+
+// Status returns what there is to tell now.
+func (c *Control) Status() Status {
+	c.judge()
+	_, tasks := c.Tasks(0)
+	out := Status{At: time.Now(), Killed: c.Killed(), Budget: c.cfg.Budget, Runs: c.runs.Load(), Tasks: tasks}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	useful := max(c.useful, 1)
+	for _, s := range c.sites {
+		set, t := s.board.now.Load(), &s.trip
+		st := SiteStatus{
+			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: s.board.origin,
+			State: SiteState(t.state.Load()), Reason: t.reason,
+			HitRate: t.window.hitRate(), BreakEven: t.window.breakEven(), ExtraLoad: t.window.wasted / useful,
+			Judged: t.window.right + t.window.wrong, Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
+		}
+		if st.State == StateTripped {
+			st.Until = time.Unix(0, t.until.Load())
+		}
+		out.ExtraLoad += st.ExtraLoad
+		out.Sites = append(out.Sites, st)
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+package foresay
+
+import "context"
+
+// Tracer follows tasks as they happen, for telemetry. It is safe for concurrent use.
+type Tracer interface {
+	// Task begins to follow a task that starts with this context, or returns nil.
+	Task(ctx context.Context, name string) TaskTracer
+}
+
+// TaskTracer follows one task. Its methods are called one after the other or
+// concurrently, and must be quick; those but Ended are called with the task's
+// lock held, and must not call the engine.
+type TaskTracer interface {
+	// Run returns the context, derived from ctx, for the code of a run that begins.
+	// The run's report comes with what is known then. If ctx comes back the code
+	// sees no difference.
+	Run(ctx context.Context, run RunReport) context.Context
+	// Attempt returns the context, derived from ctx, with which a call is sent. The
+	// context has what Run gave the run that made the call. The call's report comes
+	// with what is known then; run is the one that made the call first.
+	Attempt(ctx context.Context, call CallReport, run int, speculative bool) context.Context
+	// Ended tells what happened, when the task has ended and its hooks ran.
+	Ended(r *Report)
+}

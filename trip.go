@@ -1,0 +1,227 @@
+package foresay
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// SiteState is what experience with a site's predictions has come to.
+type SiteState uint32
+
+const (
+	// StateLearning: too few predictions are judged to tell.
+	StateLearning SiteState = iota
+	// StateActive: they pay.
+	StateActive
+	// StateTripped: they do not, and for a while the site only observes.
+	StateTripped
+	// StateProbing: a few are tried after that.
+	StateProbing
+)
+
+// String returns the name that reports use.
+func (s SiteState) String() string {
+	return [...]string{"learning", "active", "tripped", "probing"}[s]
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s SiteState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *SiteState) UnmarshalText(text []byte) error {
+	for i := StateLearning; i <= StateProbing; i++ {
+		if i.String() == string(text) {
+			*s = i
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no state of a site", text)
+}
+
+const (
+	// judgeEvery is the least time between two judgements.
+	judgeEvery = 100 * time.Millisecond
+	// enough is how many predictions must be judged before a site is.
+	enough = 20
+	// wastedEnough is how many calls in vain make a load worth looking at.
+	wastedEnough = 5
+	// leastBreakEven is the hit rate below which predictions never pay: code that
+	// runs in vain costs something, too, even if it sends nothing.
+	leastBreakEven = 0.05
+	// longestRetry is how many times longer than at first a site may stay tripped.
+	longestRetry = 32
+)
+
+// trip is a site's fuse.
+type trip struct {
+	state  atomic.Uint32
+	until  atomic.Int64 // while tripped, Unix nanoseconds
+	probes atomic.Int64 // predictions that may still be tried while probing
+
+	// Under the Control's mu.
+	reason string
+	retry  time.Duration
+	seen   tally // of the counters, when they were last looked at
+	window tally // of what happened lately
+}
+
+// tally is what a site is judged by: times are in seconds.
+type tally struct {
+	calls, right, wrong, saved, wasted, lost float64
+}
+
+func (t tally) minus(o tally) tally {
+	return tally{t.calls - o.calls, t.right - o.right, t.wrong - o.wrong, t.saved - o.saved, t.wasted - o.wasted, t.lost - o.lost}
+}
+
+func (t tally) plus(o tally, f float64) tally {
+	return tally{
+		t.calls*f + o.calls, t.right*f + o.right, t.wrong*f + o.wrong, t.saved*f + o.saved,
+		t.wasted*f + o.wasted, t.lost*f + o.lost,
+	}
+}
+
+func (t *tally) hitRate() float64 {
+	if t.right+t.wrong <= 0 {
+		return 0
+	}
+	return t.right / (t.right + t.wrong)
+}
+
+// breakEven returns the hit rate above which predictions pay: what a right one
+// saves, as often as it is right, against what a wrong one wastes. A second of
+// calls made in vain weighs as much as a second saved.
+func (t *tally) breakEven() float64 {
+	if t.wrong <= 0 || t.lost <= 0 {
+		return leastBreakEven
+	}
+	cost, gain := t.lost/t.wrong, 0.0
+	if t.right > 0 {
+		gain = t.saved / t.right
+	}
+	return max(leastBreakEven, cost/(cost+gain))
+}
+
+// tally returns the counters.
+func (s *Site) tally() tally {
+	c := &s.stats
+	return tally{
+		calls: float64(c.calls.Load() + c.plain.Load()), right: float64(c.right.Load()), wrong: float64(c.wrong.Load()),
+		saved: time.Duration(c.savedNanos.Load()).Seconds(), wasted: float64(c.wasted.Load()),
+		lost: time.Duration(c.wastedNanos.Load()).Seconds(),
+	}
+}
+
+// holds reports whether the site takes no predictions. The first that asks after
+// the time is over makes it try some.
+func (t *trip) holds() bool {
+	switch SiteState(t.state.Load()) {
+	case StateTripped:
+		if time.Now().UnixNano() < t.until.Load() {
+			return true
+		}
+		if t.state.CompareAndSwap(uint32(StateTripped), uint32(StateProbing)) {
+			t.probes.Store(enough)
+		}
+		return false
+	case StateProbing:
+		return t.probes.Load() <= 0
+	default:
+		return false
+	}
+}
+
+// probe counts predictions that a probing site is about to take.
+func (t *trip) probe() {
+	if SiteState(t.state.Load()) == StateProbing {
+		t.probes.Add(-1)
+	}
+}
+
+// due reports whether it is time to look at all sites.
+func (c *Control) due() bool { return time.Now().UnixNano()-c.judged.Load() >= int64(judgeEvery) }
+
+// judge looks at all sites, if it is time. It is called when something happened
+// that may change what they are worth.
+func (c *Control) judge() {
+	now, last := time.Now(), c.judged.Load()
+	if !c.due() || !c.judged.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	past := 0.0 // the share of what was in the window that still is
+	if last != 0 {
+		past = math.Exp(-float64(now.UnixNano()-last) / float64(c.cfg.Window))
+	}
+	c.useful *= past
+	wasted := 0.0
+	var worst *Site
+	for _, s := range c.sites {
+		t := &s.trip
+		total := s.tally()
+		fresh := total.minus(t.seen)
+		t.seen = total
+		t.window = t.window.plus(fresh, past)
+		c.useful += max(fresh.calls-fresh.wasted, 0)
+		wasted += t.window.wasted
+		if SiteState(t.state.Load()) != StateTripped && (worst == nil || t.window.wasted > worst.trip.window.wasted) {
+			worst = s
+		}
+	}
+	if c.cfg.Budget < 0 {
+		return
+	}
+	for _, s := range c.sites {
+		s.judge(now)
+	}
+	if wasted >= wastedEnough && wasted > c.cfg.Budget*c.useful && c.useful >= enough && worst != nil {
+		worst.open(now, fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful, 100*c.cfg.Budget))
+	}
+}
+
+// judge decides what the site's hit rate means. Under the Control's mu.
+func (s *Site) judge(now time.Time) {
+	t := &s.trip
+	state := SiteState(t.state.Load())
+	n := t.window.right + t.window.wrong
+	if state == StateTripped || n < enough {
+		return
+	}
+	least := t.window.breakEven()
+	switch {
+	case wilsonUpper(t.window.hitRate(), n) < least:
+		s.open(now, fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*t.window.hitRate(), 100*least))
+	case state == StateLearning, state == StateProbing:
+		t.state.Store(uint32(StateActive))
+		t.reason, t.retry = "", 0
+		if state == StateProbing {
+			s.control.cfg.Logger.Info("foresay: site pays again", "site", s.cfg.Name, "conn", s.conn)
+		}
+	}
+}
+
+// open trips the site. Under the Control's mu.
+func (s *Site) open(now time.Time, reason string) {
+	t := &s.trip
+	if t.retry == 0 {
+		t.retry = s.control.cfg.Retry
+	} else {
+		t.retry = min(2*t.retry, longestRetry*s.control.cfg.Retry)
+	}
+	t.reason, t.window = reason, tally{}
+	t.until.Store(now.Add(t.retry).UnixNano())
+	t.state.Store(uint32(StateTripped))
+	s.stats.trips.Add(1)
+	s.control.cfg.Logger.Warn("foresay: site tripped", "site", s.cfg.Name, "conn", s.conn, "reason", reason, "for", t.retry)
+}
+
+// wilsonUpper returns the upper end of the 95 % interval of a share seen in n
+// trials, by Wilson's score.
+func wilsonUpper(share, n float64) float64 {
+	const z = 1.96
+	mid := share + z*z/(2*n)
+	return (mid + z*math.Sqrt(share*(1-share)/n+z*z/(4*n*n))) / (1 + z*z/n)
+}

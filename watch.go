@@ -1,0 +1,140 @@
+package foresay
+
+import (
+	"context"
+	"time"
+)
+
+// A Digester is a Transport that can tell requests and responses apart by a
+// number. It lets a site without predictors find out how often the last response
+// to the same request would have been the right one, without keeping responses.
+type Digester interface {
+	Transport
+	// RequestDigest is equal for calls whose responses may be compared: it tells
+	// requests apart, and on whose behalf they are made. 0: it cannot be told.
+	RequestDigest(ctx context.Context) uint64
+	// ResponseDigest is equal for responses that are equivalent. false: it cannot
+	// be told.
+	ResponseDigest(response any) (digest uint64, ok bool)
+}
+
+// guessing is what a call would have been predicted, by predictors that change
+// nothing.
+type guessing struct {
+	values []any
+	asked  uint64 // the request's digest, if the site has no predictors
+	digest uint64 // of the last response
+	known  bool   // there was one
+}
+
+func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
+
+// guess asks the predictors, for comparison only.
+func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
+	if op.Observed {
+		return g
+	}
+	if len(s.cfg.Predictors) == 0 && len(offered(ctx)) == 0 {
+		if d, ok := op.Transport.(Digester); ok {
+			g.asked = d.RequestDigest(ctx)
+			g.digest, g.known = s.repeats.last(g.asked)
+		}
+		return g
+	}
+	g.values = op.collect(ctx)
+	return g
+}
+
+// right reports whether the actual response was among the guesses, and learns
+// what it is for sites without predictors.
+func (s *Site) right(op *Operation, g *guessing, v any, err error) (right bool) {
+	for _, p := range g.values {
+		if err != nil {
+			break
+		}
+		contain(s.cfg.Name, nil, "equivalence", func() { right = op.Transport.Equal(p, v) })
+		if right {
+			break
+		}
+	}
+	if d, ok := op.Transport.(Digester); ok && g.asked != 0 && err == nil {
+		if digest, ok := d.ResponseDigest(v); ok {
+			right = g.known && digest == g.digest
+			s.repeats.note(g.asked, digest)
+		}
+	}
+	if g.guessed() {
+		if right {
+			s.stats.wouldBeRight.Add(1)
+		} else {
+			s.stats.wouldBeWrong.Add(1)
+		}
+	}
+	return right
+}
+
+// learn tells the predictors of a confirmed response.
+func (s *Site) learn(ctx context.Context, op *Operation, v any) {
+	if len(s.cfg.Predictors) == 0 {
+		return
+	}
+	s.stats.learnt.Add(1)
+	for _, p := range s.cfg.Predictors {
+		contain(s.cfg.Name, nil, "predictor", func() { p.Learn(plain(ctx), op.Request, v) })
+	}
+}
+
+// Watched is a call of plain code that is observed.
+type Watched struct {
+	ctx   context.Context
+	op    Operation
+	req   *Request
+	mode  Mode
+	start time.Time
+	guess guessing
+}
+
+// Watch begins to observe a call that is made outside of any task, and changes
+// nothing about it: its predictors are asked, and compared with the actual
+// response when Done is called. Only the Operation's Site, Request, Observed and
+// Transport are used. It returns nil if there is nothing to observe.
+func Watch(ctx context.Context, op Operation) *Watched {
+	s := op.Site
+	s.stats.plain.Add(1)
+	w := &Watched{ctx: ctx, op: op, req: RequestOf(ctx), mode: ModeObserve}
+	switch set := s.board.now.Load(); {
+	case set.mode == ModeOff || s.control != nil && s.control.killed.Load():
+		if w.req == nil {
+			return nil
+		}
+		w.mode = ModeOff
+	case set.mode == ModeCanary && w.req != nil:
+		w.req.chose(within(w.req.luck, set.share))
+	}
+	if w.mode != ModeOff {
+		w.guess = s.guess(ctx, &w.op)
+	}
+	w.start = time.Now()
+	return w
+}
+
+// Done tells the call's actual result. It may be called on nil.
+func (w *Watched) Done(v any, err error) {
+	if w == nil {
+		return
+	}
+	end, s := time.Now(), w.op.Site
+	right := false
+	if w.mode != ModeOff {
+		right = s.right(&w.op, &w.guess, v, err)
+		if err == nil {
+			s.learn(w.ctx, &w.op, v)
+		}
+	}
+	if r := w.req; r != nil {
+		r.addCall(CallRecord{
+			Site: s.cfg.Name, Effect: s.cfg.Effect, Mode: w.mode, Start: w.start.Sub(r.start), End: end.Sub(r.start),
+			Guessed: w.guess.guessed(), Right: right, Failed: err != nil,
+		})
+	}
+}
