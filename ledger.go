@@ -63,15 +63,6 @@ func (l *lane) account(c *call, began time.Time) {
 	l.waited += time.Since(began)
 }
 
-func (t *task) accounted(l *lane, c *call, began time.Time) {
-	if began.IsZero() {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l.account(c, began)
-}
-
 // waste notes that an attempt was made in vain, and whose guess is to blame.
 // Under mu.
 func (t *task) waste(c *call) {

@@ -17,6 +17,8 @@ type waiter struct {
 	op    *Operation
 	ctx   context.Context
 	limit time.Duration
+	lane  *lane
+	began time.Time // when the code asked, if somebody counts
 }
 
 // Perform makes a call as a transport describes it, for the run that ctx
@@ -178,20 +180,23 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		w = &waiter{}
 		u.Data = w
 	}
+	w.lane, w.began = l, began
+	return t.wakeful(ctx, l, c, u, w)
+}
+
+// wakeful waits for the answer of a use, in the way that costs least. It is
+// called under mu, and releases it.
+func (t *task) wakeful(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
 	ready := make(chan struct{})
 	w.ready = ready
 	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ctx.Err() == nil { // after that, cancelled may be over
 		t.sole, w.run = w, l.run
 		t.unlock()
 		<-ready
-		v, err := t.answered(ctx, l, c, u, w)
-		t.accounted(l, c, began)
-		return v, err
+		return t.answered(ctx, l, c, u, w)
 	}
 	t.unlock()
-	v, err := t.await(ctx, l, c, u, w)
-	t.accounted(l, c, began)
-	return v, err
+	return t.await(ctx, l, c, u, w)
 }
 
 // answered returns what the task's sole waiter was woken for.
@@ -202,7 +207,7 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		return t.await(ctx, l, c, u, w)
 	}
 	defer t.mu.Unlock()
-	return c.taken(u)
+	return c.taken(u, w)
 }
 
 // interrupt wakes the sole waiter before there is an answer. Under mu.
@@ -247,15 +252,16 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.taken(u)
+	return c.taken(u, w)
 }
 
 // taken returns the answer that a use goes on with after it has waited. Under mu.
-func (c *call) taken(u *spectree.Use) (any, error) {
+func (c *call) taken(u *spectree.Use, w *waiter) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
 		c.took()
 	}
+	w.lane.account(c, w.began)
 	return c.answer(idx)
 }
 
