@@ -7,10 +7,13 @@
 //
 //   - [Constant]: always the same response.
 //   - [Func]: a function of the request.
-//   - [LastValue]: what the key's last confirmed response was.
-//   - [Table]: what a key's responses have most often been.
+//   - [LastValue], [NewLast]: what the key's last confirmed response was.
+//   - [NewTable]: what a key's responses have most often been.
 //   - [Chain]: the first of several that has a guess.
-//   - [PerPrincipal]: a predictor for each user, tenant or role.
+//   - [PerPrincipal]: a predictor of one's own for each user, tenant or role.
+//   - [New]: any of the above but functions, as a configuration file says.
+//
+// What a replica says, which takes a call, is no predictor: see package replica.
 //
 // # What predictors learn
 //
@@ -25,18 +28,25 @@
 // each run. Other values are kept as they are and must be immutable. Requests
 // and responses of another type than a predictor's own are ignored.
 //
-// # Keys and principals
+// # Principals
 //
-// A predictor that learns is a cache. Whoever gets a prediction may see data
-// that another caller was answered with, so unless the data is public, the key
-// must contain whose data it is. If the request says so (a user id that the
-// server checks), the key function can take it from there; if only the
-// credentials do, use PerPrincipal.
+// A predictor that learns is a cache: whoever is given a guess may see what
+// another caller was answered, if only in work that is thrown away. So a key is
+// always a principal's: what is learnt from the calls of one is not predicted
+// to another. Principals are told apart by the credentials in the call's
+// metadata ([Credentials], which says what it cannot see), or by a [Principal]
+// of one's own. Keys hold keyed hashes of them. Only a predictor that is declared
+// Public is the same for all.
 //
-// # Bounds and concurrency
+// # Bounds
 //
-// Every table is bounded in entries, and forgets the least recently used. The
-// memory that an entry takes is that of the responses in it, which nothing here
-// bounds. Predictors are safe for concurrent use. Functions given to them must
-// be too, must be quick, and must not keep or change what they are given.
+// What a predictor keeps is bounded in entries and in bytes; it forgets what is
+// used least. Sizes are estimates of the memory that a value takes. Without
+// entries a predictor takes about 5 KB. It has no goroutines, and is just
+// dropped when it is not needed any more.
+//
+// # Concurrency
+//
+// Predictors are safe for concurrent use. Functions given to them must be too,
+// must be quick, and must not keep or change what they are given.
 package predict

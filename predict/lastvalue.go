@@ -2,54 +2,101 @@ package predict
 
 import (
 	"context"
-
-	lru "github.com/hashicorp/golang-lru/v2"
+	"fmt"
 )
 
-// DefaultEntries is how many keys a table holds if it is not told.
-const DefaultEntries = 1024
-
-// LastValue returns a predictor that predicts the last confirmed response to a
-// request with the same key. It holds maxEntries keys, DefaultEntries if that is
-// not positive, and forgets the least recently used. Unless the responses are
-// public, the key must contain whose they are: see the package comment.
-func LastValue[Req any](key func(request Req) string, maxEntries int) Predictor {
-	if key == nil {
-		panic("predict: LastValue: the key function is nil")
-	}
-	return &lastValue[Req]{key: key, values: newLRU[any](maxEntries)}
+// LastConfig describes a Last. The zero value of every field but Key is its
+// default.
+type LastConfig[Req any] struct {
+	// Key says which requests are expected to have the same response. Required.
+	Key func(request Req) string
+	// Principal says whose a response is: nobody else is given it. nil: Credentials().
+	Principal Principal
+	// Public declares that responses do not depend on who asks, and may be seen by
+	// all who may ask: they are predicted whoever asked before.
+	Public bool
+	// MaxEntries bounds the keys. Default DefaultEntries.
+	MaxEntries int
+	// MaxBytes bounds the memory that keys and responses take. Default DefaultBytes.
+	MaxBytes Bytes
 }
 
-type lastValue[Req any] struct {
+// Last predicts the last confirmed response to a request of the same principal
+// with the same key.
+type Last[Req any] struct {
 	key    func(Req) string
-	values *lru.Cache[string, any]
+	scope  *scope
+	values *cache[*kept]
 }
 
-func (l *lastValue[Req]) Predict(_ context.Context, request any) []any {
+// kept is one response.
+type kept struct {
+	value any
+	bytes int64
+}
+
+func (k *kept) sizeBytes() int64 { return k.bytes }
+
+// NewLast validates the configuration.
+func NewLast[Req any](cfg LastConfig[Req]) (*Last[Req], error) {
+	if cfg.Key == nil {
+		return nil, fmt.Errorf("predict: last value: Key is nil")
+	}
+	scope, err := newScope(cfg.Public, cfg.Principal)
+	if err != nil {
+		return nil, fmt.Errorf("predict: last value: %w", err)
+	}
+	values, err := newCache[*kept](cfg.MaxEntries, cfg.MaxBytes)
+	if err != nil {
+		return nil, fmt.Errorf("predict: last value: %w", err)
+	}
+	return &Last[Req]{key: cfg.Key, scope: scope, values: values}, nil
+}
+
+// LastValue returns a Last of this key for maxEntries keys, DefaultEntries if
+// that is not positive, and of principals told apart by their Credentials.
+func LastValue[Req any](key func(request Req) string, maxEntries int) Predictor {
+	l, err := NewLast(LastConfig[Req]{Key: key, MaxEntries: max(maxEntries, 0)})
+	if err != nil {
+		panic(err) // only a key that is nil
+	}
+	return l
+}
+
+// Predict returns the last response, if it is known.
+func (l *Last[Req]) Predict(ctx context.Context, request any) []any {
 	req, ok := request.(Req)
 	if !ok {
 		return nil
 	}
-	v, ok := l.values.Get(l.key(req))
+	k, ok := l.scope.key(ctx, l.key(req))
 	if !ok {
 		return nil
 	}
-	return []any{v}
+	v, ok := l.values.get(k)
+	if !ok {
+		return nil
+	}
+	return []any{v.value}
 }
 
-func (l *lastValue[Req]) Learn(_ context.Context, request, response any) {
-	if req, ok := request.(Req); ok && response != nil {
-		l.values.Add(l.key(req), own(response))
+// Learn keeps a confirmed response, unless it is too large.
+func (l *Last[Req]) Learn(ctx context.Context, request, response any) {
+	req, ok := request.(Req)
+	if !ok || response == nil {
+		return
 	}
-}
-
-func newLRU[V any](entries int) *lru.Cache[string, V] {
-	if entries <= 0 {
-		entries = DefaultEntries
+	k, ok := l.scope.key(ctx, l.key(req))
+	if !ok {
+		return
 	}
-	c, err := lru.New[string, V](entries)
-	if err != nil {
-		panic(err) // only a size that is not positive is refused
+	if old, ok := l.values.get(k); ok && same(old.value, response) {
+		return
 	}
-	return c
+	bytes, ok := sizeOf(response)
+	if !ok || bytes > l.values.room(k) {
+		l.values.forget(k) // the old one is wrong by now
+		return
+	}
+	l.values.put(k, &kept{own(response), bytes})
 }

@@ -2,57 +2,133 @@ package predict
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"google.golang.org/grpc/metadata"
 )
 
-// PerPrincipal returns a predictor that keeps a predictor of its own, made by
-// newPredictor, for each principal, so that nobody is given a guess learnt from
-// what another was answered. principal takes it from the call's context, where
-// the credentials or the metadata are; for "" nothing is predicted or learnt. It
-// holds maxPrincipals, DefaultEntries if that is not positive, and forgets the
-// least recently used with all that was learnt for them.
-func PerPrincipal(principal func(ctx context.Context) string, maxPrincipals int, newPredictor func() Predictor) Predictor {
-	if principal == nil || newPredictor == nil {
-		panic("predict: PerPrincipal: a function is nil")
+// Principal tells on whose behalf a call is made, by its context: two calls get
+// to see what was learnt from each other only if it returns the same for both.
+// If it reports false, nothing is predicted or learnt for the call. The ids are
+// kept only as hashes, under a random key of the predictor's own, so they may be
+// or contain secrets. It must be quick.
+type Principal func(ctx context.Context) (id string, ok bool)
+
+// Credentials returns the Principal that predictors have if they are given no
+// other: all credentials in the context's gRPC metadata, those of the call that
+// is made and those of the call that is being served. Credentials are the
+// metadata authorization, proxy-authorization, cookie, x-api-key, x-goog-api-key,
+// x-auth-token and x-forwarded-access-token, and those named here. Calls without
+// any of them have one principal in common.
+//
+// What gRPC adds below the client is not in the context: per-RPC credentials
+// (grpc.PerRPCCredentials, grpc.WithPerRPCCredentials), what interceptors append,
+// and TLS certificates. A connection's own credentials are the same for all its
+// calls, and each connection should have predictors of its own. But where they
+// depend on the context, as with a token that is looked up for the user, they
+// need a Principal that looks there, too.
+func Credentials(more ...string) Principal {
+	names := []string{
+		"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token", "x-forwarded-access-token", "x-goog-api-key",
 	}
-	return &perPrincipal{principal, newPredictor, newLRU[Predictor](maxPrincipals)}
+	for _, name := range more {
+		names = append(names, strings.ToLower(name))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return func(ctx context.Context) (string, bool) {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		// The values of the call that is made, and then of the one that is served.
+		found, idBytes := make([][]string, 0, 16), 0
+		for _, name := range names {
+			found = append(found, md[name])
+		}
+		for _, name := range names {
+			found = append(found, metadata.ValueFromIncomingContext(ctx, name))
+		}
+		for _, values := range found {
+			for _, v := range values {
+				idBytes += 2*binary.MaxVarintLen32 + len(v)
+			}
+		}
+		if idBytes == 0 {
+			return "", true
+		}
+		var id strings.Builder
+		id.Grow(idBytes)
+		for i, values := range found {
+			for _, v := range values { // each with where it was, so that different ones make different ids
+				where := make([]byte, 0, 2*binary.MaxVarintLen32)
+				id.Write(binary.AppendUvarint(binary.AppendUvarint(where, uint64(i)), uint64(len(v))))
+				id.WriteString(v)
+			}
+		}
+		return id.String(), true
+	}
 }
 
-type perPrincipal struct {
-	principal    func(context.Context) string
-	newPredictor func() Predictor
-	predictors   *lru.Cache[string, Predictor]
+// principalHash stands for a principal: zero for the empty id.
+type principalHash [sha256.Size]byte
+
+// scope makes a predictor's keys.
+type scope struct {
+	principal Principal // nil: responses are public
+	// hashes holds keyed hashes: there is no way to compute what is in a key, nor
+	// to find two ids with the same hash, from outside.
+	hashes sync.Pool
 }
 
-func (p *perPrincipal) Predict(ctx context.Context, request any) []any {
-	who := p.principal(ctx)
-	if who == "" {
-		return nil
+func newScope(public bool, principal Principal) (*scope, error) {
+	switch {
+	case public && principal != nil:
+		return nil, fmt.Errorf("both Public and a Principal are given")
+	case !public && principal == nil:
+		principal = Credentials()
 	}
-	mine, ok := p.predictors.Get(who)
+	s := &scope{principal: principal}
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // crypto/rand.Read never fails
+	s.hashes.New = func() any { return &keyedHash{h: hmac.New(sha256.New, key)} }
+	return s, nil
+}
+
+// key returns the key of a call, and false if nothing may be kept for it.
+func (s *scope) key(ctx context.Context, key string) (k cacheKey, ok bool) {
+	k.key = key
+	if s.principal == nil {
+		return k, true
+	}
+	id, ok := s.principal(ctx)
 	if !ok {
-		mine = p.add(who)
+		return k, false
 	}
-	return mine.Predict(ctx, request)
+	if id != "" {
+		k.who = s.hash(id)
+	}
+	return k, true
 }
 
-func (p *perPrincipal) Learn(ctx context.Context, request, response any) {
-	who := p.principal(ctx)
-	if who == "" {
-		return
-	}
-	mine, ok := p.predictors.Get(who)
-	if !ok {
-		mine = p.add(who)
-	}
-	mine.Learn(ctx, request, response)
+// keyedHash computes hashes, one at a time.
+type keyedHash struct {
+	h   hash.Hash
+	buf []byte
 }
 
-func (p *perPrincipal) add(who string) Predictor {
-	mine := p.newPredictor()
-	if first, ok, _ := p.predictors.PeekOrAdd(who, mine); ok {
-		return first
-	}
-	return mine
+func (s *scope) hash(id string) (sum principalHash) {
+	k := s.hashes.Get().(*keyedHash)
+	k.h.Reset()
+	k.buf = append(k.buf[:0], id...)
+	k.h.Write(k.buf)
+	clear(k.buf)
+	copy(sum[:], k.h.Sum(k.buf[:0]))
+	s.hashes.Put(k)
+	return sum
 }

@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
+	"sync/atomic"
 )
 
 // TableConfig describes a Table. The zero value of every field but Key is its
 // default.
 type TableConfig[Req any] struct {
 	// Key says which requests are expected to have the same response. Required.
-	// Unless the responses are public it must contain whose they are: see the
-	// package comment.
 	Key func(request Req) string
+	// Principal says whose a response is: nobody else is given it. nil: Credentials().
+	Principal Principal
+	// Public declares that responses do not depend on who asks, and may be seen by
+	// all who may ask: they are predicted whoever asked before.
+	Public bool
 	// Guesses is how many responses are predicted at most. Default 1.
 	Guesses int
 	// MinShare is the share of the key's responses that a response must have had
@@ -26,6 +28,8 @@ type TableConfig[Req any] struct {
 	MinResponses int
 	// MaxEntries bounds the keys. Default DefaultEntries.
 	MaxEntries int
+	// MaxBytes bounds the memory that keys and responses take. Default DefaultBytes.
+	MaxBytes Bytes
 	// MaxValues bounds the distinct responses per key. Default 8.
 	MaxValues int
 	// Window is how many responses a key's counts reach before they are halved,
@@ -36,18 +40,21 @@ type TableConfig[Req any] struct {
 	Equal func(a, b any) bool
 }
 
-// Table predicts the responses that were most frequent for a key.
+// Table predicts the responses that were most frequent for a principal's key.
 //
 // A key's counts are those of a frequent-items summary with MaxValues counters:
 // a response that had a larger share than 1/(MaxValues+1) is in it, and no share
 // is overestimated. [Misra and Gries, Finding repeated elements, 1982]
 type Table[Req any] struct {
 	cfg     TableConfig[Req]
-	entries *lru.Cache[string, *entry]
+	scope   *scope
+	entries *cache[*entry]
 }
 
 // entry counts a key's responses.
 type entry struct {
+	bytes atomic.Int64 // of the responses, about
+
 	mu    sync.Mutex
 	total int
 	// Invariant: sorted by count, largest first; the counts' sum is at most total.
@@ -56,8 +63,19 @@ type entry struct {
 
 type counted struct {
 	value any
+	bytes int64
 	count int
 }
+
+// counting is how a table counts.
+type counting struct {
+	roomBytes int64 // for a key's responses
+	maxValues int
+	window    int
+	equal     func(a, b any) bool
+}
+
+func (e *entry) sizeBytes() int64 { return e.bytes.Load() }
 
 // NewTable validates the configuration.
 func NewTable[Req any](cfg TableConfig[Req]) (*Table[Req], error) {
@@ -66,7 +84,7 @@ func NewTable[Req any](cfg TableConfig[Req]) (*Table[Req], error) {
 		return nil, fmt.Errorf("predict: table: Key is nil")
 	case !(cfg.MinShare >= 0 && cfg.MinShare <= 1):
 		return nil, fmt.Errorf("predict: table: MinShare is %v; want 0 to 1", cfg.MinShare)
-	case cfg.Guesses < 0 || cfg.MinResponses < 0 || cfg.MaxEntries < 0 || cfg.MaxValues < 0 || cfg.Window < 0:
+	case cfg.Guesses < 0 || cfg.MinResponses < 0 || cfg.MaxValues < 0 || cfg.Window < 0:
 		return nil, fmt.Errorf("predict: table: a limit is negative")
 	}
 	def := func(v *int, to int) {
@@ -76,7 +94,6 @@ func NewTable[Req any](cfg TableConfig[Req]) (*Table[Req], error) {
 	}
 	def(&cfg.Guesses, 1)
 	def(&cfg.MinResponses, 1)
-	def(&cfg.MaxEntries, DefaultEntries)
 	def(&cfg.MaxValues, 8)
 	def(&cfg.Window, 256)
 	if cfg.MinShare == 0 {
@@ -85,17 +102,29 @@ func NewTable[Req any](cfg TableConfig[Req]) (*Table[Req], error) {
 	if cfg.Equal == nil {
 		cfg.Equal = same
 	}
-	return &Table[Req]{cfg: cfg, entries: newLRU[*entry](cfg.MaxEntries)}, nil
+	scope, err := newScope(cfg.Public, cfg.Principal)
+	if err != nil {
+		return nil, fmt.Errorf("predict: table: %w", err)
+	}
+	entries, err := newCache[*entry](cfg.MaxEntries, cfg.MaxBytes)
+	if err != nil {
+		return nil, fmt.Errorf("predict: table: %w", err)
+	}
+	return &Table[Req]{cfg: cfg, scope: scope, entries: entries}, nil
 }
 
 // Predict returns the key's most frequent responses, most frequent first, and of
 // equally frequent ones the last learnt first.
-func (t *Table[Req]) Predict(_ context.Context, request any) []any {
+func (t *Table[Req]) Predict(ctx context.Context, request any) []any {
 	req, ok := request.(Req)
 	if !ok {
 		return nil
 	}
-	e, ok := t.entries.Get(t.cfg.Key(req))
+	k, ok := t.scope.key(ctx, t.cfg.Key(req))
+	if !ok {
+		return nil
+	}
+	e, ok := t.entries.get(k)
 	if !ok {
 		return nil
 	}
@@ -115,44 +144,63 @@ func (t *Table[Req]) Predict(_ context.Context, request any) []any {
 }
 
 // Learn counts a confirmed response.
-func (t *Table[Req]) Learn(_ context.Context, request, response any) {
+func (t *Table[Req]) Learn(ctx context.Context, request, response any) {
 	req, ok := request.(Req)
 	if !ok || response == nil {
 		return
 	}
-	key := t.cfg.Key(req)
-	e, ok := t.entries.Get(key)
+	k, ok := t.scope.key(ctx, t.cfg.Key(req))
 	if !ok {
-		e = &entry{}
-		if first, ok, _ := t.entries.PeekOrAdd(key, e); ok {
-			e = first
-		}
+		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.learn(response, t.cfg.MaxValues, t.cfg.Equal)
-	if e.total >= t.cfg.Window {
-		e.shrink(func(n int) int { return n / 2 })
-		e.total /= 2
+	e, ok := t.entries.get(k)
+	if !ok {
+		e = t.entries.putIfAbsent(k, &entry{})
+	}
+	before := e.sizeBytes()
+	e.learn(response, counting{t.entries.room(k), t.cfg.MaxValues, t.cfg.Window, t.cfg.Equal})
+	if e.sizeBytes() != before {
+		t.entries.put(k, e)
 	}
 }
 
-func (e *entry) learn(response any, maxValues int, equal func(a, b any) bool) {
+// learn counts a response, and keeps it if there is room.
+func (e *entry) learn(response any, c counting) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.total++
-	for i := range e.values {
-		if !equal(e.values[i].value, response) {
-			continue
+	e.count(response, c)
+	if e.total >= c.window {
+		e.shrink(func(n int) int { return n / 2 })
+		e.total /= 2
+	}
+	sum := int64(0)
+	for i, v := range e.values {
+		if sum += v.bytes; sum > c.roomBytes {
+			sum -= v.bytes
+			e.values = slices.Delete(e.values, i, len(e.values)) // the rarest
+			break
 		}
-		e.values[i].count++
-		e.rise(i)
+	}
+	e.bytes.Store(sum)
+}
+
+func (e *entry) count(response any, c counting) {
+	for i := range e.values {
+		if c.equal(e.values[i].value, response) {
+			e.values[i].count++
+			e.rise(i)
+			return
+		}
+	}
+	if len(e.values) == c.maxValues {
+		e.shrink(func(n int) int { return n - 1 })
 		return
 	}
-	if len(e.values) < maxValues {
-		e.values = append(e.values, counted{own(response), 1})
+	if bytes, ok := sizeOf(response); ok && bytes <= c.roomBytes {
+		e.values = append(e.values, counted{own(response), bytes, 1})
 		e.rise(len(e.values) - 1)
-		return
 	}
-	e.shrink(func(n int) int { return n - 1 })
 }
 
 // rise moves a response that was just learnt before those that are no more frequent.

@@ -43,6 +43,7 @@ func rooms() []room {
 		{pattern: "history/...", layer: contract},
 		{pattern: "predict/...", layer: contract},
 		{pattern: "internal/wirefmt/...", layer: contract},
+		{pattern: "internal/fieldpath/...", layer: contract},
 
 		{pattern: "smr/client/...", layer: runner},
 		{pattern: "store/client/...", layer: runner},
