@@ -54,6 +54,7 @@ type Control struct {
 	sites  []*Site
 	set    map[string]setting // at run time, by the site's name
 	useful float64            // calls that counted, in the window
+	wrong  map[string]string  // what is wrong, by what it is about
 }
 
 // setting is a mode with the share of the requests that it is for.
@@ -189,6 +190,21 @@ func (c *Control) SetMode(site string, mode Mode, share float64) error {
 	}
 	c.cfg.Logger.Info("foresay: mode set", "site", site, "mode", mode.String(), "share", share)
 	return nil
+}
+
+// Report has Status tell what is wrong with something, such as a file that cannot
+// be read; an empty text takes that back.
+func (c *Control) Report(about, problem string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if problem == "" {
+		delete(c.wrong, about)
+		return
+	}
+	if c.wrong == nil {
+		c.wrong = make(map[string]string)
+	}
+	c.wrong[about] = problem
 }
 
 // Origin says what set a site's mode.

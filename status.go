@@ -1,6 +1,9 @@
 package foresay
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Status is what a Control has to tell at one moment.
 type Status struct {
@@ -14,6 +17,8 @@ type Status struct {
 	Runs  int64        `json:"runs"`
 	Tasks uint64       `json:"tasks"` // whose reports were kept, ever
 	Sites []SiteStatus `json:"sites"`
+	// Problems are what is wrong, such as a file that cannot be read, by what it is about.
+	Problems map[string]string `json:"problems,omitempty"`
 }
 
 // SiteStatus is a site at one moment.
@@ -47,6 +52,7 @@ func (c *Control) Status() Status {
 	out := Status{At: time.Now(), Killed: c.Killed(), Budget: c.cfg.Budget, Runs: c.runs.Load(), Tasks: tasks}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	out.Problems = maps.Clone(c.wrong)
 	useful := max(c.useful, 1)
 	for _, s := range c.sites {
 		set, t := s.board.now.Load(), &s.trip

@@ -63,6 +63,11 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 	if err := c.configure(&c.cfg); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if c.cc == nil {
+			c.siteTable.close()
+		}
+	}()
 	if c.open, err = streamer(); err != nil {
 		return nil, err
 	}

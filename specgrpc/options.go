@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,7 +27,8 @@ func (o clientOption) applyClient(c *clientConfig) error { return o.apply(c) }
 
 type clientConfig struct {
 	sites           []foresay.SiteConfig
-	overlays        []siteOverlay
+	files           []*siteFile
+	readOnce        bool // they are not read again
 	lease           time.Duration
 	maxHalfOpen     int
 	maxRequestBytes int
@@ -91,18 +91,17 @@ func WithSites(sites ...foresay.SiteConfig) ClientOption {
 // WithSiteFile configures methods by a JSON file; see ParseSites for its form.
 // What the file says of a method goes before what WithSites says; what it
 // leaves out stays. The predictors are those that the file may name.
+//
+// The file is looked at once a second, and read again when it changed: modes and
+// shares take effect at once, other fields when the connection is made anew, which
+// is logged. A version with errors changes nothing; the Control's Status tells why.
 func WithSiteFile(path string, predictors map[string]foresay.Predictor) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("specgrpc: site file: %w", err)
+		f, err := readSiteFile(path, predictors)
+		if err == nil {
+			c.files = append(c.files, f)
 		}
-		overlays, err := parseOverlays(data, predictors)
-		if err != nil {
-			return fmt.Errorf("specgrpc: site file %s: %w", path, err)
-		}
-		c.overlays = append(c.overlays, overlays...)
-		return nil
+		return err
 	}}
 }
 

@@ -16,7 +16,8 @@ import (
 //
 //	{"sites": [{
 //	  "method": "/pkg.Service/Method",
-//	  "mode": "on",                        // or "off"
+//	  "mode": "canary",                    // or "off", "observe", "shadow", "on"
+//	  "share": 0.1,                        // of the requests, for "canary" and "shadow"
 //	  "effect": "none",                    // or "staged", "immediate", "unknown"
 //	  "predictors": ["last"],              // names in the map given here
 //	  "equal_ignoring": ["served_by"],     // response fields that may differ from the predicted ones
@@ -50,6 +51,17 @@ func ParseSites(data []byte, predictors map[string]foresay.Predictor) ([]foresay
 type siteOverlay struct {
 	method string
 	set    []func(*foresay.SiteConfig)
+	fields map[string]json.RawMessage
+}
+
+// live are the fields that take effect when a file is read again.
+func live(field string) bool { return field == "mode" || field == "share" }
+
+// mode returns what the file says of the mode.
+func (o *siteOverlay) mode() (foresay.Mode, float64) {
+	var cfg foresay.SiteConfig
+	o.apply(&cfg)
+	return cfg.Mode, cfg.Share
 }
 
 func (o *siteOverlay) apply(cfg *foresay.SiteConfig) {
@@ -117,17 +129,25 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]fores
 		}
 		o.set = append(o.set, set)
 	}
+	if mode, share := o.mode(); share > 0 && mode != foresay.ModeCanary && mode != foresay.ModeShadow {
+		return o, fmt.Errorf("field %q: it is for the modes canary and shadow", "share")
+	} else if share == 0 && mode == foresay.ModeCanary {
+		return o, fmt.Errorf("field %q: mode canary needs the share of the requests that speculate, above 0 and up to 1", "share")
+	}
+	o.fields = fields
 	return o, nil
 }
 
 func parseField(method, name string, value json.RawMessage, predictors map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
 	switch name {
 	case "mode":
-		return parseName(value, []foresay.Mode{foresay.ModeOn, foresay.ModeOff},
+		return parseName(value, []foresay.Mode{foresay.ModeOff, foresay.ModeObserve, foresay.ModeShadow, foresay.ModeCanary, foresay.ModeOn},
 			func(c *foresay.SiteConfig, m foresay.Mode) { c.Mode = m })
 	case "effect":
 		return parseName(value, []foresay.Effect{foresay.EffectUnknown, foresay.EffectNone, foresay.EffectStaged, foresay.EffectImmediate},
 			func(c *foresay.SiteConfig, e foresay.Effect) { c.Effect = e })
+	case "share":
+		return parseShare(value)
 	case "ordered":
 		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.Ordered = on })
 	case "server_predictions":
@@ -151,6 +171,17 @@ func parseValue[T any](value json.RawMessage, set func(*foresay.SiteConfig, T)) 
 		return nil, err
 	}
 	return func(c *foresay.SiteConfig) { set(c, v) }, nil
+}
+
+func parseShare(value json.RawMessage) (func(*foresay.SiteConfig), error) {
+	var share float64
+	if err := strictly(value, &share); err != nil {
+		return nil, err
+	}
+	if !(share >= 0 && share <= 1) {
+		return nil, fmt.Errorf("%v is no share of the requests, from 0 to 1", share)
+	}
+	return func(c *foresay.SiteConfig) { c.Share = share }, nil
 }
 
 func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*foresay.SiteConfig, T)) (func(*foresay.SiteConfig), error) {

@@ -87,7 +87,7 @@ func TestParseSitesErrors(t *testing.T) {
 		`{"sites": [{"method": 7}]}`:     {"site 1", `"method"`},
 		`{"sites": [{"method": "` + getMethod + `.spec"}]}`:                             {".spec"},
 		`{"sites": [{"method": "` + getMethod + `"}, {"method": "` + getMethod + `"}]}`: {getMethod, "twice"},
-		site(`"mode": "maybe"`):                                       {getMethod, `"mode"`, `"maybe"`, "on, off"},
+		site(`"mode": "maybe"`):                                       {getMethod, `"mode"`, `"maybe"`, "off, observe, shadow, canary, on"},
 		site(`"effect": "some"`):                                      {getMethod, `"effect"`, "immediate"},
 		site(`"effect": 1`):                                           {getMethod, `"effect"`},
 		site(`"ordered": "yes"`):                                      {getMethod, `"ordered"`},
@@ -184,7 +184,10 @@ func TestNewClientOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cc.Close()
-	if got := cc.Site(getMethod).Config(); got.Mode != foresay.ModeOff || !got.Ordered || got.Effect != foresay.EffectNone {
+	if mode, _ := cc.Site(getMethod).Mode(); mode != foresay.ModeOff {
+		t.Errorf("mode %v: the file should go before the code", mode)
+	}
+	if got := cc.Site(getMethod).Config(); !got.Ordered || got.Effect != foresay.EffectNone {
 		t.Errorf("got %+v: the file should go before the code, the code before the .proto", got)
 	}
 	if got := cc.Site(putMethod).Config(); got.Effect != foresay.EffectImmediate || got.Name != putMethod {

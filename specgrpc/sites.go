@@ -48,6 +48,8 @@ type siteTable struct {
 	target  string
 	id      string   // distinguishes connections to one target
 	methods sync.Map // full method name -> *method
+
+	reloader *reloader
 }
 
 // method returns what is known of a method, configured or not.
@@ -70,6 +72,7 @@ func (c *siteTable) method(fullMethod string) *method {
 
 // close has the control forget the sites.
 func (c *siteTable) close() {
+	c.reloader.close()
 	var all []*foresay.Site
 	for _, m := range c.methods.Range {
 		all = append(all, m.(*method).site)
@@ -100,18 +103,25 @@ func (c *siteTable) configure(own *clientConfig) error {
 		}
 		*cfg = site
 	}
-	for _, o := range own.overlays {
-		cfg, _ := add(o.method)
-		o.apply(cfg)
+	for _, f := range own.files {
+		for _, o := range f.overlays {
+			cfg, _ := add(o.method)
+			mode, share := cfg.Mode, cfg.Share
+			o.apply(cfg)
+			cfg.Mode, cfg.Share = mode, share // the reloader's
+		}
 	}
 	for _, name := range order {
 		m, err := c.newMethod(*configs[name])
 		if err != nil {
+			c.close()
 			return fmt.Errorf("specgrpc: %w", err)
 		}
 		c.methods.Store(name, m)
 	}
-	return nil
+	var err error
+	c.reloader, err = c.watchFiles(own.files, own.readOnce, own.logger)
+	return err
 }
 
 // checkMethodName accepts /pkg.Service/Method.

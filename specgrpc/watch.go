@@ -14,7 +14,8 @@ import (
 // ObserveInterceptor observes the unary calls of an ordinary grpc.ClientConn and
 // changes nothing about them: give it to grpc.WithChainUnaryInterceptor as the
 // outermost. It takes the ClientOptions that concern sites, modes and the
-// Control. Calls are told apart by method, not by the connection.
+// Control; site files are read once. Calls are told apart by method, not by the
+// connection.
 func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, error) {
 	cfg := newClientConfig()
 	for _, o := range opts {
@@ -26,6 +27,7 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 	if err != nil {
 		return nil, err
 	}
+	cfg.readOnce = true
 	t := &siteTable{control: control, mode: cfg.mode, target: "observed"}
 	if err := t.configure(&cfg); err != nil {
 		return nil, err

@@ -1,0 +1,158 @@
+package specgrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// reloadEvery is how often site files are looked at.
+const reloadEvery = time.Second
+
+// siteFile is a file of sites that is read again when it changes.
+type siteFile struct {
+	path       string
+	predictors map[string]foresay.Predictor
+	data       []byte
+	overlays   []siteOverlay
+	failed     string // why the last version is not in force
+}
+
+func readSiteFile(path string, predictors map[string]foresay.Predictor) (*siteFile, error) {
+	f := &siteFile{path: path, predictors: predictors}
+	var err error
+	if f.data, err = os.ReadFile(path); err != nil {
+		return nil, fmt.Errorf("specgrpc: site file: %w", err)
+	}
+	if f.overlays, err = parseOverlays(f.data, predictors); err != nil {
+		return nil, fmt.Errorf("specgrpc: site file %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// reloader applies what changes in site files while a connection is open.
+type reloader struct {
+	table  *siteTable
+	files  []*siteFile
+	logger *slog.Logger
+	stop   chan struct{}
+	ended  sync.WaitGroup
+}
+
+// watchFiles has the files' modes applied, now and when they change.
+func (c *siteTable) watchFiles(files []*siteFile, once bool, logger *slog.Logger) (*reloader, error) {
+	r := &reloader{table: c, files: files, logger: logger, stop: make(chan struct{})}
+	for _, f := range files {
+		for _, o := range f.overlays {
+			if err := r.put(o); err != nil {
+				return nil, fmt.Errorf("specgrpc: site file %s: %w", f.path, err)
+			}
+		}
+	}
+	if len(files) > 0 && !once {
+		r.ended.Go(r.run)
+	}
+	return r, nil
+}
+
+// close ends the watching.
+func (r *reloader) close() {
+	if r != nil {
+		close(r.stop)
+		r.ended.Wait()
+	}
+}
+
+func (r *reloader) run() {
+	tick := time.NewTicker(reloadEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+			for _, f := range r.files {
+				r.look(f)
+			}
+		}
+	}
+}
+
+// look reads a file again. A version with errors changes nothing.
+func (r *reloader) look(f *siteFile) {
+	data, err := os.ReadFile(f.path)
+	if err == nil && bytes.Equal(data, f.data) {
+		r.fail(f, "")
+		return
+	}
+	var overlays []siteOverlay
+	if err == nil {
+		overlays, err = parseOverlays(data, f.predictors)
+	}
+	if err != nil {
+		r.fail(f, err.Error())
+		return
+	}
+	before := f.overlays
+	f.data, f.overlays = data, overlays
+	r.fail(f, "")
+	known := make(map[string]siteOverlay, len(before))
+	for _, o := range before {
+		known[o.method] = o
+	}
+	for _, o := range overlays {
+		r.warn(f, known[o.method], o)
+		delete(known, o.method)
+		_ = r.put(o) // what parsed is in range
+	}
+	for _, gone := range known {
+		r.warn(f, gone, siteOverlay{method: gone.method})
+		_ = r.put(siteOverlay{method: gone.method})
+	}
+	r.logger.Info("specgrpc: site file read again", "file", f.path)
+}
+
+// put sets a site's mode as a file says.
+func (r *reloader) put(o siteOverlay) error {
+	mode, share := o.mode()
+	return r.table.method(o.method).site.Reconfigure(mode, share)
+}
+
+// warn tells of changes that need a new connection.
+func (r *reloader) warn(f *siteFile, before, after siteOverlay) {
+	fields := maps.Clone(before.fields)
+	if fields == nil {
+		fields = make(map[string]json.RawMessage)
+	}
+	maps.Copy(fields, after.fields)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !live(name) && name != "method" && !sameJSON(before.fields[name], after.fields[name]) {
+			r.logger.Warn("specgrpc: site file: this change takes effect when the connection is made anew", "file", f.path, "method", after.method, "field", name)
+		}
+	}
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// fail tells, once, why the file's last version is not in force.
+func (r *reloader) fail(f *siteFile, reason string) {
+	if reason == f.failed {
+		return
+	}
+	f.failed = reason
+	r.table.control.Report("site file "+f.path, reason)
+	if reason != "" {
+		r.logger.Error("specgrpc: site file: what was in force stays", "file", f.path, "error", reason)
+	}
+}

@@ -1,0 +1,92 @@
+package specgrpc_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// A site file that changes is in force within two seconds, as far as it can be;
+// one with errors changes nothing and shows in the status.
+func TestSiteFileIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "sites.json")
+		write := func(text string) {
+			t.Helper()
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one := func(rest string) string { return `{"sites": [{"method": "` + getMethod + `", ` + rest + `}]}` }
+		write(one(`"mode": "canary", "share": 0.25`))
+		cc, err := specgrpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+			specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Mode: foresay.ModeOff}), specgrpc.WithSiteFile(file, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cc.Close()
+		expect := func(step string, want foresay.Mode, share float64, origin foresay.Origin, problem string) {
+			t.Helper()
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			st := cc.Control().Status()
+			if len(st.Sites) != 1 {
+				t.Fatalf("%s: %d sites", step, len(st.Sites))
+			}
+			if s := st.Sites[0]; s.Mode != want || s.Share != share || s.Origin != origin {
+				t.Errorf("%s: mode %v, share %v from %s, want %v, %v from %s", step, s.Mode, s.Share, s.Origin, want, share, origin)
+			}
+			if got := st.Problems["site file "+file]; (got == "") != (problem == "") || !strings.Contains(got, problem) {
+				t.Errorf("%s: problem %q, want %q", step, got, problem)
+			}
+		}
+		expect("start", foresay.ModeCanary, 0.25, "file", "")
+		write(one(`"mode": "on"`))
+		expect("changed", foresay.ModeOn, 0, "file", "")
+		write(one(`"mode": "onn"`))
+		expect("wrong", foresay.ModeOn, 0, "file", `"onn"`)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		expect("gone", foresay.ModeOn, 0, "file", "no such file")
+		if err := cc.Control().SetMode(getMethod, foresay.ModeShadow, 0.5); err != nil {
+			t.Fatal(err)
+		}
+		write(one(`"mode": "observe"`))
+		expect("set at run time", foresay.ModeShadow, 0.5, "runtime", "")
+		if err := cc.Control().SetMode(getMethod, foresay.ModeDefault, 0); err != nil {
+			t.Fatal(err)
+		}
+		expect("taken back", foresay.ModeObserve, 0, "file", "")
+		write(`{"sites": []}`)
+		expect("left out", foresay.ModeOff, 0, "code", "")
+		write(`{"sites": [{"method": "` + putMethod + `", "mode": "off"}]}`)
+		time.Sleep(2 * time.Second)
+		if mode, _ := cc.Site(putMethod).Mode(); mode != foresay.ModeOff {
+			t.Errorf("a method that the file did not name before is in mode %v", mode)
+		}
+	})
+}
+
+func TestSiteFileShares(t *testing.T) {
+	for text, want := range map[string]string{
+		`"mode": "canary"`:                "needs the share",
+		`"mode": "on", "share": 0.5`:      "modes canary and shadow",
+		`"mode": "canary", "share": 1.5`:  "1.5",
+		`"mode": "canary", "share": "10"`: "share",
+	} {
+		_, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "`+getMethod+`", `+text+`}]}`), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want it to say %s", text, err, want)
+		}
+	}
+}
