@@ -34,8 +34,14 @@ type Config[Req, Resp any] struct {
 	// Ordered sends a far read only when the earlier ones of ordered sites, in
 	// the same goroutine, are answered: see foresay.SiteConfig.
 	Ordered bool
-	// Mode switches the predictions. Without one it is the engine's default.
-	Mode foresay.Mode
+	// Mode and Share say for which requests near answers are asked for and taken:
+	// see foresay.SiteConfig. Without one that is none, for the default observes,
+	// and to observe here would take calls that nobody makes otherwise.
+	Mode  foresay.Mode
+	Share float64
+	// Control, if not nil, switches the site, under Name. It knows the site until
+	// it is told to Remove it.
+	Control *foresay.Control
 	// Limits bound what is predicted.
 	Limits foresay.SiteLimits
 }

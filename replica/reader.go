@@ -21,15 +21,21 @@ func New[Req, Resp any](cfg Config[Req, Resp]) (*Reader[Req, Resp], error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	site, err := foresay.NewSite(foresay.SiteConfig{
-		Name: cfg.Name, Mode: cfg.Mode, Effect: foresay.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
+	r := &Reader[Req, Resp]{cfg: cfg}
+	r.name = fmt.Sprintf("replica@%p", r)
+	site := foresay.SiteConfig{
+		Name: cfg.Name, Mode: cfg.Mode, Share: cfg.Share, Effect: foresay.EffectNone, Ordered: cfg.Ordered, Limits: cfg.Limits,
 		ServerPredictions: true, // the near answer comes with the attempt, as a server's would
-	})
+	}
+	var err error
+	if cfg.Control != nil {
+		r.site, err = cfg.Control.NewSite(site, r.name)
+	} else {
+		r.site, err = foresay.NewSite(site)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("replica: %w", err)
 	}
-	r := &Reader[Req, Resp]{cfg: cfg, site: site}
-	r.name = fmt.Sprintf("replica@%p", r)
 	return r, nil
 }
 
@@ -103,7 +109,11 @@ func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
 
 // wanted reports whether a prediction would be used.
 func (q *asking[Req, Resp]) wanted(a *foresay.Attempt) bool {
-	return a.WantPredictions() || a.Speculative() && q.reader.site.Config().Mode == foresay.ModeOn
+	if a.WantPredictions() {
+		return true
+	}
+	mode, _ := q.reader.site.Mode()
+	return a.Speculative() && mode == foresay.ModeOn
 }
 
 // near offers the near answer. A replica that fails, or panics, has none.

@@ -64,6 +64,7 @@ func TestRead(t *testing.T) {
 		{name: "near hangs", near: near(time.Hour, stale, nil), far: far(fresh, nil), want: fresh, took: farTime + workTime, runs: 1, nearAsked: 1},
 		{name: "far fails", near: near(nearTime, fresh, nil), far: far(fresh, unavailable), err: unavailable, took: farTime, runs: 2, nearAsked: 1},
 		{name: "no predictions", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: foresay.ModeOff, want: fresh, took: farTime + workTime, runs: 1},
+		{name: "observed", near: near(nearTime, fresh, nil), far: far(fresh, nil), mode: foresay.ModeObserve, want: fresh, took: farTime + workTime, runs: 1},
 		{name: "plain context", near: near(nearTime, fresh, nil), far: far(fresh, nil), plain: true, want: fresh, took: farTime + workTime, runs: 1},
 	}
 	for _, tt := range tests {
@@ -105,6 +106,36 @@ func TestRead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestControl: a Control switches the reads by their name.
+func TestControl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		control, err := foresay.NewControl(foresay.ControlConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var nearAsked, farAsked atomic.Int64
+		cfg := NearFar(answering(nearTime, answer{"a", 1}, nil, &nearAsked), answering(farTime, answer{"a", 1}, nil, &farAsked))
+		cfg.Name, cfg.Control = "test", control
+		r, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, mode := range []foresay.Mode{foresay.ModeDefault, foresay.ModeOn, foresay.ModeOff} {
+			if mode != foresay.ModeDefault {
+				if err := control.SetMode("test", mode, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := foresay.Do(t.Context(), func(ctx context.Context) (answer, error) { return r.Read(ctx, "k") }); err != nil {
+				t.Fatal(err)
+			}
+			if want := int64(min(i, 1)); nearAsked.Load() != want || farAsked.Load() != int64(i+1) {
+				t.Errorf("after mode %v: near was asked %d times, far %d", mode, nearAsked.Load(), farAsked.Load())
+			}
+		}
+	})
 }
 
 func TestFarPanics(t *testing.T) {
