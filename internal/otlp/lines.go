@@ -1,0 +1,63 @@
+package otlp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// lineReader knows in which line the decoder is, which reads ahead, and lets it not read ahead too far.
+type lineReader struct {
+	in     io.Reader
+	done   func() int64 // how far the decoder is
+	read   int64        // bytes given to it
+	before int64        // bytes that it was not given
+	passed int64        // lines that it has left behind
+	ahead  []int64      // where the line ends lie that it may not have left behind
+}
+
+// readError is a failure to read, as against one of what is read.
+type readError struct{ error }
+
+func (e *readError) Unwrap() error { return e.error }
+
+func (l *lineReader) Read(b []byte) (int, error) {
+	done := l.done()
+	if l.read-done > maxValue {
+		return 0, &readError{errTooLong}
+	}
+	l.pass(done)
+	n, err := l.in.Read(b)
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:n], '\n')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+		l.ahead = append(l.ahead, l.read+int64(at))
+	}
+	l.read += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// pass forgets the line ends up to an offset.
+func (l *lineReader) pass(offset int64) {
+	n := 0
+	for n < len(l.ahead) && l.ahead[n] <= offset {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	l.passed += int64(n)
+	l.ahead = append(l.ahead[:0], l.ahead[n:]...)
+}
+
+// line returns the line, from 1, that an offset lies in. Offsets must not fall.
+func (l *lineReader) line(offset int64) int64 {
+	l.pass(offset)
+	return l.passed + 1
+}

@@ -1,0 +1,263 @@
+package traceanalysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/foresay/foresay/internal/critpath"
+)
+
+// model is an entry being worked out.
+type model struct {
+	*Entry
+	options *Options
+	names   []string
+	sample  []request
+	paths   []*critpath.Path
+	effects map[nameID]Effect
+}
+
+// newModel finds what requests wait for.
+func (c *Collector) newModel(key entryKey, e *entry) *model {
+	m := &model{
+		Entry: &Entry{
+			Service: c.names.names[key.service], Method: c.names.names[key.method], Requests: e.requests, Sampled: len(e.sample),
+		},
+		options: &c.options, names: c.names.names, sample: e.sample, effects: make(map[nameID]Effect),
+	}
+	var took []weighed
+	for i := range m.sample {
+		path := m.path(&m.sample[i])
+		m.paths = append(m.paths, path)
+		took = append(took, weighed{millis(path.Duration()), 1})
+		calls := path.Request().Calls
+		m.CallsPerRequest += float64(len(calls)) / float64(m.Sampled)
+		for _, i := range path.Critical() {
+			m.Waits += 1 / float64(m.Sampled)
+			m.WaitMS += millis(calls[i].Duration()) / float64(m.Sampled)
+		}
+	}
+	m.Took = durationOf(took)
+	m.OwnMS = max(0, m.Took.MeanMS-m.WaitMS)
+	return m
+}
+
+func (m *model) path(r *request) *critpath.Path {
+	calls := make([]critpath.Call, len(r.calls))
+	for i, c := range r.calls {
+		effect, ok := m.effects[c.method]
+		if !ok {
+			effect = m.options.effectOf(m.names[c.method])
+			m.effects[c.method] = effect
+		}
+		calls[i] = critpath.Call{Method: m.names[c.method], Start: c.start, End: c.end, Pure: effect.Pure}
+	}
+	path, err := critpath.New(critpath.Request{End: r.duration, Calls: calls})
+	if err != nil {
+		panic(err) // addCall lets no such request through
+	}
+	return path
+}
+
+// work fills in all that newModel did not.
+func (m *model) work() {
+	m.findChains()
+	m.findCalls()
+	modelled := m.affordable(rateWork, len(m.paths))
+	m.Modelled = len(modelled)
+	before := m.expect(modelled, nil, 0)
+	reads := func(c critpath.Call) bool { return c.Pure }
+	for _, p := range hitRates() {
+		x := m.expect(modelled, reads, p)
+		m.Rates = append(m.Rates, Rate{p, x.took, saved(before, x), x.extra})
+	}
+	m.choose(modelled, before)
+}
+
+// maxChains is how many chains an entry shows.
+const maxChains = 5
+
+// chainKind is a chain's requests.
+type chainKind struct {
+	stages [][]string
+	paths  []*critpath.Path
+}
+
+func (m *model) findChains() {
+	kinds := make(map[string]*chainKind)
+	for _, path := range m.paths {
+		stages := stagesOf(path)
+		name := chainName(stages)
+		if kinds[name] == nil {
+			kinds[name] = &chainKind{stages: stages}
+		}
+		kinds[name].paths = append(kinds[name].paths, path)
+	}
+	var order []*chainKind
+	for _, kind := range kinds {
+		order = append(order, kind)
+	}
+	slices.SortFunc(order, func(a, b *chainKind) int {
+		return cmp.Or(cmp.Compare(len(b.paths), len(a.paths)), cmp.Compare(chainName(a.stages), chainName(b.stages)))
+	})
+	m.Timeline = timelineOf(order[0].paths)
+	for i, kind := range order {
+		if i == maxChains {
+			m.OtherChains = len(order) - maxChains
+			break
+		}
+		mean := 0.0
+		for _, path := range kind.paths {
+			mean += millis(path.Duration()) / float64(len(kind.paths))
+		}
+		m.Chains = append(m.Chains, Chain{kind.stages, float64(len(kind.paths)) / float64(m.Sampled), mean})
+	}
+}
+
+// stagesOf orders the calls that a request waited for by how many triggers come before them.
+func stagesOf(path *critpath.Path) [][]string {
+	calls := path.Request().Calls
+	counts := []map[string]int{}
+	for i, c := range calls {
+		if !path.Awaited(i) {
+			continue
+		}
+		stage := 0
+		for at := path.Trigger(i); at >= 0; at = path.Trigger(at) {
+			stage++
+		}
+		for len(counts) <= stage {
+			counts = append(counts, map[string]int{})
+		}
+		counts[stage][c.Method]++
+	}
+	stages := make([][]string, len(counts))
+	for i, methods := range counts {
+		for method, n := range methods {
+			if n > 1 {
+				method = fmt.Sprintf("%s ×%d", method, n)
+			}
+			stages[i] = append(stages[i], method)
+		}
+		slices.Sort(stages[i])
+	}
+	return stages
+}
+
+func chainName(stages [][]string) string {
+	var names []string
+	for _, stage := range stages {
+		names = append(names, strings.Join(stage, " ∥ "))
+	}
+	return strings.Join(names, " → ")
+}
+
+func timelineOf(paths []*critpath.Path) *Timeline {
+	paths = slices.Clone(paths)
+	slices.SortStableFunc(paths, func(a, b *critpath.Path) int { return cmp.Compare(a.Duration(), b.Duration()) })
+	path := paths[(len(paths)-1)/2]
+	calls := path.Request().Calls
+	spans, result := path.Schedule(func(i int) critpath.Outcome {
+		if calls[i].Pure {
+			return critpath.Right
+		}
+		return critpath.Unpredicted
+	})
+	t := &Timeline{BeforeMS: millis(path.Duration()), AfterMS: millis(result.End)}
+	critical := path.Critical()
+	for i, c := range calls {
+		t.Bars = append(t.Bars, Bar{
+			Method: c.Method, Predicted: c.Pure, Critical: slices.Contains(critical, i),
+			From: millis(c.Start), To: millis(c.End), AfterFrom: millis(spans[i].Start), AfterTo: millis(spans[i].End),
+		})
+	}
+	slices.SortStableFunc(t.Bars, func(a, b Bar) int { return cmp.Compare(a.From, b.From) })
+	return t
+}
+
+// callSum is a method's calls added up.
+type callSum struct {
+	method          nameID
+	took            []weighed
+	failed, servers int
+	server          time.Duration
+	wait            time.Duration
+}
+
+func (m *model) findCalls() {
+	sums := make(map[nameID]*callSum)
+	var order []*callSum
+	for at, path := range m.paths {
+		r := &m.sample[at]
+		for _, c := range r.calls {
+			sum := sums[c.method]
+			if sum == nil {
+				sum = &callSum{method: c.method}
+				sums[c.method] = sum
+				order = append(order, sum)
+			}
+			sum.took = append(sum.took, weighed{millis(c.end - c.start), 1})
+			if c.failed {
+				sum.failed++
+			}
+			if c.server >= 0 {
+				sum.servers++
+				sum.server += c.server
+			}
+		}
+		for _, i := range path.Critical() {
+			sums[r.calls[i].method].wait += r.calls[i].end - r.calls[i].start
+		}
+	}
+	n := float64(m.Sampled)
+	for _, sum := range order {
+		c := Call{
+			Method: m.names[sum.method], Effect: m.effects[sum.method], PerRequest: float64(len(sum.took)) / n,
+			Took: durationOf(sum.took), Failed: float64(sum.failed) / float64(len(sum.took)), WaitMS: millis(sum.wait) / n,
+		}
+		if sum.servers > 0 {
+			server := millis(sum.server) / float64(sum.servers)
+			c.ServerMS = &server
+		}
+		if m.Took.MeanMS > 0 {
+			c.WaitShare = c.WaitMS / m.Took.MeanMS
+		}
+		if c.Effect.Pure {
+			c.Alone = m.alone(c.Method)
+		}
+		m.Calls = append(m.Calls, c)
+	}
+	slices.SortFunc(m.Calls, func(a, b Call) int {
+		return cmp.Or(cmp.Compare(b.WaitMS, a.WaitMS), cmp.Compare(a.Method, b.Method))
+	})
+}
+
+// alone finds what predicting one method does.
+func (m *model) alone(method string) *Alone {
+	x := new(Alone)
+	n := float64(m.Sampled)
+	for _, path := range m.paths {
+		calls := path.Request().Calls
+		replay := func(outcome critpath.Outcome) critpath.Result {
+			return path.Replay(func(i int) critpath.Outcome {
+				if calls[i].Method == method {
+					return outcome
+				}
+				return critpath.Unpredicted
+			})
+		}
+		x.SavedMS += millis(path.Duration()-replay(critpath.Right).End) / n
+		wrong := replay(critpath.Wrong)
+		x.VainCalls += float64(wrong.Extra) / n
+		x.VainMS += millis(wrong.ExtraTime) / n
+	}
+	if x.SavedMS > 0 {
+		cost := *m.options.LoadCost * x.VainMS
+		even := cost / (x.SavedMS + cost)
+		x.BreakEven = &even
+	}
+	return x
+}
