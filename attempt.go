@@ -32,8 +32,10 @@ type call struct {
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
-	right       bool // one of the predictions was
-	slot        bool // it counts as having a prediction, see SiteLimits.Pending
+	phantom     bool            // a shadow's, that no one makes
+	right       bool            // one of the predictions was
+	watchers    []chan struct{} // closed when the actual result is in
+	slot        bool            // it counts as having a prediction, see SiteLimits.Pending
 }
 
 // answer returns the result that a use of the call goes on with. Under mu.
@@ -93,7 +95,15 @@ func (t *task) launch(a *Attempt) {
 	c.outside.ctx = c.ctx
 	base := context.Context(&c.outside)
 	if t.tracer != nil {
-		base = t.tracer.Attempt(base, *t.rec.call(c.tree), c.maker.tree.ID, a.speculative)
+		var run RunReport
+		on := 0
+		if u := c.tree.First(); u != nil {
+			run = t.rec.runs[u.Run.ID-1]
+			if b := u.Blocker(); b != nil {
+				on = t.rec.call(b).ID
+			}
+		}
+		t.contain("tracer", func() { base = t.tracer.Attempt(base, *t.rec.call(c.tree), run, on, a.speculative) })
 	}
 	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
@@ -112,6 +122,9 @@ func (t *task) launch(a *Attempt) {
 
 // sent notes that an attempt is made. Under mu.
 func (t *task) sent(a *Attempt) {
+	if !a.call.phantom {
+		t.ledger.sent++
+	}
 	if t.rec != nil {
 		t.rec.sent(a.call.tree, a.speculative)
 	}
@@ -176,8 +189,10 @@ func (t *task) abandon(c *call) {
 		a.finished = true
 		return
 	}
-	c.op.Site.stats.abandoned.Add(1)
-	t.waste(c)
+	if !c.phantom {
+		c.op.Site.stats.abandoned.Add(1)
+		t.waste(c)
+	}
 	if a.held != nil {
 		close(a.held)
 		a.held = nil
@@ -430,6 +445,7 @@ func (a *Attempt) Finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			a.finished = true
 			c.value, c.err, c.finished = v, err, time.Now()
+			c.told()
 			c.freeSlot()
 			if err == nil {
 				c.op.Site.floor.took(a.launched, c.finished)
@@ -445,6 +461,17 @@ func (a *Attempt) Finish(v any, err error) {
 			a.cancel()
 		}
 		return
+	}
+}
+
+// told tells a shadow that the actual result is in. Under mu.
+func (c *call) told() {
+	for _, w := range c.watchers {
+		close(w)
+	}
+	c.watchers = nil
+	if s := c.task.shadow; s != nil && s.shadowOf.at == c {
+		c.task.uncast()
 	}
 }
 

@@ -149,11 +149,16 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 		return f(ctx)
 	}
 	t := l.run.task
+	if t.shadowOf != nil {
+		t = t.shadowOf.of // they share their values
+	}
 	for {
-		t.mu.Lock()
+		l.run.task.mu.Lock()
 		if err := l.run.check(); err != nil {
 			return zero, err
 		}
+		l.run.task.mu.Unlock()
+		t.mu.Lock()
 		m := t.memos[key]
 		if m == nil {
 			m = &memo{ready: make(chan struct{}), typ: reflect.TypeFor[T]()}

@@ -56,6 +56,9 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 	}
 	t.cfg = &own
 	t.setUp(spectree.Config{Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable})
+	if t.rec != nil {
+		t.rec.speculative = cfg.Speculative
+	}
 	h.task = t
 	h.task.tree.Grant(cfg.Budget)
 	h.task.out = h

@@ -11,6 +11,7 @@ type ledger struct {
 	kept    bool // the Control keeps its report
 	start   time.Time
 	wasted  int // calls made in vain
+	sent    int // attempts
 }
 
 // open begins the ledger of a configured task.
@@ -49,6 +50,9 @@ func (t *task) luck() uint64 {
 
 // took notes that a run goes on with a prediction. Under mu.
 func (c *call) took() {
+	if c.phantom {
+		return
+	}
 	c.op.Site.stats.predicted.Add(1)
 	c.goneOn = time.Now()
 }
@@ -96,24 +100,33 @@ func (c *call) entered(right bool) {
 	r.addCall(CallRecord{
 		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
 		Start: c.attempt.launched.Sub(r.start), End: c.finished.Sub(r.start),
-		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Right: right, Failed: c.err != nil,
+		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil,
 	})
 }
 
 // closeLedger enters the task into its request, once it has ended.
-func (t *task) closeLedger() {
+func (t *task) closeLedger(out *Report) {
 	r := t.request
-	if r == nil || t.winner == nil || t.err != nil {
+	if out != nil {
+		out.Wasted = t.ledger.wasted
+	}
+	if t.winner == nil || t.err != nil || !t.ledger.counted {
 		return
 	}
 	t.mu.Lock()
 	end := time.Now()
-	rec := TaskRecord{
-		Name: t.cfg.name, Start: t.ledger.start.Sub(r.start), End: end.Sub(r.start),
-		Saved: t.winner.alone() - end.Sub(t.ledger.start), Wasted: t.ledger.wasted,
-	}
+	saved := t.winner.alone() - end.Sub(t.ledger.start)
 	t.mu.Unlock()
-	r.addTask(rec)
+	if out != nil {
+		out.Saved = saved
+	}
+	if r == nil {
+		return
+	}
+	r.addTask(TaskRecord{
+		Name: t.cfg.name, Start: t.ledger.start.Sub(r.start), End: end.Sub(r.start),
+		Saved: saved, Wasted: t.ledger.wasted,
+	})
 }
 
 // alone estimates how long the run would have taken without speculation: its

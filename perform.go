@@ -35,6 +35,9 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	t := l.run.task
 	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
 	mode := op.Site.decide(t.request, t.luck)
+	if t.shadowOf != nil && mode == ModeShadow {
+		mode = ModeOn
+	}
 	spec := &spectree.CallSpec{
 		Op: op.key(), Effect: op.class(), Conflict: op.conflict(),
 		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || mode != ModeOn,
@@ -128,6 +131,11 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
 		return nil, contextError(ctx, t.where(op, 0)) // code that nobody waits for does nothing more
 	}
+	if t.shadowOf != nil {
+		if v, err, done := t.foresee(ctx, l, &op, spec, &q); done {
+			return v, err
+		}
+	}
 	began := t.clock()
 	limit := t.ownLimit(ctx) // before any wait that plain code would not have
 	if err := t.enter(ctx, l, spec); err != nil {
@@ -159,6 +167,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
 		c.slot = slot
+		if q.mode == ModeShadow && len(q.guess.values) > 0 {
+			t.cast(l, c)
+		}
 	} else if c.attempts == 0 {
 		w = &waiter{op: op, ctx: ctx, limit: limit}
 		u.Data = w
@@ -221,6 +232,9 @@ func (t *task) interrupt() {
 func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
 	c := &call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: ctx, limit: limit}
 	tc.Data = c
+	if _, c.phantom = op.Transport.(unanswered); c.phantom {
+		return c
+	}
 	op.Site.stats.calls.Add(1)
 	if op.Site.floor.least() != 0 {
 		t.newest.Store(op.Site)

@@ -17,6 +17,8 @@ type recorder struct {
 	calls []CallReport
 	at    map[*spectree.Call]int // index in calls
 	steps map[*spectree.Use]step
+	// speculative: the task's caller was when it began.
+	speculative bool
 	// cause is the call of the event that the tree deals with, and refuted the
 	// runs that it discarded and that no run replaces yet.
 	cause   int
@@ -202,7 +204,7 @@ func (t *task) reported() {
 		out = r.report(t.err)
 	}
 	t.mu.Unlock()
-	t.closeLedger()
+	t.closeLedger(out)
 	if out == nil {
 		return
 	}
@@ -220,7 +222,8 @@ func (t *task) reported() {
 // report returns what happened. Under the task's mu.
 func (r *recorder) report(err error) *Report {
 	out := &Report{
-		Task: r.cfg.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
+		Speculative: r.speculative,
+		Task:        r.cfg.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
 		Runs: append([]RunReport(nil), r.runs...), Calls: append([]CallReport(nil), r.calls...),
 	}
 	if err != nil {

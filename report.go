@@ -13,6 +13,12 @@ type Report struct {
 	Outcome string       `json:"outcome"`
 	Runs    []RunReport  `json:"runs"`
 	Calls   []CallReport `json:"calls"`
+	// Saved is what the task would have taken longer without speculation, and
+	// Wasted how many calls it made in vain: see TaskRecord.
+	Saved  time.Duration `json:"saved_ns,omitempty"`
+	Wasted int           `json:"wasted,omitempty"`
+	// Speculative says that the task handles a call whose caller stood on a guess.
+	Speculative bool `json:"speculative,omitempty"`
 }
 
 // RunReport is one execution of the task's function.

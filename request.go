@@ -1,6 +1,7 @@
 package foresay
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -20,6 +21,7 @@ type Request struct {
 
 	mu     sync.Mutex
 	ended  bool
+	took   time.Duration // until Answered, 0 before
 	arm    Arm
 	calls  []CallRecord
 	tasks  []TaskRecord
@@ -63,6 +65,7 @@ type CallRecord struct {
 	// Start is when it was sent, End when it was answered.
 	Start, End time.Duration
 	Guessed    bool // there was a prediction
+	Digest     bool // but only whether the last response to the same request would be right
 	Right      bool // one of them was the actual response
 	Failed     bool
 }
@@ -87,7 +90,7 @@ type requestKey struct{}
 // it, and tasks are the Control's. The name is that of the kind of request, such
 // as the full method; the id decides which side of a canary the request is on, in
 // every service to which it goes with the request. Without one, that is left to
-// chance. End must be called.
+// chance. A request that is never ended costs nothing, and does not count.
 func (c *Control) Begin(ctx context.Context, name, id string) (context.Context, *Request) {
 	r := &Request{control: c, name: name, id: id, start: time.Now(), luck: luckOf(id)}
 	return context.WithValue(c.Context(ctx), requestKey{}, r), r
@@ -126,12 +129,22 @@ func (r *Request) End(err error) {
 	}
 	r.ended = true
 	rec := RequestRecord{
-		Name: r.name, ID: r.id, Start: r.start, Duration: time.Since(r.start), Failed: err != nil,
+		Name: r.name, ID: r.id, Start: r.start, Duration: cmp.Or(r.took, time.Since(r.start)), Failed: err != nil,
 		Arm: r.arm, Calls: r.calls, Tasks: r.tasks, Missed: r.missed,
 	}
 	r.mu.Unlock()
 	for _, f := range r.control.cfg.OnRequest {
 		contain(r.name, r.control.cfg.Logger, "request observer", func() { f(&rec) })
+	}
+}
+
+// Answered notes that the response is ready: the request's duration ends here,
+// however late End comes. Only the first Answered counts.
+func (r *Request) Answered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.took == 0 {
+		r.took = max(time.Since(r.start), 1)
 	}
 }
 

@@ -49,7 +49,7 @@ func newRun(t *task, tr *spectree.Run) *run {
 	tr.Main().Data = &r.main
 	r.ctx.run = r
 	if t.tracer != nil {
-		r.ctx.traced = t.tracer.Run(t.ctx, t.rec.runs[tr.ID-1])
+		t.contain("tracer", func() { r.ctx.traced = t.tracer.Run(t.ctx, t.rec.runs[tr.ID-1]) })
 	}
 	return r
 }

@@ -18,11 +18,14 @@ type task struct {
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
-	request *Request   // that it belongs to, or nil
-	tracer  TaskTracer // that follows it, or nil
-	lot     atomic.Uint64
-	ledger  ledger
-	told    bool // whoever asked for a report has it; under mu
+	shadowOf *shadow    // it is one
+	shadow   *task      // it has one; under mu
+	shadowed bool       // it has had one; under mu
+	request  *Request   // that it belongs to, or nil
+	tracer   TaskTracer // that follows it, or nil
+	lot      atomic.Uint64
+	ledger   ledger
+	told     bool // whoever asked for a report has it; under mu
 
 	mu     sync.Mutex
 	tree   spectree.Tree
@@ -73,6 +76,8 @@ const (
 	dutyWithdraw
 	dutyComplete
 	dutyJudge
+	dutyCast
+	dutyUncast
 )
 
 // duty is something to do once mu is released.
@@ -83,6 +88,7 @@ type duty struct {
 	attempt *Attempt
 	call    *call
 	control *Control
+	shadow  *task
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -221,6 +227,10 @@ func (t *task) do(d duty) {
 		t.out.offer(d.run)
 	case dutyWithdraw:
 		t.out.withdraw(d.run)
+	case dutyCast:
+		t.castNow(d.call)
+	case dutyUncast:
+		d.shadow.thrownAway()
 	case dutyJudge:
 		d.control.judge()
 	case dutyComplete:
@@ -240,6 +250,7 @@ func (t *task) finish() {
 		t.todo = append(t.todo, duty{kind: dutyComplete, run: t.winner})
 	}
 	t.ended = true
+	t.uncast()
 	close(t.done)
 }
 
@@ -259,6 +270,7 @@ func (t *task) fail(err error) {
 		t.todo = append(t.todo, duty{kind: dutyComplete})
 	}
 	t.ended = true
+	t.uncast()
 	close(t.done)
 }
 

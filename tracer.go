@@ -2,7 +2,8 @@ package foresay
 
 import "context"
 
-// Tracer follows tasks as they happen, for telemetry. It is safe for concurrent use.
+// Tracer follows tasks as they happen, for telemetry. It is safe for concurrent
+// use. It does not see what a task in ModeShadow starts beside itself.
 type Tracer interface {
 	// Task begins to follow a task that starts with this context, or returns nil.
 	Task(ctx context.Context, name string) TaskTracer
@@ -16,10 +17,12 @@ type TaskTracer interface {
 	// The run's report comes with what is known then. If ctx comes back the code
 	// sees no difference.
 	Run(ctx context.Context, run RunReport) context.Context
-	// Attempt returns the context, derived from ctx, with which a call is sent. The
-	// context has what Run gave the run that made the call. The call's report comes
-	// with what is known then; run is the one that made the call first.
-	Attempt(ctx context.Context, call CallReport, run int, speculative bool) context.Context
+	// Attempt returns the context, derived from ctx, with which a call is sent on
+	// the account of a run. The context has what Run gave that run. The reports come
+	// with what is known then; the run's steps are valid during the call only. on is
+	// the call with whose prediction the run went on last, and whose answer is still
+	// to come: 0 if there is none.
+	Attempt(ctx context.Context, call CallReport, run RunReport, on int, speculative bool) context.Context
 	// Ended tells what happened, when the task has ended and its hooks ran.
 	Ended(r *Report)
 }

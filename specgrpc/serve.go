@@ -121,6 +121,7 @@ func (c *serverCall) setTrailer() {
 // explicit Confirm confirms: whatever else ends the stream undoes the call.
 func (c *serverCall) serveSpeculative(srv any) error {
 	go c.listen()
+	defer c.tellAfter()
 	response, err, ok := c.tryExecute(srv)
 	if !ok {
 		return c.cause()

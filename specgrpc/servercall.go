@@ -44,6 +44,8 @@ type serverCall struct {
 	handler *foresay.Handler // nil until the interceptors let the call pass
 	inner   context.Context  // the handler's context and request
 	request any
+	after   []func(confirmed bool) // see AfterWord
+	told    bool                   // they were called
 
 	out outbox
 	// Under the outbox's mutex.
@@ -56,6 +58,9 @@ func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, r
 		registrar: r, method: m, id: id, stream: ss, ctx: ss.Context(),
 		speculative: req.GetCaller() == specv1.CallerState_CALLER_STATE_SPECULATIVE,
 		payload:     req.GetPayload(), depth: int(req.GetDepth()), budget: int(req.GetBudget()),
+	}
+	if c.speculative {
+		c.ctx = context.WithValue(c.ctx, serverCallKey{}, c)
 	}
 	c.outer.method = m.name
 	if c.budget == 0 {

@@ -97,6 +97,14 @@ func (c *Call) Answered() (result int, ok bool) { return c.result, c.answered }
 // Uses returns how many live runs use the call.
 func (c *Call) Uses() int { return len(c.uses) }
 
+// First returns the use of a run that is alive, or nil.
+func (c *Call) First() *Use {
+	if len(c.uses) == 0 {
+		return nil
+	}
+	return c.uses[0]
+}
+
 // Depth returns how many assumptions the call's maker stands on.
 func (c *Call) Depth() int {
 	if len(c.uses) == 0 {
