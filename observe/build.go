@@ -1,0 +1,233 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// Report returns what has been found out up to now. With a Control the report has its status, and each method's mode;
+// nil is allowed. It takes each kind of request's lock for well under a millisecond, one after the other.
+func (c *Collector) Report(control *foresay.Control) *Report {
+	r := &Report{
+		Schema: Schema, Since: c.since, At: time.Now(), Budget: defaultBudget, Requests: []RequestReport{},
+		LeftOut: c.missed.Load(), Broken: c.broken.Load(),
+	}
+	if control != nil {
+		status := control.Status()
+		r.Status, r.Budget = &status, status.Budget
+	}
+	c.mu.RLock()
+	kinds := make([]*kind, 0, len(c.kinds))
+	for _, k := range c.kinds {
+		kinds = append(kinds, k)
+	}
+	c.mu.RUnlock()
+	for _, k := range kinds {
+		r.Requests = append(r.Requests, k.report(r))
+	}
+	inAll := func(q *RequestReport) float64 { return q.Foreseen.SavedMS * float64(q.Requests) }
+	slices.SortFunc(r.Requests, func(a, b RequestReport) int {
+		return cmp.Or(cmp.Compare(inAll(&b), inAll(&a)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
+	})
+	return r
+}
+
+// defaultBudget is foresay.ControlConfig.Budget's default.
+const defaultBudget = 0.1
+
+// frozen is a copy of a kind, to report from without its lock.
+type frozen struct {
+	name             string
+	total, recent    kindSums
+	since            time.Time
+	observed         *histogram
+	without, ifReads *histogram
+	unworked         *histogram
+	speculated       *histogram
+	arms             [2]arm
+	methods          []method
+}
+
+func (k *kind) freeze(now time.Time) *frozen {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turn(now)
+	f := &frozen{
+		name: k.name, total: k.total, recent: k.now, since: k.windowed, observed: k.observed.freeze(), without: k.without.freeze(),
+		ifReads: k.ifReads.freeze(), unworked: k.unworked.freeze(), speculated: k.speculated.freeze(), arms: k.arms,
+	}
+	if f.recent.add(&k.was); k.was.requests > 0 {
+		f.since = f.since.Add(-k.cfg.Window)
+	}
+	for i := range f.arms {
+		f.arms[i].latency = *k.arms[i].latency.freeze()
+	}
+	for _, m := range k.order {
+		c := *m
+		c.latency = *m.latency.freeze()
+		c.now.add(&m.was)
+		f.methods = append(f.methods, c)
+	}
+	return f
+}
+
+func (k *kind) report(r *Report) RequestReport {
+	f := k.freeze(r.At)
+	all := merged(f.observed, f.unworked, f.speculated)
+	q := RequestReport{
+		Name: f.name, Requests: f.total.requests, Failed: f.total.failed, Latency: all.latency(),
+		Foreseen: f.foreseen(f.without, f.total.saved, f.total.extra),
+		Realised: f.realised(), Canary: f.canary(), Recent: f.recently(r.At), Methods: []MethodReport{},
+	}
+	if f.ifReads.count() > 0 && f.total.readsSaved > f.total.saved {
+		reads := f.foreseen(f.ifReads, f.total.readsSaved, f.total.readsExtra)
+		reads.Now, reads.Requests = q.Foreseen.Now, f.ifReads.count()
+		q.IfReads = &reads
+	}
+	for i := range f.methods {
+		q.Methods = append(q.Methods, f.method(&f.methods[i], k.cfg, r))
+	}
+	slices.SortStableFunc(q.Methods, func(a, b MethodReport) int {
+		return cmp.Or(cmp.Compare(max(b.SavedMS, b.SavedAloneMS), max(a.SavedMS, a.SavedAloneMS)), cmp.Compare(b.GainMS, a.GainMS), cmp.Compare(a.Name, b.Name))
+	})
+	q.Summary = q.summary()
+	return q
+}
+
+// foreseen summarises the requests that were worked out.
+func (f *frozen) foreseen(then *histogram, saved time.Duration, extra int64) Foreseen {
+	out := Foreseen{
+		Requests: f.total.worked, Skipped: f.total.skipped, Now: f.observed.latency(), Then: then.latency(),
+		SavedMS: per(milliseconds(saved), f.total.worked), ExtraLoad: per(float64(extra), f.total.calls),
+	}
+	out.SavedP50MS = out.Now.P50MS - out.Then.P50MS
+	return out
+}
+
+func (f *frozen) realised() *Realised {
+	t := &f.total
+	if t.speculated == 0 {
+		return nil
+	}
+	return &Realised{
+		Requests: t.speculated, Latency: f.speculated.latency(), Tasks: t.tasks,
+		SavedMS: per(milliseconds(t.taskSaved), t.speculated), WastedCalls: t.wasted,
+		ExtraLoad: per(float64(t.wasted), t.callsOfSpeculation),
+	}
+}
+
+func (f *frozen) recently(now time.Time) Recent {
+	t := &f.recent
+	return Recent{
+		Seconds: max(now.Sub(f.since), 0).Seconds(), Requests: t.requests, Failed: t.failed,
+		MeanMS: per(milliseconds(t.duration), t.requests), SavedMS: per(milliseconds(t.saved), t.worked),
+		ExtraLoad: per(float64(t.extra), t.calls),
+	}
+}
+
+func (f *frozen) canary() *Canary {
+	off, on := &f.arms[0], &f.arms[1]
+	if off.n+on.n == 0 {
+		return nil
+	}
+	c := &Canary{On: on.report(), Off: off.report()}
+	if d, ok := welch(on.moments, off.moments); ok {
+		c.MeanMS = &d
+	}
+	if d, ok := medians(&on.latency, &off.latency); ok {
+		c.P50MS = &d
+	}
+	if on.n > 0 && off.n > 0 {
+		d := newcombe(c.On.FailedShare, c.Off.FailedShare)
+		c.FailedShare = &d
+	}
+	c.Summary = c.summary()
+	return c
+}
+
+func (a *arm) report() Arm {
+	return Arm{Requests: int64(a.n), Failed: a.failed, FailedShare: wilson(float64(a.failed), a.n), Latency: a.latency.latency()}
+}
+
+// method reports on one method.
+func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
+	s := &m.total
+	hit := wilson(float64(s.right), float64(s.guessed))
+	out := MethodReport{
+		Name: m.name, Effect: m.effect.String(), Calls: s.calls, CallsPerRequest: per(float64(s.calls), f.total.requests),
+		Failed: s.failed, Guessed: s.guessed, Right: s.right, HitRate: hit.Value, HitRateLow: hit.Low, HitRateHigh: hit.High,
+		RecentHitRate: per(float64(m.now.right), m.now.guessed), RecentGuessed: m.now.guessed, Latency: m.latency.latency(),
+		SavedAloneMS: per(milliseconds(s.alone), f.total.worked), SavedMS: per(milliseconds(s.saved), f.total.worked),
+		ExtraLoad: per(float64(s.aloneExtra), f.total.calls),
+		GainMS:    per(milliseconds(s.gainOfRight()), s.workedGuessed), CostMS: per(milliseconds(s.cost), s.workedGuessed),
+		BreakEven: s.breakEven(),
+	}
+	out.site(r.Status)
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, requests: f.total.requests}
+	j.judge()
+	return out
+}
+
+// site takes over what the status says of the method.
+func (m *MethodReport) site(status *foresay.Status) {
+	if status == nil {
+		return
+	}
+	for i := range status.Sites {
+		s := &status.Sites[i]
+		if s.Name != m.Name {
+			continue
+		}
+		switch mode := s.Mode.String(); m.Mode {
+		case "":
+			m.Mode, m.Share, m.State = mode, s.Share, s.State.String()
+		case mode:
+		default:
+			m.Mode, m.Share = "mixed", 0
+		}
+		if s.State == foresay.StateTripped {
+			m.State, m.Reason = s.State.String(), s.Reason
+		}
+		m.Predictors = max(m.Predictors, s.Predictors)
+	}
+}
+
+// add adds the sums that Recent and totals need.
+func (s *kindSums) add(o *kindSums) {
+	s.requests += o.requests
+	s.failed += o.failed
+	s.duration += o.duration
+	s.worked += o.worked
+	s.skipped += o.skipped
+	s.calls += o.calls
+	s.extra += o.extra
+	s.saved += o.saved
+}
+
+// per divides by a count, or returns 0 for none.
+func per(sum float64, n int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
+}
+
+// merged returns the distribution of all values of several frozen ones.
+func merged(parts ...*histogram) *histogram {
+	out := new(histogram)
+	for _, p := range parts {
+		if p.h == nil {
+			continue
+		}
+		out.sum += p.sum
+		if out.h == nil {
+			out.h = p.h.Clone()
+		} else {
+			out.h.Merge(p.h)
+		}
+	}
+	return out
+}

@@ -1,0 +1,363 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// Config configures a Collector. The zero value of a field is its default.
+type Config struct {
+	// MaxRequests is how many kinds of request are told apart, MaxMethods how many methods that a kind of request
+	// calls; the rest goes under "(other)". Default 32 and 16.
+	MaxRequests, MaxMethods int
+	// Window is the length of a window of Report's recent figures, which cover the current window and the one before.
+	// Default 5 min.
+	Window time.Duration
+	// MinSaving is what must be saved of a request's time for a method to be worth predicting. Default 100 µs.
+	MinSaving time.Duration
+}
+
+// Other is the name of what is not told apart because there is too much of it.
+const Other = "(other)"
+
+// maxName bounds a name's length in bytes.
+const maxName = 256
+
+// Collector collects what requests were like. It is safe for concurrent use.
+type Collector struct {
+	cfg    Config
+	since  time.Time
+	works  sync.Pool // of *work
+	broken atomic.Int64
+	missed atomic.Int64
+
+	mu    sync.RWMutex
+	kinds map[string]*kind
+}
+
+// NewCollector validates the configuration.
+func NewCollector(cfg Config) (*Collector, error) {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{{"MaxRequests", int64(cfg.MaxRequests)}, {"MaxMethods", int64(cfg.MaxMethods)}, {"Window", int64(cfg.Window)}, {"MinSaving", int64(cfg.MinSaving)}} {
+		if f.value < 0 {
+			return nil, fmt.Errorf("observe: %s is negative; want 0 for the default, or more", f.name)
+		}
+	}
+	if cfg.MaxRequests == 0 {
+		cfg.MaxRequests = 32
+	}
+	if cfg.MaxMethods == 0 {
+		cfg.MaxMethods = 16
+	}
+	if cfg.Window == 0 {
+		cfg.Window = 5 * time.Minute
+	}
+	if cfg.MinSaving == 0 {
+		cfg.MinSaving = 100 * time.Microsecond
+	}
+	c := &Collector{cfg: cfg, since: time.Now(), kinds: make(map[string]*kind)}
+	c.works.New = func() any { return new(work) }
+	return c, nil
+}
+
+// Record takes a request in: it belongs into foresay.ControlConfig.OnRequest. It keeps nothing of the record.
+func (c *Collector) Record(r *foresay.RequestRecord) {
+	c.missed.Add(int64(r.Missed))
+	w := c.works.Get().(*work)
+	defer c.works.Put(w)
+	if !w.read(r) {
+		c.broken.Add(1)
+		return
+	}
+	k := c.kind(r.Name)
+	if !k.enter(r, w) {
+		return
+	}
+	if err := w.foresee(r.Duration); err != nil {
+		c.broken.Add(1)
+		return
+	}
+	k.foreseen(r, w)
+}
+
+// kind returns the sums of a kind of request.
+func (c *Collector) kind(name string) *kind {
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	c.mu.RLock()
+	k := c.kinds[name]
+	c.mu.RUnlock()
+	if k != nil {
+		return k
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.kinds[name]; k != nil {
+		return k
+	}
+	if len(c.kinds) >= c.cfg.MaxRequests {
+		name = Other
+		if k := c.kinds[name]; k != nil {
+			return k
+		}
+	}
+	k = &kind{cfg: &c.cfg, name: strings.Clone(name), methods: make(map[string]*method)}
+	k.windowed = time.Now()
+	c.kinds[k.name] = k
+	return k
+}
+
+// kind is what is kept of one kind of request.
+type kind struct {
+	cfg  *Config
+	name string
+
+	mu       sync.Mutex
+	methods  map[string]*method
+	order    []*method
+	total    kindSums
+	now, was kindSums // of the current window, and of the one before
+	windowed time.Time
+	debt     int // of work, see enter
+
+	observed, without histogram // requests that were worked out: as they were, and as they would have been
+	ifReads           histogram // and as they would have been if methods only read whose names say so
+	unworked          histogram // not worked out
+	speculated        histogram // requests with speculated calls
+	arms              [2]arm    // off, on
+}
+
+// kindSums are a kind's sums.
+type kindSums struct {
+	requests, failed   int64
+	duration           time.Duration
+	worked, skipped    int64
+	calls, extra       int64 // of the requests that were worked out
+	saved              time.Duration
+	readsSaved         time.Duration
+	readsExtra         int64
+	speculated         int64 // requests with speculated calls, and what became of their tasks
+	tasks, wasted      int64
+	taskSaved          time.Duration
+	callsOfSpeculation int64
+}
+
+// method is what is kept of one method that a kind of request calls.
+type method struct {
+	name   string
+	effect foresay.Effect
+	reads  bool // its name says that it only reads
+	other  bool // it is several methods
+	loses  bool // experience says that its predictions do not pay
+
+	total    methodSums
+	now, was methodSums
+	latency  histogram
+}
+
+// methodSums are a method's sums.
+type methodSums struct {
+	calls, failed, guessed, right int64
+	// Of requests that were worked out:
+	workedGuessed, workedRight int64
+	alone, saved, gain, cost   time.Duration
+	aloneExtra                 int64
+}
+
+// arm is one side of a canary, times in milliseconds.
+type arm struct {
+	moments
+	failed  int64
+	latency histogram
+}
+
+// workPerRequest bounds the work that requests of a kind cost on average, in calls that are replayed. About 10 µs.
+const workPerRequest = 600
+
+// enter adds a request to the sums, and reports whether it is to be worked out.
+func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turn(r.Start.Add(r.Duration))
+	k.debt = max(k.debt-workPerRequest, 0)
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		m := k.method(c.Site, c.Effect)
+		for _, s := range []*methodSums{&m.total, &m.now} {
+			s.calls++
+			s.failed += count(c.Failed)
+			s.guessed += count(c.Guessed)
+			s.right += count(c.Guessed && c.Right)
+		}
+		m.latency.add(c.End - c.Start)
+		w.assign(i, m)
+	}
+	if r.Arm != foresay.ArmNone {
+		a := &k.arms[r.Arm-foresay.ArmOff]
+		a.add(milliseconds(r.Duration))
+		a.failed += count(r.Failed)
+		a.latency.add(r.Duration)
+	}
+	worth := !w.speculated && k.debt == 0
+	for _, s := range []*kindSums{&k.total, &k.now} {
+		s.requests++
+		s.failed += count(r.Failed)
+		s.duration += r.Duration
+		if w.speculated {
+			s.speculated++
+			s.callsOfSpeculation += int64(len(r.Calls))
+			for _, t := range r.Tasks {
+				s.tasks++
+				s.taskSaved += t.Saved
+				s.wasted += int64(t.Wasted)
+			}
+		} else if !worth {
+			s.skipped++
+		}
+	}
+	switch {
+	case w.speculated:
+		k.speculated.add(r.Duration)
+	case !worth:
+		k.unworked.add(r.Duration)
+	default:
+		k.debt += w.cost()
+	}
+	return worth
+}
+
+// foreseen adds what a request would have been.
+func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	saved := r.Duration - w.together.End
+	for _, s := range []*kindSums{&k.total, &k.now} {
+		s.worked++
+		s.calls += int64(len(r.Calls))
+		s.saved += saved
+		s.extra += int64(w.together.Extra)
+		s.readsSaved += r.Duration - w.ifReads.End
+		s.readsExtra += int64(w.ifReads.Extra)
+	}
+	k.observed.add(r.Duration)
+	k.without.add(w.together.End)
+	if w.unsureReads {
+		k.ifReads.add(w.ifReads.End)
+	}
+	for i := range w.used {
+		u := &w.used[i]
+		for _, s := range []*methodSums{&u.method.total, &u.method.now} {
+			s.workedGuessed += int64(u.guessed)
+			s.workedRight += int64(u.right)
+			s.alone += u.alone
+			s.saved += u.saved
+			s.gain += u.gain
+			s.cost += u.cost
+			s.aloneExtra += int64(u.aloneExtra)
+		}
+		u.method.learn()
+	}
+}
+
+// method returns the sums of a method. Under mu.
+func (k *kind) method(name string, effect foresay.Effect) *method {
+	if m := k.methods[name]; m != nil {
+		if !m.other {
+			m.effect = effect
+		}
+		return m
+	}
+	m := &method{name: Other, effect: foresay.EffectImmediate, other: true}
+	if len(k.order) < k.cfg.MaxMethods {
+		m = &method{name: strings.Clone(name), effect: effect, reads: readsByName(name)}
+	} else if other := k.methods[Other]; other != nil {
+		return other
+	}
+	k.methods[m.name] = m
+	k.order = append(k.order, m)
+	return m
+}
+
+// turn begins a new window if the current one is over. Under mu.
+func (k *kind) turn(now time.Time) {
+	age := now.Sub(k.windowed)
+	if age < k.cfg.Window {
+		return
+	}
+	if k.was = k.now; age >= 2*k.cfg.Window {
+		k.was = kindSums{}
+	}
+	k.now = kindSums{}
+	for _, m := range k.order {
+		if m.was = m.now; age >= 2*k.cfg.Window {
+			m.was = methodSums{}
+		}
+		m.now = methodSums{}
+	}
+	k.windowed = now
+}
+
+// enoughGuesses is how many guesses there must be before a method is judged, as for the fuse of a site.
+const enoughGuesses = 20
+
+// learn notes whether experience says that the method's predictions do not pay: such methods would not be predicted.
+func (m *method) learn() {
+	s := m.now
+	if s.workedGuessed+m.was.workedGuessed < enoughGuesses {
+		s = m.total
+	} else {
+		s.add(&m.was)
+	}
+	hit := wilson(float64(s.right), float64(s.guessed))
+	m.loses = s.guessed >= enoughGuesses && hit.High < s.breakEven()
+}
+
+// leastBreakEven is the hit rate below which predictions never pay, as for the fuse of a site.
+const leastBreakEven = 0.05
+
+// breakEven returns the hit rate from which on guesses pay: a second of calls made in vain weighs as much as one saved.
+func (s *methodSums) breakEven() float64 {
+	if s.cost <= 0 {
+		return leastBreakEven
+	}
+	return max(leastBreakEven, float64(s.cost)/float64(s.cost+s.gainOfRight()))
+}
+
+// gainOfRight is what all guesses would have saved if they were right: with the other predictions there, or alone,
+// whichever is more.
+func (s *methodSums) gainOfRight() time.Duration {
+	alone := time.Duration(0)
+	if s.workedRight > 0 {
+		alone = time.Duration(float64(s.alone) * float64(s.workedGuessed) / float64(s.workedRight))
+	}
+	return max(s.gain, alone)
+}
+
+func (s *methodSums) add(o *methodSums) {
+	s.calls += o.calls
+	s.failed += o.failed
+	s.guessed += o.guessed
+	s.right += o.right
+	s.workedGuessed += o.workedGuessed
+	s.workedRight += o.workedRight
+	s.alone += o.alone
+	s.saved += o.saved
+	s.gain += o.gain
+	s.cost += o.cost
+	s.aloneExtra += o.aloneExtra
+}
+
+func count(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

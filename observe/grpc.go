@@ -1,0 +1,80 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/foresay/foresay"
+)
+
+// errPanic is what a request ended with whose handler panicked. The panic itself goes on.
+var errPanic = errors.New("observe: the handler panicked")
+
+// UnaryServerInterceptor begins a request for each unary call that a server gets, named by its full method, and ends
+// it with the handler's error. It should be the outermost but for what puts spans into contexts. It also belongs into
+// specgrpc.UnaryInterceptors: a call whose speculative caller took it back is no request and does not count.
+//
+// The request's id, which decides the side of a canary, is the trace id of the context's OpenTelemetry span, else that
+// of an incoming traceparent header, else an incoming x-request-id.
+func UnaryServerInterceptor(control *foresay.Control) grpc.UnaryServerInterceptor {
+	mustHave(control)
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		ctx, r := control.Begin(ctx, info.FullMethod, requestID(ctx, incoming(ctx)))
+		err := errPanic
+		defer func() { end(ctx, r, err) }()
+		var response any
+		response, err = handler(ctx, req)
+		return response, err
+	}
+}
+
+// StreamServerInterceptor is UnaryServerInterceptor for streams: a stream is one request, until its handler returns.
+func StreamServerInterceptor(control *foresay.Control) grpc.StreamServerInterceptor {
+	mustHave(control)
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if isSpeculative(info.FullMethod) {
+			return handler(srv, stream)
+		}
+		ctx := stream.Context()
+		ctx, r := control.Begin(ctx, info.FullMethod, requestID(ctx, incoming(ctx)))
+		err := errPanic
+		defer func() { end(ctx, r, err) }()
+		err = handler(srv, &requestStream{stream, ctx})
+		return err
+	}
+}
+
+// isSpeculative tells that a stream is specgrpc's, which carries a unary call for a speculative caller: the
+// interceptors of unary calls run within it.
+func isSpeculative(fullMethod string) bool { return strings.HasSuffix(fullMethod, ".spec") }
+
+// end ends a request, unless it was made for a guess that turned out wrong: what is never ended counts nowhere.
+func end(ctx context.Context, r *foresay.Request, err error) {
+	if errors.Is(context.Cause(ctx), foresay.ErrMisspeculated) {
+		return
+	}
+	r.End(err)
+}
+
+type requestStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *requestStream) Context() context.Context { return s.ctx }
+
+func incoming(ctx context.Context) func(name string) []string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	return md.Get
+}
+
+func mustHave(control *foresay.Control) {
+	if control == nil {
+		panic(fmt.Sprintf("observe: the %T is nil", control))
+	}
+}

@@ -1,0 +1,54 @@
+package observe
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/foresay/foresay"
+)
+
+// Handler begins a request for each that next gets, and ends it when next returns: failed if the status is 500 or
+// above, or next panicked. Its name is the method and the pattern that it fits, "GET /users/{id}", which is known if
+// next is a http.ServeMux or Handler stands behind one; otherwise the method alone. For the request's id see
+// UnaryServerInterceptor.
+func Handler(control *foresay.Control, next http.Handler) http.Handler {
+	mustHave(control)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, request := control.Begin(r.Context(), requestName(next, r), requestID(r.Context(), r.Header.Values))
+		s := &statusWriter{ResponseWriter: w}
+		err := errPanic
+		defer func() { request.End(err) }()
+		next.ServeHTTP(s.like(w), r.WithContext(ctx))
+		err = nil
+		if s.status >= http.StatusInternalServerError {
+			err = fmt.Errorf("observe: status %d", s.status)
+		}
+	})
+}
+
+// requestName names the kind of a request, of which there must be few.
+func requestName(next http.Handler, r *http.Request) string {
+	method := r.Method
+	switch method {
+	case "":
+		method = http.MethodGet
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect,
+		http.MethodOptions, http.MethodTrace:
+	default: // anybody can make names up
+		method = "OTHER"
+	}
+	pattern := r.Pattern
+	if mux, ok := next.(interface {
+		Handler(*http.Request) (http.Handler, string)
+	}); ok {
+		_, pattern = mux.Handler(r)
+	}
+	if _, rest, ok := strings.Cut(pattern, " "); ok {
+		pattern = strings.TrimLeft(rest, " \t")
+	}
+	if pattern == "" {
+		return method
+	}
+	return method + " " + pattern
+}

@@ -1,0 +1,177 @@
+package observe
+
+import (
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// Schema numbers the form of a Report as JSON. It rises when a field changes its meaning or goes; new fields do not
+// change it.
+const Schema = 1
+
+// Report is what a Collector found out. Times with the suffix _ms are in milliseconds; rates and shares are from 0 to 1.
+type Report struct {
+	Schema int       `json:"schema"`
+	Since  time.Time `json:"since"`
+	At     time.Time `json:"at"`
+	// Budget is the extra load that verdicts allow, negative for any: calls in vain per call that counts.
+	Budget   float64         `json:"budget"`
+	Requests []RequestReport `json:"requests"` // what would save most in all first
+	// LeftOut is how many calls and tasks are in no sum, because their request had too many.
+	LeftOut int64 `json:"left_out"`
+	// Broken is how many requests had times that make no sense and are in no sum.
+	Broken int64           `json:"broken"`
+	Status *foresay.Status `json:"status,omitempty"`
+}
+
+// RequestReport is one kind of request.
+type RequestReport struct {
+	Name     string  `json:"name"`
+	Requests int64   `json:"requests"`
+	Failed   int64   `json:"failed"`
+	Latency  Latency `json:"latency"`
+	// Summary says in a sentence what there is to save, and what that costs.
+	Summary  string   `json:"summary"`
+	Foreseen Foreseen `json:"foreseen"`
+	// IfReads is Foreseen for the case that methods whose names say that they only read, but which are not declared
+	// so, do only read. Nil if there are none.
+	IfReads *Foreseen `json:"if_reads,omitempty"`
+	// Realised is what speculation has saved. Nil as long as no call was speculated.
+	Realised *Realised      `json:"realised,omitempty"`
+	Canary   *Canary        `json:"canary,omitempty"` // nil as long as none runs
+	Recent   Recent         `json:"recent"`
+	Methods  []MethodReport `json:"methods"` // what would save most first
+}
+
+// Latency is a distribution of times. Quantiles are within 1 %.
+type Latency struct {
+	Count  int64   `json:"count"`
+	MeanMS float64 `json:"mean_ms"`
+	P50MS  float64 `json:"p50_ms"`
+	P95MS  float64 `json:"p95_ms"`
+	P99MS  float64 `json:"p99_ms"`
+}
+
+// Foreseen is what requests would have been with predictions, of those requests in which none was used.
+type Foreseen struct {
+	Requests int64 `json:"requests"` // that were worked out
+	// Skipped is how many were not, because requests of their kind are large.
+	Skipped int64   `json:"skipped"`
+	Now     Latency `json:"now"`  // as they were
+	Then    Latency `json:"then"` // as they would have been
+	// SavedMS is how much earlier they would have ended on average, SavedP50MS how much lower the median would be.
+	SavedMS    float64 `json:"saved_ms"`
+	SavedP50MS float64 `json:"saved_p50_ms"`
+	// ExtraLoad is how many calls would have been sent in vain per call that counts.
+	ExtraLoad float64 `json:"extra_load"`
+}
+
+// Realised is what requests with speculated calls were like.
+type Realised struct {
+	Requests int64   `json:"requests"`
+	Latency  Latency `json:"latency"`
+	Tasks    int64   `json:"tasks"`
+	// SavedMS is what their tasks saved, per request: how much longer they would have taken without speculation, by
+	// how long their calls took.
+	SavedMS     float64 `json:"saved_ms"`
+	WastedCalls int64   `json:"wasted_calls"`
+	ExtraLoad   float64 `json:"extra_load"`
+}
+
+// Recent is what happened lately: in the current window and the one before.
+type Recent struct {
+	Seconds   float64 `json:"seconds"`
+	Requests  int64   `json:"requests"`
+	Failed    int64   `json:"failed"`
+	MeanMS    float64 `json:"mean_ms"`
+	SavedMS   float64 `json:"saved_ms"` // foreseen, per request that was worked out
+	ExtraLoad float64 `json:"extra_load"`
+}
+
+// Verdict says whether a method's predictions pay.
+type Verdict string
+
+// The verdicts.
+const (
+	WorthIt    Verdict = "worth it"
+	NotWorthIt Verdict = "not worth it"
+	TooEarly   Verdict = "too early to tell"
+	// HasEffects: the method is not declared free of side effects, so it is not predicted unless it is said how.
+	HasEffects Verdict = "has effects"
+)
+
+// MethodReport is the calls of one method by one kind of request.
+type MethodReport struct {
+	Name   string `json:"name"`
+	Effect string `json:"effect"`
+	// Mode, Share, State and Reason are those of the method's site. A method that several connections call in
+	// different modes has the mode "mixed".
+	Mode   string  `json:"mode,omitempty"`
+	Share  float64 `json:"share,omitempty"`
+	State  string  `json:"state,omitempty"`
+	Reason string  `json:"reason,omitempty"`
+	// Predictors is how many the site has. With none, the guess is the last response to the same request.
+	Predictors int `json:"predictors"`
+
+	Calls           int64   `json:"calls"`
+	CallsPerRequest float64 `json:"calls_per_request"`
+	Failed          int64   `json:"failed"`
+	Guessed         int64   `json:"guessed"`
+	Right           int64   `json:"right"`
+	// HitRate is Right of Guessed; with 95 % certainty it is between the two others.
+	HitRate     float64 `json:"hit_rate"`
+	HitRateLow  float64 `json:"hit_rate_low"`
+	HitRateHigh float64 `json:"hit_rate_high"`
+	// RecentHitRate is that of the last two windows, which had RecentGuessed guesses.
+	RecentHitRate float64 `json:"recent_hit_rate"`
+	RecentGuessed int64   `json:"recent_guessed"`
+	Latency       Latency `json:"latency"`
+
+	// SavedAloneMS is what the request would save on average if this method alone were predicted, SavedMS what it
+	// would save more with this method than without it, where all others that pay are predicted as well.
+	SavedAloneMS float64 `json:"saved_alone_ms"`
+	SavedMS      float64 `json:"saved_ms"`
+	// ExtraLoad is how many calls would be sent in vain for this method alone, per call of the request that counts.
+	ExtraLoad float64 `json:"extra_load"`
+	// GainMS is what a right guess saves on the request's critical path, CostMS how long the calls take that a wrong
+	// one sends in vain. BreakEven is the hit rate from which on guesses pay.
+	GainMS    float64 `json:"gain_ms"`
+	CostMS    float64 `json:"cost_ms"`
+	BreakEven float64 `json:"break_even"`
+
+	Verdict Verdict `json:"verdict"`
+	Why     string  `json:"why"` // in one sentence
+	// Needed is about how many more guesses it takes to tell.
+	Needed int64 `json:"needed,omitempty"`
+	// Configure is what to write into the site file, if there is something to do.
+	Configure string `json:"configure,omitempty"`
+}
+
+// Canary compares requests on both sides of a canary. Intervals hold the true value in 95 % of cases.
+type Canary struct {
+	On  Arm `json:"on"`
+	Off Arm `json:"off"`
+	// MeanMS, P50MS and FailedShare are on less off: less than nothing is better. The interval of the means is
+	// Welch's, that of the medians Price and Bonett's of 2002, from order statistics, that of the shares Newcombe's.
+	// Nil as long as there are too few requests.
+	MeanMS      *Interval `json:"mean_ms,omitempty"`
+	P50MS       *Interval `json:"p50_ms,omitempty"`
+	FailedShare *Interval `json:"failed_share,omitempty"`
+	Summary     string    `json:"summary"`
+}
+
+// Arm is one side of a canary.
+type Arm struct {
+	Requests    int64    `json:"requests"`
+	Failed      int64    `json:"failed"`
+	FailedShare Interval `json:"failed_share"` // Wilson's
+	Latency     Latency  `json:"latency"`
+}
+
+// Interval is an estimate and between what it lies with 95 % certainty.
+type Interval struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}

@@ -1,0 +1,169 @@
+package observe
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/foresay/foresay"
+)
+
+// judge decides on one method.
+type judge struct {
+	*MethodReport
+	method   *method
+	cfg      *Config
+	budget   float64
+	requests int64
+}
+
+// rarely is the share of calls with a guess below which requests are said not to repeat.
+const rarely = 0.02
+
+func (j *judge) judge() {
+	least := milliseconds(j.cfg.MinSaving)
+	saved := max(j.SavedMS, j.SavedAloneMS)
+	switch {
+	case j.method.other:
+		j.say(TooEarly, "it stands for methods that are not told apart: raise Config.MaxMethods")
+	case j.effects() && j.Predictors == 0:
+		j.hasEffects()
+	case j.Calls > 0 && j.Guessed == 0 && j.Mode == foresay.ModeOff.String():
+		j.say(TooEarly, "its mode is off, so nothing is known of predictions")
+		j.configure(`"mode": "observe"`)
+	case j.Guessed < enoughGuesses && j.Calls < 10*enoughGuesses:
+		j.Needed = enoughGuesses - j.Guessed
+		j.say(TooEarly, "there was a guess for %s of %s calls: %s more are needed", number(j.Guessed), number(j.Calls), number(j.Needed))
+	case float64(j.Guessed) < rarely*float64(j.Calls) && saved < least:
+		j.say(NotWorthIt, "%s for only %s of %s calls", j.basis("its requests hardly repeat: there was a last response", "its predictors had a guess"), number(j.Guessed), number(j.Calls))
+	case j.method.total.workedGuessed == 0:
+		j.inUse()
+	case j.Guessed < enoughGuesses:
+		j.Needed = enoughGuesses - j.Guessed
+		j.say(TooEarly, "there was a guess for only %s of %s calls: %s more are needed", number(j.Guessed), number(j.Calls), number(j.Needed))
+	case j.GainMS < least && saved < least:
+		j.say(NotWorthIt, "the request's end hardly waits for it: a right guess saves %s", ms(j.GainMS))
+	case j.HitRateHigh < j.BreakEven:
+		j.say(NotWorthIt, "%s", j.sum())
+	case j.HitRateLow < j.BreakEven:
+		j.tooClose()
+	case saved < least:
+		j.say(NotWorthIt, "there was a guess for only %s of %s calls: it saves %s per request", number(j.Guessed), number(j.Calls), ms(saved))
+	case j.budget >= 0 && j.ExtraLoad > j.budget:
+		j.say(NotWorthIt, "%s, but its wrong guesses add %s of load, above the budget of %s", j.sum(), percent(j.ExtraLoad), percent(j.budget))
+	default:
+		j.say(WorthIt, "%s", j.sum())
+		j.step()
+	}
+}
+
+func (j *judge) say(v Verdict, format string, args ...any) {
+	j.Verdict, j.Why = v, fmt.Sprintf(format, args...)
+}
+
+func (j *judge) effects() bool {
+	return j.method.effect != foresay.EffectNone && j.method.effect != foresay.EffectStaged
+}
+
+// sum spells the break-even sum out.
+func (j *judge) sum() string {
+	return fmt.Sprintf("%s; needs %s: a right guess saves %s, a wrong one wastes %s of calls", j.hits(), percent(j.BreakEven), ms(j.GainMS), ms(j.CostMS))
+}
+
+func (j *judge) hits() string {
+	if j.Predictors == 0 {
+		return fmt.Sprintf("the last response to the same request would have been right %s of %s", percent(j.HitRate), number(j.Guessed))
+	}
+	return fmt.Sprintf("right %s of %s", percent(j.HitRate), number(j.Guessed))
+}
+
+// basis returns what fits the site: without predictors, or with.
+func (j *judge) basis(without, with string) string {
+	if j.Predictors == 0 {
+		return without
+	}
+	return with
+}
+
+func (j *judge) hasEffects() {
+	why := "it is not declared free of side effects: it is not predicted by default, and is sent only when nothing that it stands on " +
+		"is a guess, so that it and what follows it wait"
+	if j.method.reads {
+		why += "; its name says that it only reads: if so, say it"
+		j.configure(`"effect": "none"`)
+	}
+	if j.Guessed > 0 {
+		why += fmt.Sprintf(" (%s)", j.hits())
+	}
+	j.say(HasEffects, "%s", why)
+}
+
+// inUse judges a method of which only speculation itself is known: no request was without.
+func (j *judge) inUse() {
+	if j.Mode != foresay.ModeOn.String() && j.Mode != foresay.ModeCanary.String() {
+		j.say(TooEarly, "%s; no request without speculation was worked out yet, so what that saves is not foreseen", j.hits())
+		return
+	}
+	j.say(TooEarly, "it is in use: %s; what it saves is measured, and foreseen only from requests without speculation", j.hits())
+}
+
+// tooClose says how many guesses it takes until the interval of the hit rate leaves the break-even out.
+func (j *judge) tooClose() {
+	share, distance := j.HitRate, math.Abs(j.HitRate-j.BreakEven)
+	more := math.Inf(1)
+	if distance > 0 {
+		more = math.Ceil(z95*z95*max(share*(1-share), 0.01)/(distance*distance)) - float64(j.Guessed)
+	}
+	if more > 1e6 {
+		j.say(TooEarly, "%s: too close to call", j.sum())
+		return
+	}
+	j.Needed = int64(max(more, 1))
+	j.say(TooEarly, "%s: about %s more guesses are needed", j.sum(), number(j.Needed))
+}
+
+// step says what to write to go a step on.
+func (j *judge) step() {
+	switch j.Mode {
+	case foresay.ModeOn.String(), foresay.ModeCanary.String(), "mixed":
+		return
+	}
+	settings := `"mode": "canary", "share": 0.1`
+	if j.Predictors == 0 {
+		settings += `, "predictors": ["last"]`
+	}
+	j.configure(settings)
+}
+
+func (j *judge) configure(settings string) {
+	j.Configure = fmt.Sprintf(`{"method": %q, %s}`, j.Name, settings)
+}
+
+// ms writes milliseconds with three digits.
+func ms(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64) + " ms"
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64) + " ms"
+	case a == 0:
+		return "0 ms"
+	default:
+		return strconv.FormatFloat(v, 'f', 2, 64) + " ms"
+	}
+}
+
+// percent writes a share with one digit after the point, unless it is a whole number.
+func percent(v float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(100*v, 'f', 1, 64), ".0") + " %"
+}
+
+// number writes a count with commas.
+func number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
