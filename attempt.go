@@ -212,20 +212,15 @@ func (t *task) abandon(c *call) {
 // result. Under mu.
 func (t *task) settle(c *call) {
 	c.score()
-	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 || t.request != nil || c.guess.guessed() || c.guess.asked != 0 {
+	c.op.Site.count(&c.guess)
+	c.entered(c.right || c.guess.right)
+	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 && c.mode != ModeOff {
 		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
 	}
 }
 
 func (c *call) learn() {
-	right := c.right
-	if c.guess.guessed() || c.guess.asked != 0 {
-		right = c.op.Site.right(c.op, &c.guess, c.value, c.err)
-	}
-	if c.err == nil && c.mode != ModeOff {
-		c.op.Site.learn(c.ctx, c.op, c.value)
-	}
-	c.entered(right)
+	c.op.Site.learn(c.ctx, c.op, c.value)
 }
 
 // Attempt is one try at carrying out a call, as its transport sees it. Its
@@ -437,6 +432,10 @@ func (a *Attempt) Finish(v any, err error) {
 		if err == nil && !stale {
 			match = c.match(known, gone, v)
 		}
+		guess := c.guess // nobody changes it before the call has its result
+		if !stale {
+			guess.compare(c.op.Site, c.op, v, err)
+		}
 		t.mu.Lock()
 		if len(c.predictions) != len(known) || len(c.withdrawn) != len(gone) {
 			t.mu.Unlock()
@@ -445,6 +444,7 @@ func (a *Attempt) Finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			a.finished = true
 			c.value, c.err, c.finished = v, err, time.Now()
+			c.guess = guess
 			c.told()
 			c.freeSlot()
 			if err == nil {

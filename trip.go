@@ -50,6 +50,8 @@ const (
 	// leastBreakEven is the hit rate below which predictions never pay: code that
 	// runs in vain costs something, too, even if it sends nothing.
 	leastBreakEven = 0.05
+	// probeAgain is how long a probing site waits for the results of what it tried.
+	probeAgain = 10 * time.Second
 	// longestRetry is how many times longer than at first a site may stay tripped.
 	longestRetry = 32
 )
@@ -65,6 +67,7 @@ type trip struct {
 	retry  time.Duration
 	seen   tally // of the counters, when they were last looked at
 	window tally // of what happened lately
+	probed tally // of what was tried while probing
 }
 
 // tally is what a site is judged by: times are in seconds.
@@ -127,7 +130,14 @@ func (t *trip) holds() bool {
 		}
 		return false
 	case StateProbing:
-		return t.probes.Load() <= 0
+		// What was tried and never came to an end, such as calls that were
+		// cancelled, is tried again after a while.
+		left, until := t.probes.Load(), t.until.Load()
+		if now := time.Now().UnixNano(); left <= 0 && now-until > int64(probeAgain) && t.until.CompareAndSwap(until, now) {
+			t.probes.Store(enough)
+			return false
+		}
+		return left <= 0
 	default:
 		return false
 	}
@@ -165,6 +175,9 @@ func (c *Control) judge() {
 		fresh := total.minus(t.seen)
 		t.seen = total
 		t.window = t.window.plus(fresh, past)
+		if SiteState(t.state.Load()) == StateProbing {
+			t.probed = t.probed.plus(fresh, 1)
+		}
 		c.useful += max(fresh.calls-fresh.wasted, 0)
 		wasted += t.window.wasted
 		if SiteState(t.state.Load()) != StateTripped && (worst == nil || t.window.wasted > worst.trip.window.wasted) {
@@ -186,14 +199,18 @@ func (c *Control) judge() {
 func (s *Site) judge(now time.Time) {
 	t := &s.trip
 	state := SiteState(t.state.Load())
-	n := t.window.right + t.window.wrong
+	seen := &t.window
+	if state == StateProbing {
+		seen = &t.probed
+	}
+	n := seen.right + seen.wrong
 	if state == StateTripped || n < enough {
 		return
 	}
-	least := t.window.breakEven()
+	least := seen.breakEven()
 	switch {
-	case wilsonUpper(t.window.hitRate(), n) < least:
-		s.open(now, fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*t.window.hitRate(), 100*least))
+	case wilsonUpper(seen.hitRate(), n) < least:
+		s.open(now, fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*seen.hitRate(), 100*least))
 	case state == StateLearning, state == StateProbing:
 		t.state.Store(uint32(StateActive))
 		t.reason, t.retry = "", 0
@@ -211,7 +228,7 @@ func (s *Site) open(now time.Time, reason string) {
 	} else {
 		t.retry = min(2*t.retry, longestRetry*s.control.cfg.Retry)
 	}
-	t.reason, t.window = reason, tally{}
+	t.reason, t.window, t.probed = reason, tally{}, tally{}
 	t.until.Store(now.Add(t.retry).UnixNano())
 	t.state.Store(uint32(StateTripped))
 	s.stats.trips.Add(1)

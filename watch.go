@@ -25,7 +25,15 @@ type guessing struct {
 	asked  uint64 // the request's digest, if the site has no predictors
 	digest uint64 // of the last response
 	known  bool   // there was one
+
+	// Once the actual response is in.
+	right    bool
+	answered uint64 // its digest
+	told     bool   // it has one
 }
+
+// compares reports whether there is anything to find out.
+func (g *guessing) compares() bool { return len(g.values) > 0 || g.asked != 0 }
 
 func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
 
@@ -45,32 +53,40 @@ func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
 	return g
 }
 
-// right reports whether the actual response was among the guesses, and learns
-// what it is for sites without predictors.
-func (s *Site) right(op *Operation, g *guessing, v any, err error) (right bool) {
+// compare finds out whether the actual response was among the guesses. It runs
+// code of the user's.
+func (g *guessing) compare(s *Site, op *Operation, v any, err error) {
+	if err != nil || !g.compares() {
+		return
+	}
+	right := false
 	for _, p := range g.values {
-		if err != nil {
-			break
-		}
 		contain(s.cfg.Name, nil, "equivalence", func() { right = op.Transport.Equal(p, v) })
 		if right {
 			break
 		}
 	}
-	if d, ok := op.Transport.(Digester); ok && g.asked != 0 && err == nil {
-		if digest, ok := d.ResponseDigest(v); ok {
-			right = g.known && digest == g.digest
-			s.repeats.note(g.asked, digest)
+	if d, ok := op.Transport.(Digester); ok && g.asked != 0 {
+		if g.answered, g.told = d.ResponseDigest(v); g.told {
+			right = g.known && g.answered == g.digest
 		}
 	}
-	if g.guessed() {
-		if right {
-			s.stats.wouldBeRight.Add(1)
-		} else {
-			s.stats.wouldBeWrong.Add(1)
-		}
+	g.right = right
+}
+
+// count counts a comparison of a call that counts, and remembers the response for
+// sites without predictors.
+func (s *Site) count(g *guessing) {
+	if g.told {
+		s.repeats.note(g.asked, g.answered)
 	}
-	return right
+	switch {
+	case !g.guessed():
+	case g.right:
+		s.stats.wouldBeRight.Add(1)
+	default:
+		s.stats.wouldBeWrong.Add(1)
+	}
 }
 
 // learn tells the predictors of a confirmed response.
@@ -124,9 +140,9 @@ func (w *Watched) Done(v any, err error) {
 		return
 	}
 	end, s := time.Now(), w.op.Site
-	right := false
 	if w.mode != ModeOff {
-		right = s.right(&w.op, &w.guess, v, err)
+		w.guess.compare(s, &w.op, v, err)
+		s.count(&w.guess)
 		if err == nil {
 			s.learn(w.ctx, &w.op, v)
 		}
@@ -134,7 +150,7 @@ func (w *Watched) Done(v any, err error) {
 	if r := w.req; r != nil {
 		r.addCall(CallRecord{
 			Site: s.cfg.Name, Effect: s.cfg.Effect, Mode: w.mode, Start: w.start.Sub(r.start), End: end.Sub(r.start),
-			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: right, Failed: err != nil,
+			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil,
 		})
 	}
 }

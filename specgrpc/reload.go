@@ -45,22 +45,36 @@ type reloader struct {
 	logger *slog.Logger
 	stop   chan struct{}
 	ended  sync.WaitGroup
+
+	mu sync.Mutex // over the files' contents
 }
 
 // watchFiles has the files' modes applied, now and when they change.
-func (c *siteTable) watchFiles(files []*siteFile, once bool, logger *slog.Logger) (*reloader, error) {
+func (c *siteTable) watchFiles(files []*siteFile, once bool, logger *slog.Logger) *reloader {
 	r := &reloader{table: c, files: files, logger: logger, stop: make(chan struct{})}
-	for _, f := range files {
-		for _, o := range f.overlays {
-			if err := r.put(o); err != nil {
-				return nil, fmt.Errorf("specgrpc: site file %s: %w", f.path, err)
-			}
-		}
-	}
 	if len(files) > 0 && !once {
 		r.ended.Go(r.run)
 	}
-	return r, nil
+	return r
+}
+
+// apply sets the mode of a site as the files say, of which a later one goes before
+// an earlier one.
+func (r *reloader) apply(s *foresay.Site) {
+	if r == nil || len(r.files) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mode, share := foresay.ModeDefault, 0.0
+	for _, f := range r.files {
+		for _, o := range f.overlays {
+			if m, sh := o.mode(); o.method == s.Config().Name && m != foresay.ModeDefault {
+				mode, share = m, sh
+			}
+		}
+	}
+	_ = s.Reconfigure(mode, share) // what parsed is in range
 }
 
 // close ends the watching.
@@ -101,9 +115,14 @@ func (r *reloader) look(f *siteFile) {
 		r.fail(f, err.Error())
 		return
 	}
+	r.mu.Lock()
 	before := f.overlays
 	f.data, f.overlays = data, overlays
+	r.mu.Unlock()
 	r.fail(f, "")
+	for _, m := range r.table.methods.Range {
+		r.apply(m.(*method).site)
+	}
 	known := make(map[string]siteOverlay, len(before))
 	for _, o := range before {
 		known[o.method] = o
@@ -111,19 +130,11 @@ func (r *reloader) look(f *siteFile) {
 	for _, o := range overlays {
 		r.warn(f, known[o.method], o)
 		delete(known, o.method)
-		_ = r.put(o) // what parsed is in range
 	}
 	for _, gone := range known {
 		r.warn(f, gone, siteOverlay{method: gone.method})
-		_ = r.put(siteOverlay{method: gone.method})
 	}
 	r.logger.Info("specgrpc: site file read again", "file", f.path)
-}
-
-// put sets a site's mode as a file says.
-func (r *reloader) put(o siteOverlay) error {
-	mode, share := o.mode()
-	return r.table.method(o.method).site.Reconfigure(mode, share)
 }
 
 // warn tells of changes that need a new connection.

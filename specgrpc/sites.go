@@ -48,6 +48,7 @@ type siteTable struct {
 	target  string
 	id      string   // distinguishes connections to one target
 	methods sync.Map // full method name -> *method
+	configs map[string]foresay.SiteConfig
 
 	reloader *reloader
 }
@@ -57,15 +58,17 @@ func (c *siteTable) method(fullMethod string) *method {
 	if m, ok := c.methods.Load(fullMethod); ok {
 		return m.(*method)
 	}
-	m, err := c.newMethod(foresay.SiteConfig{Name: strings.Clone(fullMethod)})
+	m, err := c.newMethod(strings.Clone(fullMethod))
 	if err != nil { // an empty name: let grpc refuse it
-		m, _ = (&siteTable{control: c.control}).newMethod(foresay.SiteConfig{Name: "/"})
+		m, _ = (&siteTable{control: c.control}).newMethod("/")
 		c.control.Remove(m.site)
 		return m
 	}
 	known, loaded := c.methods.LoadOrStore(m.name, m)
 	if loaded {
 		c.control.Remove(m.site)
+	} else {
+		c.reloader.apply(m.site) // files may have changed since
 	}
 	return known.(*method)
 }
@@ -80,48 +83,45 @@ func (c *siteTable) close() {
 	c.control.Remove(all...)
 }
 
-// configure makes the configured methods known.
+// configure makes the configured methods known: those of the code at once, those
+// of files when they are called first.
 func (c *siteTable) configure(own *clientConfig) error {
-	configs := make(map[string]*foresay.SiteConfig)
-	var order []string
-	add := func(name string) (cfg *foresay.SiteConfig, isNew bool) {
-		if cfg, ok := configs[name]; ok {
-			return cfg, false
-		}
-		cfg = &foresay.SiteConfig{Name: name}
-		configs[name] = cfg
-		order = append(order, name)
-		return cfg, true
-	}
+	configs := make(map[string]foresay.SiteConfig)
+	var coded []string
 	for _, site := range own.sites {
 		if err := checkMethodName(site.Name); err != nil {
 			return fmt.Errorf("specgrpc: site: %w", err)
 		}
-		cfg, isNew := add(site.Name)
-		if !isNew {
+		if _, ok := configs[site.Name]; ok {
 			return fmt.Errorf("specgrpc: site %s: configured twice", site.Name)
 		}
-		*cfg = site
+		configs[site.Name] = site
+		coded = append(coded, site.Name)
 	}
 	for _, f := range own.files {
 		for _, o := range f.overlays {
-			cfg, _ := add(o.method)
+			cfg := configs[o.method]
 			mode, share := cfg.Mode, cfg.Share
-			o.apply(cfg)
+			cfg.Name = o.method
+			o.apply(&cfg)
 			cfg.Mode, cfg.Share = mode, share // the reloader's
+			if _, err := foresay.NewSite(cfg); err != nil {
+				return fmt.Errorf("specgrpc: site file %s: %w", f.path, err)
+			}
+			configs[o.method] = cfg
 		}
 	}
-	for _, name := range order {
-		m, err := c.newMethod(*configs[name])
+	c.configs = configs
+	c.reloader = c.watchFiles(own.files, own.readOnce, own.logger)
+	for _, name := range coded {
+		m, err := c.newMethod(name)
 		if err != nil {
 			c.close()
 			return fmt.Errorf("specgrpc: %w", err)
 		}
 		c.methods.Store(name, m)
 	}
-	var err error
-	c.reloader, err = c.watchFiles(own.files, own.readOnce, own.logger)
-	return err
+	return nil
 }
 
 // checkMethodName accepts /pkg.Service/Method.
@@ -136,7 +136,10 @@ func checkMethodName(name string) error {
 	return nil
 }
 
-func (c *siteTable) newMethod(cfg foresay.SiteConfig) (*method, error) {
+// newMethod makes a method known that is called or configured.
+func (c *siteTable) newMethod(name string) (*method, error) {
+	cfg := c.configs[name]
+	cfg.Name = name
 	if cfg.Mode == foresay.ModeDefault {
 		cfg.Mode = c.mode
 	}
@@ -156,6 +159,7 @@ func (c *siteTable) newMethod(cfg foresay.SiteConfig) (*method, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.reloader.apply(site)
 	return &method{
 		name: cfg.Name, spec: cfg.Name + specSuffix, site: site, cfg: cfg, observed: observed,
 		pure:        cfg.Effect == foresay.EffectNone,

@@ -1,0 +1,330 @@
+package foresay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// chain calls the user and then the price, and returns how long it took.
+func (s *shop) chain(ctx context.Context, user string) (time.Duration, error) {
+	start := time.Now()
+	_, err := Do(ctx, func(ctx context.Context) (any, error) {
+		u, err := s.call(ctx, s.user, "u", 10*ms, user)
+		if err != nil {
+			return nil, err
+		}
+		return s.call(ctx, s.price, u.(string), 10*ms, u.(string)+" 5")
+	}, WithLimits(Limits{MinSaving: -1}))
+	return time.Since(start), err
+}
+
+func TestModesAtRunTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{})
+		s := newShop(t, c, ModeDefault, 0, "ann")
+		expect := func(step string, want time.Duration) {
+			t.Helper()
+			if took, err := s.chain(t.Context(), "ann"); took != want || err != nil {
+				t.Errorf("%s: took %v, %v, want %v", step, took, err, want)
+			}
+		}
+		set := func(site string, m Mode, share float64) error { return c.SetMode(site, m, share) }
+		expect("observe is the default", 20*ms)
+		if err := set("/s/user", ModeOn, 0); err != nil {
+			t.Fatal(err)
+		}
+		expect("on", 10*ms)
+		c.Kill(true)
+		before := s.user.Stats()
+		expect("killed", 20*ms)
+		if after := s.user.Stats(); after.WouldBeRight != before.WouldBeRight || after.Learnt != before.Learnt {
+			t.Errorf("predictors are asked though all is killed: %+v", after)
+		}
+		c.Kill(false)
+		expect("alive again", 10*ms)
+		later, err := c.NewSite(SiteConfig{Name: "/s/user", Mode: ModeOff}, "another")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, _ := later.Mode(); m != ModeOn {
+			t.Errorf("a site that comes later is in mode %v", m)
+		}
+		if err := set("/s/user", ModeDefault, 0); err != nil {
+			t.Fatal(err)
+		}
+		if m, _ := later.Mode(); m != ModeOff {
+			t.Errorf("taken back: mode %v", m)
+		}
+		expect("taken back", 20*ms)
+		for want, err := range map[string]error{
+			"/s/none": set("/s/none", ModeOn, 0), "share": set("/s/user", ModeCanary, math.NaN()), "share 2": set("/s/user", ModeCanary, 2), "mode": set("/s/user", 9, 0),
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want it to say %s", err, want)
+			}
+		}
+		c.Remove(s.user, later)
+		if err := set("/s/user", ModeOn, 0); err == nil {
+			t.Error("a removed site is switched")
+		}
+	})
+}
+
+func TestKillVariable(t *testing.T) {
+	t.Setenv(KillVariable, "1")
+	if !mustControl(t, ControlConfig{}).Killed() {
+		t.Error("not killed")
+	}
+	t.Setenv(KillVariable, "0")
+	if mustControl(t, ControlConfig{}).Killed() {
+		t.Error("killed")
+	}
+}
+
+// A canary takes the share of the requests that it is given, the same in every
+// service, and observes the others.
+func TestCanary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arms := map[Arm]int{}
+		var records []*RequestRecord
+		a := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { records = append(records, r) }}})
+		b := mustControl(t, ControlConfig{})
+		s, other := newShop(t, a, ModeCanary, 0.3, "ann"), newShop(t, b, ModeCanary, 0.3, "ann")
+		const n = 2000
+		for i := range n {
+			id := fmt.Sprint("request ", i)
+			ctx, r := a.Begin(t.Context(), "page", id)
+			took, err := s.chain(ctx, "ann")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.End(nil)
+			rec := records[len(records)-1]
+			arms[rec.Arm]++
+			if on := took == 10*ms; on != (rec.Arm == ArmOn) || rec.Duration != took || len(rec.Calls) != 2 || len(rec.Tasks) != 1 {
+				t.Fatalf("took %v: %+v", took, rec)
+			}
+			if i < 200 {
+				ctx, _ := b.Begin(t.Context(), "inner", id)
+				if there, _ := other.chain(ctx, "ann"); there != took {
+					t.Fatalf("%s: %v here, %v there", id, took, there)
+				}
+			}
+		}
+		if on := arms[ArmOn]; on+arms[ArmOff] != n || math.Abs(float64(on)-0.3*n) > 4*math.Sqrt(n*0.3*0.7) {
+			t.Errorf("arms: %v", arms)
+		}
+		if _, err := s.chain(t.Context(), "ann"); err != nil { // without a request chance decides
+			t.Error(err)
+		}
+	})
+}
+
+// What a request's record says of calls, in tasks and outside of them.
+func TestRequestRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got *RequestRecord
+		c := mustControl(t, ControlConfig{OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }, func(*RequestRecord) { panic("contained") }}})
+		s := newShop(t, c, ModeOn, 0, "ann")
+		ctx, r := c.Begin(t.Context(), "page", "1")
+		if _, err := s.chain(ctx, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.chain(ctx, "eve"); err != nil { // guessed wrong
+			t.Fatal(err)
+		}
+		w := Watch(ctx, Operation{Site: s.user, Transport: &fakeTransport{}})
+		time.Sleep(3 * ms)
+		w.Done("bob", nil)
+		r.Answered()
+		time.Sleep(time.Second)
+		r.End(errors.New("failed"))
+		r.End(nil)
+		if got == nil || got.Duration != 33*ms || !got.Failed || got.Arm != ArmNone || len(got.Calls) != 5 {
+			t.Fatalf("%+v", got)
+		}
+		want := []CallRecord{
+			{"/s/user", EffectNone, ModeOn, 0, 10 * ms, true, false, true, false},
+			{"/s/price", EffectNone, ModeObserve, 0, 10 * ms, false, false, false, false},
+			{"/s/user", EffectNone, ModeOn, 10 * ms, 20 * ms, true, false, false, false},
+			{"/s/price", EffectNone, ModeObserve, 20 * ms, 30 * ms, false, false, false, false},
+			{"/s/user", EffectNone, ModeObserve, 30 * ms, 33 * ms, true, false, false, false},
+		}
+		for i, c := range got.Calls {
+			if c != want[i] {
+				t.Errorf("call %d: %+v, want %+v", i, c, want[i])
+			}
+		}
+		if len(got.Tasks) != 2 || got.Tasks[0].Saved != 10*ms || got.Tasks[1].Saved != 0 || got.Tasks[0].Wasted != 0 || got.Tasks[1].Wasted != 1 {
+			t.Errorf("%+v", got.Tasks)
+		}
+	})
+}
+
+// Observing is no more than comparing: what a program sees, when, and what is sent
+// are as in mode off.
+func TestObserveChangesNothing(t *testing.T) {
+	broken := errors.New("broken")
+	run := func(mode Mode) (trace []string) {
+		synctest.Test(t, func(t *testing.T) {
+			c := mustControl(t, ControlConfig{})
+			site, err := c.NewSite(SiteConfig{Name: "/s/get", Mode: mode, Effect: EffectNone, Predictors: []Predictor{constant{"0"}, panicking{}}}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			for i := range 4 {
+				ctx, r := c.Begin(t.Context(), "page", "")
+				_, err := Do(Predicting(ctx, "1", 7), func(ctx context.Context) (int, error) {
+					v, err := Perform(ctx, &Operation{Site: site, Identity: fmt.Sprint(i), CanSpeculate: true, Transport: &fakeTransport{ms, func() (any, error) {
+						trace = append(trace, fmt.Sprint("sent ", i, " at ", time.Since(start)))
+						if i == 3 {
+							return nil, broken
+						}
+						return fmt.Sprint(i), nil
+					}}})
+					trace = append(trace, fmt.Sprint(v, err, State(ctx), time.Since(start)))
+					return 0, err
+				})
+				trace = append(trace, fmt.Sprint(err))
+				r.End(err)
+			}
+			if mode == ModeObserve {
+				if s := site.Stats(); s.WouldBeRight != 2 || s.WouldBeWrong != 2 || s.Predicted != 0 {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+		return trace
+	}
+	off, observe := run(ModeOff), run(ModeObserve)
+	if fmt.Sprint(off) != fmt.Sprint(observe) {
+		t.Errorf("off:\n%s\nobserve:\n%s", strings.Join(off, "\n"), strings.Join(observe, "\n"))
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Predict(context.Context, any) []any { panic("predict") }
+func (panicking) Learn(context.Context, any, any)    { panic("learn") }
+
+// A site that guesses wrong is switched to observing, tried again after a while,
+// and goes on when it is right again.
+func TestTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
+		s := newShop(t, c, ModeOn, 0, "ann")
+		calls := func(n int, user string) (took time.Duration) {
+			t.Helper()
+			for range n {
+				d, err := s.chain(t.Context(), user)
+				if err != nil {
+					t.Fatal(err)
+				}
+				took += d
+				time.Sleep(50 * ms)
+			}
+			return took / time.Duration(n)
+		}
+		state := func() SiteStatus { return c.Status().Sites[0] }
+		calls(30, "ann")
+		if st := state(); st.State != StateActive || st.HitRate != 1 {
+			t.Fatalf("%+v", st)
+		}
+		calls(120, "eve")
+		st := state()
+		if st.State != StateTripped || !strings.Contains(st.Reason, "break-even") || st.Stats.Trips != 1 || time.Until(st.Until) > time.Minute {
+			t.Fatalf("%+v", st)
+		}
+		wrong := st.Stats.Wrong
+		if took := calls(5, "ann"); took != 20*ms {
+			t.Errorf("tripped, and calls take %v", took)
+		}
+		if st := state(); st.Stats.Wrong != wrong || st.Stats.WouldBeRight < 5 {
+			t.Errorf("a tripped site should observe: %+v", st.Stats)
+		}
+		time.Sleep(time.Minute)
+		calls(40, "eve") // no better
+		if st := state(); st.State != StateTripped || st.Stats.Trips != 2 || st.Stats.Wrong > wrong+enough || time.Until(st.Until) < time.Minute {
+			t.Fatalf("%+v", st)
+		}
+		time.Sleep(2 * time.Minute)
+		if took := calls(40, "ann"); took > 15*ms {
+			t.Errorf("calls take %v", took)
+		}
+		if st := state(); st.State != StateActive || st.Reason != "" {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// Above the budget the site that wastes most is tripped, and no other.
+func TestBudgetTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{})
+		wasteful, good := newShop(t, c, ModeOn, 0, "ann"), newShop(t, c, ModeOn, 0, "ann")
+		for i := range 100 {
+			user := "ann"
+			if i%2 == 0 {
+				user = "eve"
+			}
+			for s, user := range map[*shop]string{wasteful: user, good: "ann"} {
+				if _, err := s.chain(t.Context(), user); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(50 * ms)
+		}
+		st := c.Status()
+		if w := st.Sites[0]; w.State != StateTripped || !strings.Contains(w.Reason, "budget of 10 %") {
+			t.Errorf("%+v", w)
+		}
+		if g := st.Sites[3]; g.State != StateActive || g.Stats.Trips != 0 {
+			t.Errorf("%+v", g)
+		}
+		if st.ExtraLoad > 0.12 {
+			t.Errorf("extra load %v", st.ExtraLoad)
+		}
+	})
+}
+
+// Without predictors a site tells how often the last response would have been right.
+func TestDigests(t *testing.T) {
+	c := mustControl(t, ControlConfig{})
+	site, err := c.NewSite(SiteConfig{Name: "/s/get"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, answer := range []string{"a", "a", "b", "b"} {
+		w := Watch(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, 7}})
+		w.Done(answer, nil)
+		if i == 1 {
+			Watch(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, 8}}).Done("a", nil)
+			Watch(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, 7}}).Done(nil, errors.New("broken"))
+		}
+	}
+	if s := site.Stats(); s.WouldBeRight != 2 || s.WouldBeWrong != 2 || s.Plain != 6 {
+		t.Errorf("%+v", s)
+	}
+}
+
+type digesting struct {
+	fakeTransport
+	asked uint64
+}
+
+func (d digesting) Start(context.Context, *Attempt)      {}
+func (d digesting) Equal(p, a any) bool                  { return p == a }
+func (d digesting) Same(a, b any) bool                   { return a == b }
+func (d digesting) Accept(v any) (any, bool)             { return v, true }
+func (d digesting) RequestDigest(context.Context) uint64 { return d.asked }
+func (d digesting) ResponseDigest(v any) (digest uint64, ok bool) {
+	s, ok := v.(string)
+	return uint64(s[0]), ok
+}
