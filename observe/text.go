@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // WriteText writes the report for a person.
@@ -36,8 +37,16 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Broken > 0 {
 		fmt.Fprintf(&b, "\n%s requests are left out: their times make no sense\n", number(r.Broken))
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(bytes.Map(printable, b.Bytes()))
 	return err
+}
+
+// printable keeps names that come from elsewhere from doing things to a terminal.
+func printable(r rune) rune {
+	if r != '\n' && !unicode.IsPrint(r) {
+		return '?'
+	}
+	return r
 }
 
 func (q *RequestReport) write(b *bytes.Buffer) {
