@@ -12,7 +12,7 @@ type repeats struct {
 type repeated struct{ asked, answered uint64 }
 
 // repeatSlots bounds the requests that are remembered; a slot takes 16 bytes.
-const repeatSlots = 1 << 10
+const repeatSlots = 1 << 9
 
 // last returns the digest of the last response to a request.
 func (r *repeats) last(asked uint64) (answered uint64, ok bool) {

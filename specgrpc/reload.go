@@ -44,6 +44,7 @@ type reloader struct {
 	files  []*siteFile
 	logger *slog.Logger
 	stop   chan struct{}
+	once   sync.Once // it is closed
 	ended  sync.WaitGroup
 
 	mu sync.Mutex // over the files' contents
@@ -80,7 +81,7 @@ func (r *reloader) apply(s *foresay.Site) {
 // close ends the watching.
 func (r *reloader) close() {
 	if r != nil {
-		close(r.stop)
+		r.once.Do(func() { close(r.stop) })
 		r.ended.Wait()
 	}
 }
