@@ -174,7 +174,9 @@ func timelineOf(paths []*critpath.Path) *Timeline {
 			From: millis(c.Start), To: millis(c.End), AfterFrom: millis(spans[i].Start), AfterTo: millis(spans[i].End),
 		})
 	}
-	slices.SortStableFunc(t.Bars, func(a, b Bar) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(t.Bars, func(a, b Bar) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Method, b.Method))
+	})
 	return t
 }
 

@@ -36,7 +36,10 @@ func (e *Entry) WriteSVG(w io.Writer) error {
 	if len(bars) > svgRows {
 		bars, cut = bars[:svgRows], len(bars)-svgRows
 	}
-	height := 166 + 2*svgRow*(len(bars)+1)
+	height := 136 + 2*svgRow*(len(bars)+1)
+	if cut > 0 {
+		height += 20
+	}
 	p.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" `+
 		`font-family="ui-monospace,Menlo,'DejaVu Sans Mono','Liberation Mono',monospace" font-size="12" fill="#24292f">`,
 		svgWidth, height, svgWidth, height)
@@ -44,7 +47,7 @@ func (e *Entry) WriteSVG(w io.Writer) error {
 	p.add(`<title>%s</title>`, escape(heading))
 	p.add(`<rect x="0.5" y="0.5" width="%d" height="%d" rx="6" fill="#ffffff" stroke="#d0d7de"/>`, svgWidth-1, height-1)
 	p.text(svgMargin, 30, svgWidth-2*svgMargin, 14, `font-weight="bold"`, heading)
-	p.axis(float64(height))
+	p.axis(float64(86 + 2*svgRow*(len(bars)+1)))
 	p.y = 72
 	p.panel("as it was", p.BeforeMS, bars, func(b Bar) (from, to float64, fill string) {
 		if b.Critical {
@@ -95,7 +98,7 @@ func (p *picture) x(ms float64) float64 {
 }
 
 // axis draws lines at some five round numbers of milliseconds.
-func (p *picture) axis(height float64) {
+func (p *picture) axis(bottom float64) {
 	p.text(svgMargin, 56, 200, 11, `fill="#57606a"`, "time in ms")
 	step := math.Pow(10, math.Floor(math.Log10(max(p.BeforeMS, 1e-6)/2)))
 	for p.BeforeMS/step > 8 {
@@ -106,7 +109,7 @@ func (p *picture) axis(height float64) {
 		if ms > p.BeforeMS {
 			break
 		}
-		p.add(`<line x1="%.1f" y1="62" x2="%.1f" y2="%.1f" stroke="#d8dee4"/>`, p.x(ms), p.x(ms), height-50)
+		p.add(`<line x1="%.1f" y1="62" x2="%.1f" y2="%.1f" stroke="#d8dee4"/>`, p.x(ms), p.x(ms), bottom)
 		p.text(p.x(ms), 56, 80, 11, `text-anchor="middle" fill="#57606a"`, fmt.Sprintf("%g", ms))
 	}
 }

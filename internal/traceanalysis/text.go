@@ -122,6 +122,8 @@ func (t *text) calls(e *Entry) {
 				case a.BreakEven == nil:
 				case a.SavedMS < little*e.Took.MeanMS:
 					worth = "hardly"
+				case *a.BreakEven < 0.005:
+					worth = "at any rate"
 				default:
 					worth = "from " + percent(*a.BreakEven)
 				}
@@ -164,8 +166,10 @@ func (t *text) rates(e *Entry) {
 		t.line("%s at %s right: %s: mean %.1f ms, %s saved, %s more calls.", what, percent(t.HitRate), strings.Join(names, ", "), c.MeanMS, percent(c.Saved), percent(c.Extra))
 	}
 	t.line("")
-	choice("Best method", e.Single)
-	if e.Single != nil {
+	if e.Single != nil || e.Together == nil {
+		choice("Best method", e.Single)
+	}
+	if e.Together != nil && len(e.Together.Methods) > 1 {
 		choice("Best methods", e.Together)
 	}
 }
@@ -282,8 +286,7 @@ func (l *LeftOut) sentences() []string {
 	add(l.Skewed, "server's span", "outside of the call by the clocks of two machines: only the length was used")
 	add(l.Longer, "server's span", "longer than the call: cut to it")
 	add(l.Early, "call", "before the request: taken to begin with it")
-	add(l.Evicted, "trace", "taken apart before the end of the input, to hold no more spans than --max-spans")
-	add(l.Late, "span", "left out: too late for such a trace")
+	add(l.Late, "span", "left out: too late, for the trace had been taken apart to hold no more spans than --max-spans")
 	add(l.Large, "request", fmt.Sprintf("left out: more than %d calls", maxCalls))
 	add(l.Entries, "request", fmt.Sprintf("left out: more than %d kinds of request", maxEntries))
 	add(l.Names, "name", fmt.Sprintf("taken together as (other): more than %d names", maxNames))
