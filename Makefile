@@ -1,11 +1,14 @@
 # make check is exactly what CI runs, after .ci/run has set a machine up.
 
 # The packages in which goroutines meet: they are tested with the race detector.
-CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./specgrpc/... ./wan/... \
+CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./replica ./specgrpc/... ./wan/... \
 	./history ./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/replicatedcommit/rcgrpc ./internal/rcnode
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
+
+# Adapters are modules of their own, which ./... of the root does not reach.
+ADAPTERS = $(patsubst %/go.mod,%,$(wildcard adapters/*/go.mod))
 
 STEPS = lint tidy gen-check mod-check examples test race demo
 
@@ -32,9 +35,11 @@ check:
 
 test:
 	go test ./...
+	for dir in $(ADAPTERS); do (cd $$dir && go test ./...); done
 
 race:
 	go test -race $(CONCURRENT)
+	for dir in $(ADAPTERS); do (cd $$dir && go test -race ./...); done
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
@@ -43,6 +48,7 @@ lint:
 	go vet ./...
 	cd tools && go vet ./...
 	$(STATICCHECK) ./...
+	for dir in $(ADAPTERS); do (cd $$dir && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...); done
 
 # The repository's law (not go mod tidy, which mod-check checks).
 tidy:
@@ -57,6 +63,7 @@ gen-check:
 mod-check:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
+	for dir in $(ADAPTERS); do (cd $$dir && go mod tidy -diff); done
 
 # Each fuzz target for a short while, one after the other.
 fuzz-short:
@@ -85,7 +92,7 @@ soak:
 examples:
 	go build -o /dev/null ./examples/...
 	go test -run '^Example' $$(grep -rlE '^func Example' --include='*_test.go' . \
-		| grep -v /testdata/ | xargs -r dirname | sort -u)
+		| grep -v -e /testdata/ -e '^./adapters/' | xargs -r dirname | sort -u)
 
 demo:
 	go run ./cmd/foresay demo </dev/null

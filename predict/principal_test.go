@@ -2,7 +2,6 @@ package predict
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -133,7 +132,7 @@ func TestSecretsAreHashed(t *testing.T) {
 		}
 		for range 3 {
 			k, ok := s.key(outgoing("authorization", secret), "k")
-			if !ok || k.who == (principalHash{}) || strings.Contains(fmt.Sprintf("%s", k.who[:]), secret[:8]) {
+			if !ok || k.who == (principalHash{}) || strings.Contains(string(k.who[:]), secret[:8]) {
 				t.Fatalf("key %v, %v", k, ok)
 			}
 			hashes = append(hashes, k.who)

@@ -33,7 +33,11 @@ func checkDependencies(tree *tree, report *report) {
 		}
 	}
 	known := make(map[string]bool)
-	for _, name := range []string{"go.mod", "tools/go.mod"} {
+	adapters, err := fs.Glob(tree.fsys, "adapters/*/go.mod")
+	if err != nil {
+		report.add("adapters", 0, "%v", err)
+	}
+	for _, name := range append([]string{"go.mod", "tools/go.mod"}, adapters...) {
 		mod, err := readModFile(tree.fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -46,7 +50,7 @@ func checkDependencies(tree *tree, report *report) {
 			known[module] = true
 		}
 		for _, module := range slices.Concat(mod.direct, mod.toolModules()) {
-			if reasons[module] == 0 {
+			if reasons[module] == 0 && module != tree.module {
 				report.add(name, 0, "requires %s, for which %s gives no reason", module, dependenciesPath)
 			}
 		}
