@@ -160,10 +160,11 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 		Name: m.name, Effect: m.effect.String(), Calls: s.calls, CallsPerRequest: per(float64(s.calls), f.total.requests),
 		Failed: s.failed, Guessed: s.guessed, Right: s.right, HitRate: hit.Value, HitRateLow: hit.Low, HitRateHigh: hit.High,
 		RecentHitRate: per(float64(m.now.right), m.now.guessed), RecentGuessed: m.now.guessed, Latency: m.latency.latency(),
-		SavedAloneMS: per(milliseconds(s.alone), f.total.worked), SavedMS: per(milliseconds(s.saved), f.total.worked),
-		ExtraLoad: per(float64(s.aloneExtra), f.total.calls),
-		GainMS:    per(milliseconds(s.gainOfRight()), s.workedGuessed), CostMS: per(milliseconds(s.cost), s.workedGuessed),
-		BreakEven: s.breakEven(),
+		SavedAloneMS: per(s.alone, f.total.worked), SavedMS: per(s.saved, f.total.worked),
+		ExtraLoad: per(s.aloneExtra, f.total.calls), BreakEven: s.breakEven(),
+	}
+	if s.workedGuessed > 0 {
+		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
 	out.site(r.Status)
 	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, requests: f.total.requests}

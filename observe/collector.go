@@ -126,7 +126,9 @@ type kind struct {
 	total    kindSums
 	now, was kindSums // of the current window, and of the one before
 	windowed time.Time
-	debt     int // of work, see enter
+	debt     float64 // of work, see afford
+	paid     time.Time
+	turns    int // the method to weigh next, where a request has too many
 
 	observed, without histogram // requests that were worked out: as they were, and as they would have been
 	ifReads           histogram // and as they would have been if methods only read whose names say so
@@ -156,7 +158,10 @@ type method struct {
 	effect foresay.Effect
 	reads  bool // its name says that it only reads
 	other  bool // it is several methods
-	loses  bool // experience says that its predictions do not pay
+	// predicted: it has predictors. Without, what is guessed is the last response, which for a method with side effects
+	// nobody would take.
+	predicted bool
+	loses     bool // experience says that its predictions do not pay
 
 	total    methodSums
 	now, was methodSums
@@ -166,10 +171,8 @@ type method struct {
 // methodSums are a method's sums.
 type methodSums struct {
 	calls, failed, guessed, right int64
-	// Of requests that were worked out:
-	workedGuessed, workedRight int64
-	alone, saved, gain, cost   time.Duration
-	aloneExtra                 int64
+	// Of requests that were worked out, numbers and milliseconds, weighted: see work.weight.
+	workedGuessed, workedRight, alone, saved, gain, cost, aloneExtra float64
 }
 
 // arm is one side of a canary, times in milliseconds.
@@ -179,15 +182,12 @@ type arm struct {
 	latency histogram
 }
 
-// workPerRequest bounds the work that requests of a kind cost on average, in calls that are replayed. About 10 µs.
-const workPerRequest = 600
-
 // enter adds a request to the sums, and reports whether it is to be worked out.
 func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.turn(r.Start.Add(r.Duration))
-	k.debt = max(k.debt-workPerRequest, 0)
+	now := r.Start.Add(r.Duration)
+	k.turn(now)
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		m := k.method(c.Site, c.Effect)
@@ -197,6 +197,7 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 			s.guessed += count(c.Guessed)
 			s.right += count(c.Guessed && c.Right)
 		}
+		m.predicted = m.predicted || c.Guessed && !c.Digest
 		m.latency.add(c.End - c.Start)
 		w.assign(i, m)
 	}
@@ -206,7 +207,7 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		a.failed += count(r.Failed)
 		a.latency.add(r.Duration)
 	}
-	worth := !w.speculated && k.debt == 0
+	worth := !w.speculated && k.afford(w, now)
 	for _, s := range []*kindSums{&k.total, &k.now} {
 		s.requests++
 		s.failed += count(r.Failed)
@@ -228,8 +229,6 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		k.speculated.add(r.Duration)
 	case !worth:
 		k.unworked.add(r.Duration)
-	default:
-		k.debt += w.cost()
 	}
 	return worth
 }
@@ -254,14 +253,17 @@ func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
 	}
 	for i := range w.used {
 		u := &w.used[i]
+		if !u.weighed {
+			continue
+		}
 		for _, s := range []*methodSums{&u.method.total, &u.method.now} {
-			s.workedGuessed += int64(u.guessed)
-			s.workedRight += int64(u.right)
-			s.alone += u.alone
-			s.saved += u.saved
-			s.gain += u.gain
-			s.cost += u.cost
-			s.aloneExtra += int64(u.aloneExtra)
+			s.workedGuessed += float64(u.guessed) * w.weight
+			s.workedRight += float64(u.right) * w.weight
+			s.alone += milliseconds(u.alone) * w.weight
+			s.saved += milliseconds(u.saved) * w.weight
+			s.gain += milliseconds(u.gain) * w.weight
+			s.cost += milliseconds(u.cost) * w.weight
+			s.aloneExtra += float64(u.aloneExtra) * w.weight
 		}
 		u.method.learn()
 	}
@@ -328,17 +330,16 @@ func (s *methodSums) breakEven() float64 {
 	if s.cost <= 0 {
 		return leastBreakEven
 	}
-	return max(leastBreakEven, float64(s.cost)/float64(s.cost+s.gainOfRight()))
+	return max(leastBreakEven, s.cost/(s.cost+s.gainOfRight()))
 }
 
 // gainOfRight is what all guesses would have saved if they were right: with the other predictions there, or alone,
 // whichever is more.
-func (s *methodSums) gainOfRight() time.Duration {
-	alone := time.Duration(0)
-	if s.workedRight > 0 {
-		alone = time.Duration(float64(s.alone) * float64(s.workedGuessed) / float64(s.workedRight))
+func (s *methodSums) gainOfRight() float64 {
+	if s.workedRight == 0 {
+		return s.gain
 	}
-	return max(s.gain, alone)
+	return max(s.gain, s.alone*s.workedGuessed/s.workedRight)
 }
 
 func (s *methodSums) add(o *methodSums) {

@@ -22,8 +22,8 @@ func Example() {
 		collector.Record(&foresay.RequestRecord{
 			Name: "GET /page", Duration: 31 * time.Millisecond,
 			Calls: []foresay.CallRecord{
-				{Site: "/shop.Users/Get", Effect: foresay.EffectNone, End: 10 * time.Millisecond, Guessed: true, Right: i%50 > 0},
-				{Site: "/shop.Prices/List", Effect: foresay.EffectNone, Start: 11 * time.Millisecond, End: 31 * time.Millisecond, Guessed: true, Right: i%2 > 0},
+				{Site: "/shop.Users/Get", Effect: foresay.EffectNone, End: 10 * time.Millisecond, Guessed: true, Digest: true, Right: i%50 > 0},
+				{Site: "/shop.Prices/List", Effect: foresay.EffectNone, Start: 11 * time.Millisecond, End: 31 * time.Millisecond, Guessed: true, Digest: true, Right: i%2 > 0},
 			},
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/specgrpc"
 )
 
 // errPanic is what a request ended with whose handler panicked. The panic itself goes on.
@@ -53,12 +54,17 @@ func StreamServerInterceptor(control *foresay.Control) grpc.StreamServerIntercep
 // interceptors of unary calls run within it.
 func isSpeculative(fullMethod string) bool { return strings.HasSuffix(fullMethod, ".spec") }
 
-// end ends a request, unless it was made for a guess that turned out wrong: what is never ended counts nowhere.
+// end ends a request, once its caller's word is known if it has a speculative one: a request that was made for a guess
+// that turned out wrong is never ended, so that it counts nowhere.
 func end(ctx context.Context, r *foresay.Request, err error) {
-	if errors.Is(context.Cause(ctx), foresay.ErrMisspeculated) {
-		return
+	r.Answered()
+	if !specgrpc.AfterWord(ctx, func(confirmed bool) {
+		if confirmed {
+			r.End(err)
+		}
+	}) {
+		r.End(err)
 	}
-	r.End(err)
 }
 
 type requestStream struct {

@@ -27,7 +27,7 @@ func (j *judge) judge() {
 	switch {
 	case j.method.other:
 		j.say(TooEarly, "it stands for methods that are not told apart: raise Config.MaxMethods")
-	case j.effects() && j.Predictors == 0:
+	case j.effects() && !j.method.predicted:
 		j.hasEffects()
 	case j.Calls > 0 && j.Guessed == 0 && j.Mode == foresay.ModeOff.String():
 		j.say(TooEarly, "its mode is off, so nothing is known of predictions")
@@ -72,7 +72,7 @@ func (j *judge) sum() string {
 }
 
 func (j *judge) hits() string {
-	if j.Predictors == 0 {
+	if !j.method.predicted {
 		return fmt.Sprintf("the last response to the same request would have been right %s of %s", percent(j.HitRate), number(j.Guessed))
 	}
 	return fmt.Sprintf("right %s of %s", percent(j.HitRate), number(j.Guessed))
@@ -80,7 +80,7 @@ func (j *judge) hits() string {
 
 // basis returns what fits the site: without predictors, or with.
 func (j *judge) basis(without, with string) string {
-	if j.Predictors == 0 {
+	if !j.method.predicted {
 		return without
 	}
 	return with
@@ -130,7 +130,7 @@ func (j *judge) step() {
 		return
 	}
 	settings := `"mode": "canary", "share": 0.1`
-	if j.Predictors == 0 {
+	if !j.method.predicted {
 		settings += `, "predictors": ["last"]`
 	}
 	j.configure(settings)
@@ -156,7 +156,11 @@ func ms(v float64) string {
 
 // percent writes a share with one digit after the point, unless it is a whole number.
 func percent(v float64) string {
-	return strings.TrimSuffix(strconv.FormatFloat(100*v, 'f', 1, 64), ".0") + " %"
+	v *= 100
+	if v < 100 {
+		v = min(v, 99.9) // 100 % is all
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " %"
 }
 
 // number writes a count with commas.

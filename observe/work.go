@@ -13,7 +13,8 @@ type work struct {
 	outcomes   []critpath.Outcome // of the guesses that were made
 	of         []int              // of each call, its method in used
 	used       []use
-	speculated bool // a call was: the times are not those of a request without speculation
+	weight     float64 // how many methods each that is weighed stands for, because a request has too many
+	speculated bool    // a call was: the times are not those of a request without speculation
 
 	together critpath.Result // with all predictions that would be used
 	// unsureReads: there are methods that are not declared free of side effects and whose names say that they are.
@@ -27,6 +28,7 @@ type use struct {
 	method         *method
 	guessed, right int
 	taken          bool // its predictions would be used
+	weighed        bool // it is worked out what they are worth
 	unsure         bool // it may only read
 
 	alone, saved, gain, cost time.Duration
@@ -71,7 +73,7 @@ func (w *work) assign(i int, m *method) {
 	}
 	if at < 0 {
 		at = len(w.used)
-		u := use{method: m, taken: !m.loses && !m.other && w.calls[i].Pure}
+		u := use{method: m, taken: !m.loses && !m.other && (w.calls[i].Pure || m.predicted)}
 		u.unsure = !w.calls[i].Pure && m.reads && !m.loses
 		w.unsureReads = w.unsureReads || u.unsure
 		w.used = append(w.used, u)
@@ -86,18 +88,6 @@ func (w *work) assign(i int, m *method) {
 	}
 }
 
-// cost estimates the work, in calls that are replayed.
-func (w *work) cost() int {
-	replays, wrong := 1, 0
-	for i := range w.used {
-		if u := &w.used[i]; u.guessed > 0 {
-			replays += 3
-			wrong += 2*u.guessed - u.right
-		}
-	}
-	return (replays + wrong) * len(w.calls)
-}
-
 // foresee works out what predictions would have changed.
 func (w *work) foresee(duration time.Duration) error {
 	p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls})
@@ -106,7 +96,7 @@ func (w *work) foresee(duration time.Duration) error {
 	}
 	w.together = p.Replay(w.taken(-1, critpath.Unpredicted))
 	for i := range w.used {
-		if w.used[i].guessed > 0 {
+		if w.used[i].weighed {
 			w.weigh(p, i)
 		}
 	}

@@ -1,0 +1,168 @@
+package observe_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/observe"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// want checks a figure.
+func want(t testing.TB, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s: got %.4f, want %.4f within %.4f", what, got, want, tolerance)
+	}
+}
+
+func methodOf(t testing.TB, q *observe.RequestReport, name string) *observe.MethodReport {
+	t.Helper()
+	for i := range q.Methods {
+		if q.Methods[i].Name == name {
+			return &q.Methods[i]
+		}
+	}
+	t.Fatalf("no method %s in %+v", name, q.Methods)
+	return nil
+}
+
+func only(t testing.TB, r *observe.Report) *observe.RequestReport {
+	t.Helper()
+	if len(r.Requests) != 1 {
+		t.Fatalf("%d kinds of request; want 1: %+v", len(r.Requests), r.Requests)
+	}
+	return &r.Requests[0]
+}
+
+// TestForeseenIsWhatTheHandComputes: 15 + 10 + 20 ms one after the other are 45. Of 100 visits
+//   - the first knows nothing;
+//   - the tenth, the first with the other plan, guesses the user wrong and has no guess for the others;
+//   - 18 guess the user wrong and know the others: those begin after 15 ms, and the last ends after 35;
+//   - 80 guess all right and end after 20 ms, when the price is there.
+func TestForeseenIsWhatTheHandComputes(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(t, foresay.ControlConfig{})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
+		s.visit(100, &page{back: conn}, observe.UnaryServerInterceptor(control))
+		r := collector.Report(control)
+		q := only(t, r)
+		if q.Name != front || q.Requests != 100 || q.Failed != 0 || q.Foreseen.Requests != 100 {
+			t.Errorf("%s, %d requests, %d failed, %d worked out; want %s, 100, 0, 100", q.Name, q.Requests, q.Failed, q.Foreseen.Requests, front)
+		}
+		f := &q.Foreseen
+		want(t, "mean now", f.Now.MeanMS, 45, 1e-9)
+		want(t, "saved", f.SavedMS, (80*25+18*10)/100.0, 1e-9)
+		want(t, "mean then", f.Then.MeanMS, 45-21.8, 1e-9)
+		want(t, "p50 now", f.Now.P50MS, 45, 0.45)
+		want(t, "p50 then", f.Then.P50MS, 20, 0.2)
+		// Each of the 19 wrong users would have sent the two others in vain.
+		want(t, "extra load", f.ExtraLoad, 38/300.0, 1e-9)
+
+		user := methodOf(t, q, getUser)
+		if user.Calls != 100 || user.Guessed != 99 || user.Right != 80 || user.Effect != "none" {
+			t.Errorf("GetUser: %+v", user)
+		}
+		// Alone it lets Check begin at once: 10 + 20 ms.
+		want(t, "user alone", user.SavedAloneMS, 80*15/100.0, 1e-9)
+		// With the others known it is 20 instead of 35.
+		want(t, "user with others", user.SavedMS, 80*15/100.0, 1e-9)
+		want(t, "user's gain", user.GainMS, 15, 1e-9)
+		want(t, "user's cost", user.CostMS, 30, 1e-9)
+		want(t, "user's break-even", user.BreakEven, 30.0/45, 1e-9)
+		want(t, "user's load", user.ExtraLoad, 38/300.0, 1e-9)
+		want(t, "user's latency", user.Latency.MeanMS, 15, 1e-9)
+		permission := methodOf(t, q, check)
+		// Its 98 guesses are right; the price begins 10 ms earlier.
+		want(t, "check with others", permission.SavedMS, 9.8, 1e-9)
+		want(t, "check's cost", permission.CostMS, 20, 1e-9)
+		price := methodOf(t, q, quote)
+		want(t, "quote", max(price.SavedMS, price.SavedAloneMS, price.GainMS), 0, 1e-9)
+		if price.Verdict != observe.NotWorthIt || permission.Verdict != observe.WorthIt || user.Verdict != observe.NotWorthIt {
+			t.Errorf("verdicts: user %s (%s), check %s (%s), price %s (%s)", user.Verdict, user.Why, permission.Verdict, permission.Why, price.Verdict, price.Why)
+		}
+		if user.Predictors != 1 || user.Mode != "observe" {
+			t.Errorf("GetUser has %d predictors and the mode %s", user.Predictors, user.Mode)
+		}
+	})
+}
+
+// TestForeseenIsRealised: the same program, then with speculation, saves what was foreseen.
+func TestForeseenIsRealised(t *testing.T) {
+	foreseen, before := visits(t, foresay.ModeObserve)
+	realised, after := visits(t, foresay.ModeOn)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("what visitors saw (-observe +on):\n%s", diff)
+	}
+	if foreseen.Realised != nil || realised.Realised == nil || realised.Foreseen.Requests != 0 {
+		t.Fatalf("observe: realised %+v; on: realised %+v, foreseen %+v", foreseen.Realised, realised.Realised, realised.Foreseen)
+	}
+	saved := foreseen.Latency.MeanMS - realised.Latency.MeanMS
+	want(t, "saved, by the visits' durations", saved, foreseen.Foreseen.SavedMS, 0.15*foreseen.Foreseen.SavedMS)
+	want(t, "saved, by the tasks", realised.Realised.SavedMS, foreseen.Foreseen.SavedMS, 0.15*foreseen.Foreseen.SavedMS)
+	want(t, "p50", realised.Latency.P50MS, foreseen.Foreseen.Then.P50MS, 0.15*foreseen.Foreseen.Then.P50MS)
+	want(t, "extra load", realised.Realised.ExtraLoad, foreseen.Foreseen.ExtraLoad, 0.02)
+	if realised.Realised.Tasks != 200 {
+		t.Errorf("%d tasks, want 200", realised.Realised.Tasks)
+	}
+	t.Logf("foreseen %.2f ms, realised %.2f ms (tasks: %.2f); extra load foreseen %.4f, realised %.4f", foreseen.Foreseen.SavedMS, saved,
+		realised.Realised.SavedMS, foreseen.Foreseen.ExtraLoad, realised.Realised.ExtraLoad)
+}
+
+// visits has the page visited, whose handler is a task, in a mode.
+func visits(t *testing.T, mode foresay.Mode) (q *observe.RequestReport, seen []string) {
+	t.Helper()
+	inShop(t, func(s *shop) {
+		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
+		conn := s.dial("front", s.back(specgrpc.NoInterceptors()), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(mode))
+		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
+			return foresay.Do(ctx, f)
+		}
+		seen = s.visit(200, &page{back: conn, wrap: task}, observe.UnaryServerInterceptor(control))
+		q = only(t, collector.Report(control))
+	})
+	return q, seen
+}
+
+// TestObservingChangesNothing: what servers and visitors see is what they see of plain gRPC.
+func TestObservingChangesNothing(t *testing.T) {
+	world := func(observed bool) (served, seen []string) {
+		inShop(t, func(s *shop) {
+			addr := s.back()
+			p := &page{view: true}
+			var interceptors []grpc.UnaryServerInterceptor
+			if observed {
+				collector, control := watched(t, foresay.ControlConfig{})
+				p.back = s.dial("front", addr, specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
+				interceptors = append(interceptors, observe.UnaryServerInterceptor(control))
+				defer func() {
+					if q := only(t, collector.Report(control)); q.Requests != 30 || methodOf(t, q, recordView).Calls != 30 {
+						t.Errorf("nothing was observed: %+v", q)
+					}
+				}()
+			} else {
+				p.back = s.plain("front", addr)
+			}
+			seen = s.visit(30, p, interceptors...)
+			served = s.handledCalls()
+		})
+		return served, seen
+	}
+	served, seen := world(false)
+	observedServed, observedSeen := world(true)
+	if len(served) != 120 {
+		t.Fatalf("%d calls, want 120", len(served))
+	}
+	if diff := cmp.Diff(served, observedServed); diff != "" {
+		t.Errorf("what servers handled (-plain +observed):\n%s", diff)
+	}
+	if diff := cmp.Diff(seen, observedSeen); diff != "" {
+		t.Errorf("what visitors saw (-plain +observed):\n%s", diff)
+	}
+}
