@@ -21,7 +21,7 @@ import (
 // made in a task of foresay. Outside of one it is a grpc.ClientConn. It is safe
 // for concurrent use.
 type ClientConn struct {
-	siteTable
+	*siteTable
 	cc   *grpc.ClientConn
 	cfg  clientConfig
 	open grpc.Streamer // opens a stream below the user's stream interceptors
@@ -55,11 +55,12 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 		}
 	}
 	c.half.limit = c.cfg.maxHalfOpen
-	var err error
-	if c.siteTable.control, err = c.cfg.theControl(); err != nil {
+	control, err := c.cfg.theControl()
+	if err != nil {
 		return nil, err
 	}
-	c.mode, c.target, c.id = c.cfg.mode, target, fmt.Sprintf("%p", c)
+	c.siteTable = newSiteTable(control, c.cfg.mode, target)
+	c.id = fmt.Sprintf("%p", c)
 	if err := c.configure(&c.cfg); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package specgrpc_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -89,4 +91,30 @@ func TestSiteFileShares(t *testing.T) {
 			t.Errorf("%s: got %v, want it to say %s", text, err, want)
 		}
 	}
+}
+
+// A predictor that a file describes predicts, without code.
+func TestPredictorsOfAFile(t *testing.T) {
+	inWorld(t, func(w *world) {
+		file := filepath.Join(w.TempDir(), "sites.json")
+		if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+getMethod+`", "mode": "on", "predictors": [{"kind": "last", "key_fields": ["key"]}]}]}`), 0o600); err != nil {
+			w.Fatal(err)
+		}
+		_, _, addr := w.kv("a", &kvServer{})
+		cc := w.dial(addr, specgrpc.WithSiteFile(file, nil))
+		c := kvpb.NewTestKVClient(cc)
+		for i, want := range []time.Duration{2 * rtt, rtt} {
+			start := time.Now()
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+				if _, err := c.Get(ctx, &kvpb.GetRequest{Key: "a"}); err != nil {
+					return "", err
+				}
+				r, err := c.Get(ctx, &kvpb.GetRequest{Key: "b"})
+				return r.GetValue(), err
+			})
+			if took := time.Since(start).Round(time.Millisecond); err != nil || i > 0 && took != want {
+				w.Errorf("task %d: took %v, %v, want %v", i, took, err, want)
+			}
+		}
+	})
 }

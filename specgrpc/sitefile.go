@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/predict"
 )
 
 // ParseSites reads the configuration of call sites from JSON:
@@ -19,7 +20,8 @@ import (
 //	  "mode": "canary",                    // or "off", "observe", "shadow", "on"
 //	  "share": 0.1,                        // of the requests, for "canary" and "shadow"
 //	  "effect": "none",                    // or "staged", "immediate", "unknown"
-//	  "predictors": ["last"],              // names in the map given here
+//	  "predictors": ["mine",               // a name in the map given here, or what predict.Config says
+//	                 {"kind": "last", "key_fields": ["id"], "bytes": "64MB"}],
 //	  "equal_ignoring": ["served_by"],     // response fields that may differ from the predicted ones
 //	  "conflict_fields": ["account.id"],   // request fields that make the conflict key
 //	  "key_fields": ["id"],                // request fields that make the call's identity
@@ -157,7 +159,7 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 	case "metadata":
 		return parseMetadata(value)
 	case "predictors":
-		return parsePredictors(value, predictors)
+		return parsePredictors(method, value, predictors)
 	case "equal_ignoring", "conflict_fields", "key_fields":
 		return parsePaths(method, name, value)
 	default:
@@ -238,23 +240,48 @@ func put[T any](to, from *T) {
 	}
 }
 
-func parsePredictors(value json.RawMessage, known map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
-	var names []string
-	if err := strictly(value, &names); err != nil {
+// parsePredictors takes names of predictors that the program gave, and
+// descriptions of those that package predict makes.
+func parsePredictors(method string, value json.RawMessage, known map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
+	var items []json.RawMessage
+	if err := strictly(value, &items); err != nil {
 		return nil, err
 	}
-	chosen := make([]foresay.Predictor, len(names))
-	for i, name := range names {
-		p, ok := known[name]
-		if !ok && len(known) == 0 {
-			return nil, fmt.Errorf("no predictor is called %q; there are none", name)
-		}
-		if !ok {
-			return nil, fmt.Errorf("no predictor is called %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	chosen := make([]foresay.Predictor, len(items))
+	for i, item := range items {
+		p, err := parsePredictor(method, item, known)
+		if err != nil {
+			return nil, err
 		}
 		chosen[i] = p
 	}
 	return func(c *foresay.SiteConfig) { c.Predictors = chosen }, nil
+}
+
+func parsePredictor(method string, item json.RawMessage, known map[string]foresay.Predictor) (foresay.Predictor, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(item), []byte("{")) {
+		var name string
+		if err := strictly(item, &name); err != nil {
+			return nil, err
+		}
+		p, ok := known[name]
+		switch {
+		case ok:
+			return p, nil
+		case len(known) == 0:
+			return nil, fmt.Errorf(`no predictor is called %q: the program gave none; describe one, such as {"kind": "last"}`, name)
+		}
+		return nil, fmt.Errorf(`no predictor is called %q; there are: %s; or describe one, such as {"kind": "last"}`, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	}
+	cfg, err := predict.ParseConfig(item)
+	if err != nil {
+		return nil, err
+	}
+	var messages predict.Messages
+	if d := methodDescriptor(method); d != nil {
+		messages = predict.MessagesOf(d)
+	}
+	return predict.New(cfg, messages)
 }
 
 func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {

@@ -100,6 +100,8 @@ func TestParseSitesErrors(t *testing.T) {
 		site(`"limits": {"depth": -1}`):                               {getMethod, `"limits"`, `"depth" is -1`},
 		site(`"limits": {"pending": "many"}`):                         {getMethod, `"limits"`, "pending"},
 		site(`"limits": {"min_saving": "2"}`):                         {getMethod, `"limits"`, `"min_saving"`, "2ms"},
+		site(`"predictors": [{"kind": "lst"}]`):                       {getMethod, `"predictors"`, `"lst"`, "last"},
+		site(`"predictors": [{"kind": "last", "key_fields": ["x"]}]`): {getMethod, `"predictors"`, `"x"`},
 		site(`"colour": "red"`):                                       {getMethod, `"colour"`, "unknown"},
 		`{"sites": [{"method": "/un.Known/M", "key_fields": ["a"]}]}`: {"/un.Known/M", `"key_fields"`, "link"},
 	}

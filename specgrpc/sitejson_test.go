@@ -17,7 +17,7 @@ func TestParseSitesRefuses(t *testing.T) {
 		{site(`"limits": null`), `field "limits": null`},
 		{site(`"ordered": true, "ordered": false`), `"ordered" is repeated`},
 		{site(`"metadata": ["x\nfoo"]`), "no metadata name"},
-		{site(`"predictors": ["last"]`), "there are none"},
+		{site(`"predictors": ["last"]`), "the program gave none"},
 		{`{"sites": [{"method": "/ /C"}]}`, `"/ /C"`},
 	} {
 		if _, err := ParseSites([]byte(c.file), nil); err == nil || !strings.Contains(err.Error(), c.want) {

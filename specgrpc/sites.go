@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/predict"
 )
 
 // unawareFor is how long a connection remembers that a peer does not offer a
@@ -50,7 +51,12 @@ type siteTable struct {
 	methods sync.Map // full method name -> *method
 	configs map[string]foresay.SiteConfig
 
-	reloader *reloader
+	reloader  *reloader
+	principal predict.Principal // on whose behalf calls are made
+}
+
+func newSiteTable(control *foresay.Control, mode foresay.Mode, target string) *siteTable {
+	return &siteTable{control: control, mode: mode, target: target, principal: predict.Credentials()}
 }
 
 // method returns what is known of a method, configured or not.
@@ -60,7 +66,7 @@ func (c *siteTable) method(fullMethod string) *method {
 	}
 	m, err := c.newMethod(strings.Clone(fullMethod))
 	if err != nil { // an empty name: let grpc refuse it
-		m, _ = (&siteTable{control: c.control}).newMethod("/")
+		m, _ = newSiteTable(c.control, c.mode, "").newMethod("/")
 		c.control.Remove(m.site)
 		return m
 	}

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
@@ -28,7 +27,7 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 		return nil, err
 	}
 	cfg.readOnce = true
-	t := &siteTable{control: control, mode: cfg.mode, target: "observed"}
+	t := newSiteTable(control, cfg.mode, "observed")
 	if err := t.configure(&cfg); err != nil {
 		return nil, err
 	}
@@ -100,23 +99,16 @@ func (k *call) ResponseDigest(response any) (digest uint64, ok bool) { return re
 
 var digestSeed = maphash.MakeSeed() //tidy:ok drawn once; digests never leave the process
 
-// credentials are the metadata that tell on whose behalf a call is made.
-func credentials() []string {
-	return []string{"authorization", "cookie", "x-api-key", "x-forwarded-user", "x-user-id"}
-}
-
 func (c *siteTable) requestDigest(ctx context.Context, m *method, req proto.Message) uint64 {
 	b, err := c.appendIdentity(nil, ctx, m, req, false)
 	if err != nil {
 		return 0
 	}
-	if md, ok := metadata.FromOutgoingContext(ctx); ok {
-		for _, name := range credentials() {
-			for _, v := range md.Get(name) {
-				b = append(append(b, 0), v...)
-			}
-		}
+	principal, ok := c.principal(ctx)
+	if !ok {
+		return 0
 	}
+	b = append(append(b, 0), principal...)
 	return max(maphash.Bytes(digestSeed, b), 1)
 }
 
