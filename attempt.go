@@ -59,6 +59,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
+		a.launched = time.Now()
 		t.sent(a)
 		return
 	}
