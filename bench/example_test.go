@@ -17,6 +17,7 @@ func ExampleExperiments() {
 	// chain-length [virtual real]
 	// bandwidth [virtual real]
 	// overhead [real]
+	// observe-overhead [real]
 	// multilevel [virtual real]
 	// smr-latency [virtual]
 	// smr-throughput [real]
