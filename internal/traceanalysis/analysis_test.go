@@ -57,6 +57,17 @@ func analyze(t *testing.T, o traceanalysis.Options, spans ...*otlp.Span) *tracea
 
 func roughly() cmp.Option { return cmpopts.EquateApprox(0, 1e-6) }
 
+// stages reads a stage from each argument; one in brackets is repeated.
+func stages(texts ...string) []traceanalysis.Stage {
+	var out []traceanalysis.Stage
+	for _, text := range texts {
+		out = append(out, traceanalysis.Stage{
+			Methods: strings.Split(strings.Trim(text, "()"), " ∥ "), Repeated: strings.HasPrefix(text, "("),
+		})
+	}
+	return out
+}
+
 func pointer(x float64) *float64 { return &x }
 
 // All figures are computed by hand from the model's definition.
@@ -72,7 +83,7 @@ func TestByHand(t *testing.T) {
 		Service: "bff", Method: "shop.Shop/Product", Requests: 1, Sampled: 1, Modelled: 1, Took: one(76),
 		WaitMS: 69, OwnMS: 7, CallsPerRequest: 4, Waits: 3,
 		Chains: []traceanalysis.Chain{{
-			Stages: [][]string{{"users.Users/Get"}, {"permissions.Permissions/Check"}, {"pricing.Pricing/GetQuote", "stock.Stock/List"}},
+			Stages: stages("users.Users/Get", "permissions.Permissions/Check", "pricing.Pricing/GetQuote ∥ stock.Stock/List"),
 			Share:  1, MeanMS: 76,
 		}},
 		Calls: []traceanalysis.Call{
@@ -124,6 +135,45 @@ func TestByHand(t *testing.T) {
 	// At 50 %, 4 combinations of users and permissions and 2 of pricing: 43 or 46, 53 or 56, 63 or 66, 73 or 76.
 	if d := got.Rates[1].Took; math.Abs(d.P50MS-56) > 1e-6 || math.Abs(d.P95MS-76) > 1e-6 {
 		t.Errorf("at half right: %+v, want p50 56 and p95 76", d)
+	}
+}
+
+// Loops of any length are one chain, beside calls of any number.
+func TestLoops(t *testing.T) {
+	for _, row := range []struct {
+		calls string // a letter each, one after the other; those in one word beside each other
+		want  []traceanalysis.Stage
+		text  string
+	}{
+		{"a a", stages("a", "a"), "a → a"},
+		{"a a a", stages("(a)"), "(a → ...)"},
+		{"u a a a a a a a a c", stages("u", "(a)", "c"), "u → (a → ...) → c"},
+		{"u a b a b a b a", stages("u", "(a)", "(b)", "a"), "u → (a → b → ...) → a"},
+		{"u ab ab ab", stages("u", "(a ∥ b)"), "u → (a ∥ b → ...)"},
+		{"a b a b", stages("a", "b", "a", "b"), "a → b → a → b"},
+		{"aa bbb cccc dddddd", stages("a ×2", "b ×3", "c ×many", "d ×many"), "a ×2 → b ×3 → c ×many → d ×many"},
+		{"", []traceanalysis.Stage{}, "(no calls)"},
+	} {
+		spans := []*otlp.Span{spanOf(1, 1, 0, otlp.Server, "s", "do", 0, 1000)}
+		for i, stage := range strings.Fields(row.calls) {
+			for _, c := range stage {
+				spans = append(spans, spanOf(1, byte(len(spans)+1), 1, otlp.Client, "s", string(c), 10*i, 10*i+10))
+			}
+		}
+		if row.calls == "" { // one that nobody waits for, for there to be an entry
+			spans = append(spans, spanOf(1, 2, 1, otlp.Client, "s", "log", 10, 2000))
+		}
+		r := analyze(t, traceanalysis.Options{}, spans...)
+		if diff := cmp.Diff(row.want, r.Entries[0].Chains[0].Stages); diff != "" {
+			t.Errorf("%s: %s", row.calls, diff)
+		}
+		var b bytes.Buffer
+		if err := r.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), " ms  "+row.text+"\n") {
+			t.Errorf("%s: want %s in\n%s", row.calls, row.text, &b)
+		}
 	}
 }
 

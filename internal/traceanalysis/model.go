@@ -2,9 +2,7 @@ package traceanalysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/foresay/foresay/internal/critpath"
@@ -75,109 +73,6 @@ func (m *model) work() {
 		m.Rates = append(m.Rates, Rate{p, x.took, saved(before, x), x.extra})
 	}
 	m.choose(modelled, before)
-}
-
-// maxChains is how many chains an entry shows.
-const maxChains = 5
-
-// chainKind is a chain's requests.
-type chainKind struct {
-	stages [][]string
-	paths  []*critpath.Path
-}
-
-func (m *model) findChains() {
-	kinds := make(map[string]*chainKind)
-	for _, path := range m.paths {
-		stages := stagesOf(path)
-		name := chainName(stages)
-		if kinds[name] == nil {
-			kinds[name] = &chainKind{stages: stages}
-		}
-		kinds[name].paths = append(kinds[name].paths, path)
-	}
-	var order []*chainKind
-	for _, kind := range kinds {
-		order = append(order, kind)
-	}
-	slices.SortFunc(order, func(a, b *chainKind) int {
-		return cmp.Or(cmp.Compare(len(b.paths), len(a.paths)), cmp.Compare(chainName(a.stages), chainName(b.stages)))
-	})
-	m.Timeline = timelineOf(order[0].paths)
-	for i, kind := range order {
-		if i == maxChains {
-			m.OtherChains = len(order) - maxChains
-			break
-		}
-		mean := 0.0
-		for _, path := range kind.paths {
-			mean += millis(path.Duration()) / float64(len(kind.paths))
-		}
-		m.Chains = append(m.Chains, Chain{kind.stages, float64(len(kind.paths)) / float64(m.Sampled), mean})
-	}
-}
-
-// stagesOf orders the calls that a request waited for by how many triggers come before them.
-func stagesOf(path *critpath.Path) [][]string {
-	calls := path.Request().Calls
-	counts := []map[string]int{}
-	for i, c := range calls {
-		if !path.Awaited(i) {
-			continue
-		}
-		stage := 0
-		for at := path.Trigger(i); at >= 0; at = path.Trigger(at) {
-			stage++
-		}
-		for len(counts) <= stage {
-			counts = append(counts, map[string]int{})
-		}
-		counts[stage][c.Method]++
-	}
-	stages := make([][]string, len(counts))
-	for i, methods := range counts {
-		for method, n := range methods {
-			if n > 1 {
-				method = fmt.Sprintf("%s ×%d", method, n)
-			}
-			stages[i] = append(stages[i], method)
-		}
-		slices.Sort(stages[i])
-	}
-	return stages
-}
-
-func chainName(stages [][]string) string {
-	var names []string
-	for _, stage := range stages {
-		names = append(names, strings.Join(stage, " ∥ "))
-	}
-	return strings.Join(names, " → ")
-}
-
-func timelineOf(paths []*critpath.Path) *Timeline {
-	paths = slices.Clone(paths)
-	slices.SortStableFunc(paths, func(a, b *critpath.Path) int { return cmp.Compare(a.Duration(), b.Duration()) })
-	path := paths[(len(paths)-1)/2]
-	calls := path.Request().Calls
-	spans, result := path.Schedule(func(i int) critpath.Outcome {
-		if calls[i].Pure {
-			return critpath.Right
-		}
-		return critpath.Unpredicted
-	})
-	t := &Timeline{BeforeMS: millis(path.Duration()), AfterMS: millis(result.End)}
-	critical := path.Critical()
-	for i, c := range calls {
-		t.Bars = append(t.Bars, Bar{
-			Method: c.Method, Predicted: c.Pure, Critical: slices.Contains(critical, i),
-			From: millis(c.Start), To: millis(c.End), AfterFrom: millis(spans[i].Start), AfterTo: millis(spans[i].End),
-		})
-	}
-	slices.SortFunc(t.Bars, func(a, b Bar) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Method, b.Method))
-	})
-	return t
 }
 
 // callSum is a method's calls added up.

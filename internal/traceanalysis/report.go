@@ -56,12 +56,19 @@ type Duration struct {
 	P95MS  float64 `json:"p95_ms"`
 }
 
-// Chain is an order of calls. The calls of a stage were waiting for the same answer; each stage begins after the
-// one before. A method with a number is called that many times.
+// Chain is an order of calls, the stages one after the other.
 type Chain struct {
-	Stages [][]string `json:"stages"`
-	Share  float64    `json:"share"`
-	MeanMS float64    `json:"mean_ms"`
+	Stages []Stage `json:"stages"`
+	Share  float64 `json:"share"`
+	MeanMS float64 `json:"mean_ms"`
+}
+
+// Stage is calls that were waiting for the same answer.
+type Stage struct {
+	// Methods are those that are called, with ×2, ×3 or ×many for one that is called more than once.
+	Methods []string `json:"methods"`
+	// Repeated stages beside each other are a loop: they come three times or more.
+	Repeated bool `json:"repeated,omitempty"`
 }
 
 // Call is what is known of the calls of one method that requests of an entry make.

@@ -81,22 +81,8 @@ func (t *text) entry(e *Entry) {
 	t.line("\nCalls in the order in which they wait for each other (∥ beside each other):")
 	t.table(func(row func(...string)) {
 		for _, c := range e.Chains {
-			var stages []string
-			for _, stage := range c.Stages {
-				var names []string
-				for _, name := range stage {
-					method, times, _ := strings.Cut(name, " ×")
-					if times != "" {
-						times = " ×" + times
-					}
-					names = append(names, t.shorten(method)+times)
-				}
-				stages = append(stages, strings.Join(names, " ∥ "))
-			}
-			if len(stages) == 0 {
-				stages = []string{"(no calls)"}
-			}
-			row(percent(c.Share), fmt.Sprintf("%.1f ms", c.MeanMS), "  "+strings.Join(stages, " → "))
+			stages := t.stages(c.Stages)
+			row(percent(c.Share), fmt.Sprintf("%.1f ms", c.MeanMS), "  "+stages)
 		}
 	})
 	if e.OtherChains > 0 {
@@ -105,6 +91,36 @@ func (t *text) entry(e *Entry) {
 	t.calls(e)
 	t.rates(e)
 	t.timeline(e.Timeline)
+}
+
+// stages writes a chain. A loop is in brackets.
+func (t *text) stages(stages []Stage) string {
+	if len(stages) == 0 {
+		return "(no calls)"
+	}
+	var b strings.Builder
+	for i, stage := range stages {
+		if i > 0 {
+			b.WriteString(" → ")
+		}
+		if stage.Repeated && (i == 0 || !stages[i-1].Repeated) {
+			b.WriteString("(")
+		}
+		for j, name := range stage.Methods {
+			if j > 0 {
+				b.WriteString(" ∥ ")
+			}
+			method, times, many := strings.Cut(name, " ×")
+			b.WriteString(t.shorten(method))
+			if many {
+				b.WriteString(" ×" + times)
+			}
+		}
+		if stage.Repeated && (i == len(stages)-1 || !stages[i+1].Repeated) {
+			b.WriteString(" → ...)")
+		}
+	}
+	return b.String()
 }
 
 func (t *text) calls(e *Entry) {
