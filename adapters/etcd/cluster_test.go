@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
 )
 
 // cluster is three members in this process, which talk through proxies. The last
@@ -85,13 +86,13 @@ func (c *cluster) isolate(on bool) {
 }
 
 // client returns a client of one member, so far away each way.
-func (c *cluster) client(member int, away time.Duration) *clientv3.Client {
+func (c *cluster) client(member int, away time.Duration, opts ...grpc.DialOption) *clientv3.Client {
 	c.t.Helper()
 	addr := c.members[member].Clients[0].Addr().String()
 	if away > 0 {
 		addr = newProxy(c.t, addr, away).addr()
 	}
-	cl, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + addr}})
+	cl, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + addr}, DialOptions: opts})
 	if err != nil {
 		c.t.Fatal(err)
 	}
