@@ -1,0 +1,121 @@
+package specgrpc_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// What a mode sends over real gRPC, and how long a task takes: reads a and then b,
+// the first guessed, the second asked of a server that knows speculative callers,
+// then a write.
+func TestWhatModesSend(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mode     foresay.Mode
+		share    float64
+		guess    string
+		took     time.Duration
+		seen     []string
+		right    int64
+		shadows  int64
+		inVain   int64
+		compared int64
+	}{
+		"off":             {foresay.ModeOff, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 0},
+		"observe":         {foresay.ModeDefault, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
+		"shadow":          {foresay.ModeShadow, 1, "a", 3 * rtt, []string{"get a", "get b", "get b", "put c="}, 0, 1, 1, 1},
+		"shadow, wrong":   {foresay.ModeShadow, 1, "x", 3 * rtt, []string{"get a", "get b", "get b", "put c="}, 0, 1, 1, 1},
+		"shadow, no luck": {foresay.ModeShadow, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
+		"canary":          {foresay.ModeCanary, 1, "a", 2 * rtt, []string{"get a", "get b", "put c="}, 1, 0, 0, 0},
+		"canary, off":     {foresay.ModeCanary, 0, "a", 3 * rtt, []string{"get a", "get b", "put c="}, 0, 0, 0, 1},
+		"on":              {foresay.ModeOn, 0, "a", 2 * rtt, []string{"get a", "get b", "put c="}, 1, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				server := &kvServer{}
+				r, _, addr := w.kv("a", server)
+				control, err := foresay.NewControl(foresay.ControlConfig{})
+				if err != nil {
+					w.Fatal(err)
+				}
+				cc := w.dial(addr, specgrpc.WithMode(foresay.ModeDefault), specgrpc.WithControl(control), specgrpc.WithSites(
+					foresay.SiteConfig{Name: getMethod, Mode: tt.mode, Share: tt.share}))
+				c := kvpb.NewTestKVClient(cc)
+				cc.Connect()
+				time.Sleep(time.Second)
+				start := time.Now()
+				_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+					guess := &kvpb.GetResponse{Value: value(tt.guess).GetValue()}
+					if _, err := guessed(ctx, c, "a", guess); err != nil {
+						return 0, err
+					}
+					if _, err := c.Get(ctx, &kvpb.GetRequest{Key: "b"}); err != nil {
+						return 0, err
+					}
+					_, err := c.Put(ctx, &kvpb.PutRequest{Key: "c"})
+					return 0, err
+				}, foresay.WithLimits(foresay.Limits{MinSaving: -1}))
+				if took := time.Since(start).Round(time.Millisecond); err != nil || took != tt.took {
+					w.Errorf("took %v, %v, want %v", took, err, tt.took)
+				}
+				w.quiet(cc, r)
+				seen := server.notes()
+				slices.Sort(seen)
+				if !slices.Equal(seen, tt.seen) {
+					w.Errorf("the server saw %q, want %q", seen, tt.seen)
+				}
+				s := cc.Site(getMethod).Stats()
+				if s.Right != tt.right || s.Shadows != tt.shadows || s.Wasted != tt.inVain || s.WouldBeRight+s.WouldBeWrong != tt.compared {
+					w.Errorf("%+v", s)
+				}
+				if len(control.Sites()) != 2 {
+					w.Errorf("the control has %d sites, want those of Get and Put", len(control.Sites()))
+				}
+				cc.Close()
+				if len(control.Sites()) != 0 {
+					w.Errorf("%d sites are left of a closed connection", len(control.Sites()))
+				}
+			})
+		})
+	}
+}
+
+// An ordinary connection can be observed by an interceptor.
+func TestObserveInterceptor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		control, err := foresay.NewControl(foresay.ControlConfig{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		observe, err := specgrpc.ObserveInterceptor(specgrpc.WithControl(control))
+		if err != nil {
+			w.Fatal(err)
+		}
+		_, _, addr := w.kv("a", &kvServer{})
+		c := kvpb.NewTestKVClient(w.raw(addr, grpc.WithChainUnaryInterceptor(observe)))
+		for _, key := range []string{"a", "a", "b", "a"} {
+			if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: key}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		var header metadata.MD // who looks at it gets no prediction, so there is nothing to compare
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "a"}, grpc.Header(&header)); err != nil {
+			w.Fatal(err)
+		}
+		st := control.Status().Sites
+		if len(st) != 1 || st[0].Name != getMethod || st[0].Effect != "none" || st[0].Stats.Plain != 5 || st[0].Stats.WouldBeRight != 2 || st[0].Stats.WouldBeWrong != 0 {
+			w.Errorf("%+v", st)
+		}
+		if _, err := specgrpc.ObserveInterceptor(specgrpc.WithLease(0)); err == nil {
+			w.Error("an option that makes no sense is accepted")
+		}
+	})
+}
