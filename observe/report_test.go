@@ -1,0 +1,339 @@
+package observe_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/observe"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// TestVerdicts: two calls of 10 ms, one after the other, of which the first is what is judged.
+func TestVerdicts(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct {
+		name     string
+		requests int
+		call     func(i int, c *foresay.CallRecord)
+		took     time.Duration // by the first call
+		want     observe.Verdict
+		why      string
+		needed   bool
+		line     string
+	}{
+		{
+			"pays", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right, c.Digest = true, i%20 > 0, true }, 10 * ms, observe.WorthIt,
+			"the last response to the same request would have been right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
+			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1, "predictors": ["last"]}`,
+		},
+		{
+			"pays, with a predictor", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%20 > 0 }, 10 * ms, observe.WorthIt,
+			"right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
+			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1}`,
+		},
+		{
+			"mostly wrong", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%5 == 0 }, 10 * ms, observe.NotWorthIt,
+			"right 20 % of 1,000; needs 50 %", false, "",
+		},
+		{
+			"loads too much", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%3 > 0 }, 10 * ms, observe.NotWorthIt,
+			"its wrong guesses add 16.7 % of load, above the budget of 10 %", false, "",
+		},
+		{
+			"nothing waits", 1000, func(_ int, c *foresay.CallRecord) { c.Guessed, c.Right = true, true }, 20 * time.Microsecond, observe.NotWorthIt,
+			"the request's end hardly waits for it: a right guess saves 0.02 ms", false, "",
+		},
+		{
+			"few", 12, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = i > 0, true }, 10 * ms, observe.TooEarly,
+			"there was a guess for 11 of 12 calls: 9 more are needed", true, "",
+		},
+		{
+			"close", 100, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%50 < 27 }, 10 * ms, observe.TooEarly,
+			"about 497 more guesses are needed", true, "",
+		},
+		{
+			"never the same", 1000, func(_ int, c *foresay.CallRecord) { c.Digest = true }, 10 * ms, observe.NotWorthIt,
+			"its requests hardly repeat: there was a last response for only 0 of 1,000 calls", false, "",
+		},
+		{
+			"effects", 1000, func(_ int, c *foresay.CallRecord) {
+				c.Effect, c.Guessed, c.Right, c.Digest = foresay.EffectImmediate, true, true, true
+			}, 10 * ms, observe.HasEffects,
+			"what follows it wait; its name says that it only reads: if so, say it (the last response to the same request would have been right 100 % of 1,000)",
+			false, `{"method": "/a.S/Get", "effect": "none"}`,
+		},
+		{
+			"effects, predicted on purpose", 1000, func(i int, c *foresay.CallRecord) {
+				c.Effect, c.Guessed, c.Right = foresay.EffectImmediate, true, i%20 > 0
+			}, 10 * ms, observe.WorthIt, "right 95 % of 1,000; needs 50 %", false, `"mode": "canary"`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, _ := watched(t, foresay.ControlConfig{})
+			for i := range test.requests {
+				first := foresay.CallRecord{Site: "/a.S/Get", Effect: foresay.EffectNone, Mode: foresay.ModeObserve, End: test.took}
+				test.call(i, &first)
+				c.Record(&foresay.RequestRecord{
+					Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: test.took + 10*ms,
+					Calls: []foresay.CallRecord{first, {Site: "/a.S/List", Effect: foresay.EffectNone, Mode: foresay.ModeObserve, Start: test.took, End: test.took + 10*ms}},
+				})
+			}
+			m := methodOf(t, only(t, c.Report(nil)), "/a.S/Get")
+			if m.Verdict != test.want || !strings.Contains(m.Why, test.why) || (m.Needed > 0) != test.needed || !strings.Contains(m.Configure, test.line) || test.line == "" && m.Configure != "" {
+				t.Errorf("got %q: %s (needed %d)\n%s\nwant %q: ...%s\n%s", m.Verdict, m.Why, m.Needed, m.Configure, test.want, test.why, test.line)
+			}
+			if m.Configure != "" {
+				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+m.Configure+`]}`), map[string]foresay.Predictor{"last": nothing{}}); err != nil {
+					t.Errorf("the line to write is refused: %v", err)
+				}
+			}
+		})
+	}
+}
+
+type nothing struct{}
+
+func (nothing) Predict(context.Context, any) []any { return nil }
+func (nothing) Learn(context.Context, any, any)    {}
+
+// TestParallelReads: of two calls side by side, none saves anything alone, and each does with the other.
+func TestParallelReads(t *testing.T) {
+	c, _ := watched(t, foresay.ControlConfig{})
+	const ms = time.Millisecond
+	for i := range 100 {
+		call := func(name string, from, to time.Duration) foresay.CallRecord {
+			return foresay.CallRecord{Site: name, Effect: foresay.EffectNone, Start: from, End: to, Guessed: true, Right: true}
+		}
+		c.Record(&foresay.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 30 * ms, Calls: []foresay.CallRecord{
+			call("/a.S/GetA", 0, 10*ms), call("/a.S/GetB", 0, 10*ms), call("/a.S/GetC", 10*ms, 30*ms),
+		}})
+	}
+	q := only(t, c.Report(nil))
+	want(t, "saved", q.Foreseen.SavedMS, 10, 1e-9)
+	for _, name := range []string{"/a.S/GetA", "/a.S/GetB"} {
+		m := methodOf(t, q, name)
+		want(t, name+" alone", m.SavedAloneMS, 0, 1e-9)
+		want(t, name+" with the other", m.SavedMS, 10, 1e-9)
+		if m.Verdict != observe.WorthIt {
+			t.Errorf("%s is %s: %s", name, m.Verdict, m.Why)
+		}
+	}
+}
+
+// TestUndeclaredReads: an ordinary service, whose methods say nothing of effects, learns what saying it would save.
+func TestUndeclaredReads(t *testing.T) {
+	c, _ := watched(t, foresay.ControlConfig{})
+	for i := range 100 {
+		r := sequence("/shop.Page/Show", 3, 3) // 1, 2 and 3 ms; the first guess of each is wrong
+		r.Start = time.Unix(int64(i), 0)
+		for j := range r.Calls {
+			r.Calls[j].Effect, r.Calls[j].Digest, r.Calls[j].Right = foresay.EffectImmediate, true, true
+		}
+		c.Record(r)
+	}
+	q := only(t, c.Report(nil))
+	want(t, "saved as declared", q.Foreseen.SavedMS, 0, 0)
+	if q.IfReads == nil {
+		t.Fatal("nothing is said of what the reads could save")
+	}
+	// 7 ms: three calls and 1 ms after them. All at once: 3 ms, the longest, as the millisecond after fits beside it.
+	want(t, "saved if reads", q.IfReads.SavedMS, 4, 1e-9)
+	if !strings.Contains(q.Summary, "if the methods that look so do only read") {
+		t.Errorf("summary: %s", q.Summary)
+	}
+}
+
+// TestEffectsHoldWhatFollows: a view is recorded between the reads, and the price waits for it: 15 + 10 + 10 + 20 ms.
+// With all reads known the view still waits for the user and the permission, and the price for the view.
+func TestEffectsHoldWhatFollows(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(s.t, foresay.ControlConfig{})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
+		s.visit(50, &page{back: conn, view: true}, observe.UnaryServerInterceptor(control))
+		q := only(s.t, collector.Report(control))
+		want(s.t, "mean", q.Latency.MeanMS, 55, 1e-9)
+		// User and permission at once take 15 ms, then the view 10 and the price 20. The first visit guesses nothing, the
+		// tenth has no guess for the permission of a new plan; those after a change know the permission but not the user,
+		// which saves nothing: it is asked after 15 ms, as ever, and the view waits for it.
+		want(s.t, "saved", q.Foreseen.SavedMS, 40*10/50.0, 1e-9)
+		view := methodOf(s.t, q, recordView)
+		if view.Verdict != observe.HasEffects || view.Configure != "" || view.Effect != "immediate" {
+			s.t.Errorf("RecordView: %s, %s, %s (%s)", view.Effect, view.Verdict, view.Why, view.Configure)
+		}
+	})
+}
+
+// TestCanaryIsCompared: a request's id decides its side, and the report compares them.
+func TestCanaryIsCompared(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
+		sites := predictors()
+		for i := range sites {
+			sites[i].Mode, sites[i].Share = foresay.ModeCanary, 0.5
+		}
+		conn := s.dial("front", s.back(specgrpc.NoInterceptors()), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
+			return foresay.Do(ctx, f)
+		}
+		n := 0
+		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			n++
+			return handler(metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", fmt.Sprint("request ", n))), req)
+		}
+		s.visit(200, &page{back: conn, wrap: task}, number, observe.UnaryServerInterceptor(control))
+		r := collector.Report(control)
+		q := only(s.t, r)
+		c := q.Canary
+		if c == nil || c.On.Requests+c.Off.Requests != 200 || c.On.Requests < 80 || c.Off.Requests < 80 || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
+			s.t.Fatalf("canary %+v", c)
+		}
+		if q.Realised == nil || q.Realised.Requests != c.On.Requests || q.Foreseen.Requests != c.Off.Requests {
+			s.t.Errorf("realised %+v, foreseen %+v; want the two sides", q.Realised, q.Foreseen)
+		}
+		want(s.t, "p50 off", c.Off.Latency.P50MS, 45, 0.45)
+		want(s.t, "p50 on", c.On.Latency.P50MS, 20, 0.2)
+		want(s.t, "p50, on less off", c.P50MS.Value, -25, 0.65)
+		want(s.t, "mean, on less off", c.MeanMS.Value, c.On.Latency.MeanMS-c.Off.Latency.MeanMS, 1e-6)
+		if c.MeanMS.Low > c.MeanMS.Value || c.MeanMS.High < c.MeanMS.Value || c.MeanMS.High > -15 {
+			s.t.Errorf("mean %+v", *c.MeanMS)
+		}
+		if !strings.Contains(c.Summary, "lower with speculation") || !strings.Contains(c.Summary, "fail as often") {
+			s.t.Errorf("summary: %s", c.Summary)
+		}
+		var b bytes.Buffer
+		if err := r.WriteText(&b); err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Log(b.String())
+		data, err := json.Marshal(r)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var back observe.Report
+		if err := json.Unmarshal(data, &back); err != nil {
+			s.t.Fatal(err)
+		}
+		again, err := json.Marshal(&back)
+		if err != nil || !bytes.Equal(data, again) {
+			s.t.Errorf("JSON does not come back as it was: %v\n%s", err, cmp.Diff(string(data), string(again)))
+		}
+	})
+}
+
+// TestBounds: however many names there are, what is kept is bounded, and the rest is under one name.
+func TestBounds(t *testing.T) {
+	c, err := observe.NewCollector(observe.Config{MaxRequests: 3, MaxMethods: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		r := sequence(fmt.Sprint("GET /", i, strings.Repeat("x", 1000)), 10, 10)
+		c.Record(r)
+	}
+	c.Record(&foresay.RequestRecord{Name: "strange", Duration: time.Second, Calls: []foresay.CallRecord{{Start: 2, End: 1}}})
+	c.Record(&foresay.RequestRecord{Name: "strange", Duration: -1})
+	c.Record(&foresay.RequestRecord{Name: "GET /0" + strings.Repeat("x", 1000), Missed: 7, Duration: time.Second})
+	r := c.Report(nil)
+	if len(r.Requests) != 4 || r.Broken != 2 || r.LeftOut != 7 {
+		t.Fatalf("%d kinds, %d broken, %d left out; want 4, 2, 7", len(r.Requests), r.Broken, r.LeftOut)
+	}
+	total := int64(0)
+	for _, q := range r.Requests {
+		total += q.Requests
+		if len(q.Methods) != 3 || len(q.Name) > 256 {
+			t.Errorf("%.20s: %d methods, a name of %d bytes; want 3, at most 256", q.Name, len(q.Methods), len(q.Name))
+		}
+		other := methodOf(t, &q, observe.Other)
+		if q.Name == observe.Other && (q.Requests != 97 || other.Calls != 97*8) {
+			t.Errorf("%s: %d requests, %d calls; want 97, %d", q.Name, q.Requests, other.Calls, 97*8)
+		}
+	}
+	if total != 101 {
+		t.Errorf("%d requests, want 101", total)
+	}
+	for _, cfg := range []observe.Config{{MaxRequests: -1}, {MaxMethods: -1}, {Window: -1}, {MinSaving: -1}} {
+		if _, err := observe.NewCollector(cfg); err == nil {
+			t.Errorf("%+v is taken", cfg)
+		}
+	}
+}
+
+// TestWindows: the recent figures are those of the current window and the one before.
+func TestWindows(t *testing.T) {
+	inShop(t, func(s *shop) {
+		c, err := observe.NewCollector(observe.Config{Window: time.Minute})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		record := func(n int, right bool) {
+			for range n {
+				r := sequence("GET /page", 2, 2)
+				r.Start = time.Now().Add(-r.Duration)
+				for i := range r.Calls {
+					r.Calls[i].Right = right
+				}
+				c.Record(r)
+			}
+		}
+		check := func(requests int64, hitRate float64) {
+			s.t.Helper()
+			q := only(s.t, c.Report(nil))
+			if m := methodOf(s.t, q, "/shop.Service/Get0"); q.Recent.Requests != requests || m.RecentHitRate != hitRate {
+				s.t.Errorf("recently %d requests, hit rate %v; want %d, %v", q.Recent.Requests, m.RecentHitRate, requests, hitRate)
+			}
+		}
+		record(30, true)
+		check(30, 1)
+		time.Sleep(time.Minute)
+		record(10, false)
+		check(40, 0.75)
+		time.Sleep(time.Minute)
+		check(10, 0)
+		time.Sleep(2 * time.Minute)
+		check(0, 0)
+		if q := only(s.t, c.Report(nil)); q.Requests != 40 {
+			s.t.Errorf("%d in all, want 40", q.Requests)
+		}
+	})
+}
+
+// TestConcurrentUse is for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	c, control := watched(t, foresay.ControlConfig{})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 200 {
+				r := sequence(fmt.Sprint("GET /", j%5), 4, 4)
+				r.Arm = foresay.Arm(i % 3)
+				c.Record(r)
+				if j%50 == 0 {
+					var b bytes.Buffer
+					if err := c.Report(control).WriteText(&b); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := int64(0)
+	for _, q := range c.Report(control).Requests {
+		total += q.Requests
+	}
+	if total != 800 {
+		t.Errorf("%d requests, want 800", total)
+	}
+}
