@@ -40,7 +40,12 @@ func laneOf(ctx context.Context) *lane {
 }
 
 // plain returns ctx outside of its task.
-func plain(ctx context.Context) context.Context { return &laneContext{ctx, nil} }
+func plain(ctx context.Context) context.Context {
+	if laneOf(ctx) == nil {
+		return ctx
+	}
+	return &laneContext{ctx, nil}
+}
 
 // outside is a context's values, outside of its task: it never ends.
 type outside struct{ ctx context.Context }

@@ -54,6 +54,7 @@ type Control struct {
 	sites  []*Site
 	set    map[string]setting // at run time, by the site's name
 	useful float64            // calls that counted, in the window
+	tasks  taskConfig         // the defaults of the Control's tasks
 	wrong  map[string]string  // what is wrong, by what it is about
 }
 
@@ -93,6 +94,7 @@ func NewControl(cfg ControlConfig) (*Control, error) {
 	}
 	cfg.OnRequest = slices.Clone(cfg.OnRequest)
 	c := &Control{cfg: cfg, set: make(map[string]setting)}
+	c.tasks.control = c
 	c.recent.limit, c.recent.every = max(cfg.Recent, 0), max(cfg.RecentEvery, 0)
 	switch os.Getenv(KillVariable) {
 	case "1", "true":
@@ -278,7 +280,7 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 	}
 	lot := uint64(0)
 	if r != nil {
-		lot = r.luck
+		lot = r.luck()
 	} else {
 		lot = luck()
 	}

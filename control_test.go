@@ -139,7 +139,10 @@ func TestRequestRecord(t *testing.T) {
 		if _, err := s.chain(ctx, "eve"); err != nil { // guessed wrong
 			t.Fatal(err)
 		}
-		w := Watch(ctx, Operation{Site: s.user, Transport: &fakeTransport{}})
+		var w Watched
+		if !w.Begin(ctx, Operation{Site: s.user, Transport: &fakeTransport{}}) {
+			t.Error("nothing to observe")
+		}
 		time.Sleep(3 * ms)
 		w.Done("bob", nil)
 		r.Answered()
@@ -302,11 +305,15 @@ func TestDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, answer := range []string{"a", "a", "b", "b"} {
-		w := Watch(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, 7}})
-		w.Done(answer, nil)
+		watched := func(asked uint64, v any, err error) {
+			var w Watched
+			w.Begin(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, asked}})
+			w.Done(v, err)
+		}
+		watched(7, answer, nil)
 		if i == 1 {
-			Watch(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, 8}}).Done("a", nil)
-			Watch(t.Context(), Operation{Site: site, Transport: digesting{fakeTransport{}, 7}}).Done(nil, errors.New("broken"))
+			watched(8, "a", nil)
+			watched(7, nil, errors.New("broken"))
 		}
 	}
 	if s := site.Stats(); s.WouldBeRight != 2 || s.WouldBeWrong != 2 || s.Plain != 6 {

@@ -360,8 +360,11 @@ func (op *Operation) collect(ctx context.Context) []any {
 		}
 	}
 	add(offered(ctx))
+	if len(op.Site.cfg.Predictors) > 0 {
+		ctx = plain(ctx)
+	}
 	for _, p := range op.Site.cfg.Predictors {
-		contain(op.Site.cfg.Name, nil, "predictor", func() { add(p.Predict(plain(ctx), op.Request)) })
+		contain(op.Site.cfg.Name, nil, "predictor", func() { add(p.Predict(ctx, op.Request)) })
 	}
 	return out
 }

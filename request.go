@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +18,7 @@ type Request struct {
 	name    string
 	id      string
 	start   time.Time
-	luck    uint64 // what shares are compared with
+	lot     atomic.Uint64 // what shares are compared with, 0 before it is drawn
 
 	mu     sync.Mutex
 	ended  bool
@@ -26,6 +27,7 @@ type Request struct {
 	calls  []CallRecord
 	tasks  []TaskRecord
 	missed int
+	few    [4]CallRecord // where calls begins
 }
 
 // Arm is on which side of a canary a request was.
@@ -92,8 +94,31 @@ type requestKey struct{}
 // every service to which it goes with the request. Without one, that is left to
 // chance. A request that is never ended costs nothing, and does not count.
 func (c *Control) Begin(ctx context.Context, name, id string) (context.Context, *Request) {
-	r := &Request{control: c, name: name, id: id, start: time.Now(), luck: luckOf(id)}
-	return context.WithValue(c.Context(ctx), requestKey{}, r), r
+	cfg := &c.tasks
+	if set := defaults(ctx); set != &noOptions {
+		cfg = with(set, []Option{WithControl(c)})
+	}
+	r := &requestContext{Context: ctx, tasks: cfg}
+	r.request.control, r.request.name, r.request.id, r.request.start = c, name, id, time.Now()
+	r.request.calls = r.request.few[:0]
+	return r, &r.request
+}
+
+// requestContext is the context of a request.
+type requestContext struct {
+	context.Context
+	tasks   *taskConfig // the defaults of its tasks
+	request Request
+}
+
+func (c *requestContext) Value(key any) any {
+	switch key.(type) {
+	case requestKey:
+		return &c.request
+	case defaultsKey:
+		return c.tasks
+	}
+	return c.Context.Value(key)
 }
 
 // RequestOf returns the request that ctx belongs to, or nil.
@@ -104,6 +129,15 @@ func RequestOf(ctx context.Context) *Request {
 
 // ID returns the id that the request began with.
 func (r *Request) ID() string { return r.id }
+
+// luck returns the request's lot.
+func (r *Request) luck() uint64 {
+	if lot := r.lot.Load(); lot != 0 {
+		return lot
+	}
+	r.lot.CompareAndSwap(0, max(luckOf(r.id), 1))
+	return r.lot.Load()
+}
 
 // luckOf returns a number that is the same for equal ids, everywhere.
 func luckOf(id string) uint64 {

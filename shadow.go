@@ -51,7 +51,7 @@ func (t *task) castNow(c *call) {
 	s := &task{ctx: sh.ctx, fn: t.fn, cfg: &own, done: make(chan struct{}, 1), shadowOf: sh}
 	s.lot.Store(t.luck())
 	if t.request != nil {
-		s.lot.Store(t.request.luck)
+		s.lot.Store(t.request.luck())
 	}
 	s.setUp(spectree.Config{Replayable: true, CallerOpen: true})
 	t.mu.Lock()

@@ -95,12 +95,14 @@ func (s *Site) learn(ctx context.Context, op *Operation, v any) {
 		return
 	}
 	s.stats.learnt.Add(1)
+	ctx = plain(ctx)
 	for _, p := range s.cfg.Predictors {
-		contain(s.cfg.Name, nil, "predictor", func() { p.Learn(plain(ctx), op.Request, v) })
+		contain(s.cfg.Name, nil, "predictor", func() { p.Learn(ctx, op.Request, v) })
 	}
 }
 
-// Watched is a call of plain code that is observed.
+// Watched is a call of plain code that is observed. The zero value is ready, and
+// is so again after Done.
 type Watched struct {
 	ctx   context.Context
 	op    Operation
@@ -110,35 +112,34 @@ type Watched struct {
 	guess guessing
 }
 
-// Watch begins to observe a call that is made outside of any task, and changes
+// Begin begins to observe a call that is made outside of any task, and changes
 // nothing about it: its predictors are asked, and compared with the actual
 // response when Done is called. Only the Operation's Site, Request, Observed and
-// Transport are used. It returns nil if there is nothing to observe.
-func Watch(ctx context.Context, op Operation) *Watched {
+// Transport are used. It returns false if there is nothing to observe; then Done
+// must not be called.
+func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 	s := op.Site
 	s.stats.plain.Add(1)
-	w := &Watched{ctx: ctx, op: op, req: RequestOf(ctx), mode: ModeObserve}
+	w.ctx, w.op, w.req, w.mode = ctx, op, RequestOf(ctx), ModeObserve
 	switch set := s.board.now.Load(); {
 	case set.mode == ModeOff || s.control != nil && s.control.killed.Load():
 		if w.req == nil {
-			return nil
+			*w = Watched{}
+			return false
 		}
 		w.mode = ModeOff
 	case set.mode == ModeCanary && w.req != nil:
-		w.req.chose(within(w.req.luck, set.share))
+		w.req.chose(within(w.req.luck(), set.share))
 	}
 	if w.mode != ModeOff {
 		w.guess = s.guess(ctx, &w.op)
 	}
 	w.start = time.Now()
-	return w
+	return true
 }
 
-// Done tells the call's actual result. It may be called on nil.
+// Done tells the call's actual result.
 func (w *Watched) Done(v any, err error) {
-	if w == nil {
-		return
-	}
 	end, s := time.Now(), w.op.Site
 	if w.mode != ModeOff {
 		w.guess.compare(s, &w.op, v, err)
@@ -153,4 +154,5 @@ func (w *Watched) Done(v any, err error) {
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil,
 		})
 	}
+	*w = Watched{}
 }

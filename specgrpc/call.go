@@ -74,17 +74,12 @@ func (k *call) Keep() {
 
 // identity tells calls apart: by connection, method, request or the site's key
 // of it, metadata that the site names, and whether the caller looks at the transport.
-func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (string, error) {
-	scratch, ok := c.scratches.Get().(*[]byte)
-	if !ok {
-		scratch = new([]byte)
-	}
-	b, err := c.appendIdentity((*scratch)[:0], ctx, m, req, observed)
-	identity := string(b)
-	if cap(b) <= maxScratchBytes {
-		*scratch = b
-		c.scratches.Put(scratch)
-	}
+func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (identity string, err error) {
+	c.scratch(func(b []byte) []byte {
+		b, err = c.appendIdentity(b, ctx, m, req, observed)
+		identity = string(b)
+		return b
+	})
 	return identity, err
 }
 

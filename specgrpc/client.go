@@ -29,9 +29,8 @@ type ClientConn struct {
 	// receive is the option for frames around responses of grpc's default size.
 	receive grpc.CallOption
 
-	// Free calls, that found their answer in the record, and buffers in which
-	// identities are put together.
-	calls, scratches sync.Pool
+	// Free calls, that found their answer in the record.
+	calls sync.Pool
 }
 
 var _ grpc.ClientConnInterface = (*ClientConn)(nil)
@@ -112,7 +111,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 	if !foresay.InTask(ctx) {
 		w := c.watch(ctx, method, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
-		w.Done(reply, err)
+		w.done(reply, err)
 		return err
 	}
 	req, ok := args.(proto.Message)

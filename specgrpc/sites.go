@@ -51,6 +51,9 @@ type siteTable struct {
 	methods sync.Map // full method name -> *method
 	configs map[string]foresay.SiteConfig
 
+	// Buffers in which identities are put together, and what observes calls.
+	scratches, watches sync.Pool
+
 	reloader  *reloader
 	principal predict.Principal // on whose behalf calls are made
 }

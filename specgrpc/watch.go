@@ -34,23 +34,47 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		w := t.watch(ctx, method, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
-		w.Done(reply, err)
+		w.done(reply, err)
 		return err
 	}, nil
 }
 
-// watch begins to observe a call that is made outside of tasks.
-func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply any, opts []grpc.CallOption) *foresay.Watched {
+// watch begins to observe a call that is made outside of tasks. It returns nil if
+// there is nothing to observe.
+func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply any, opts []grpc.CallOption) *watched {
+	w, ok := c.watches.Get().(*watched)
+	if !ok {
+		w = new(watched)
+	}
 	m := c.method(fullMethod)
-	req, ok := args.(proto.Message)
-	res, ok2 := reply.(proto.Message)
-	return foresay.Watch(ctx, foresay.Operation{
-		Site: m.site, Request: req, Observed: !ok || !ok2 || observes(opts), Transport: &watched{c, m, req, res},
-	})
+	var ok2 bool
+	w.req, ok = args.(proto.Message)
+	w.reply, ok2 = reply.(proto.Message)
+	w.table, w.method = c, m
+	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts), Transport: w}) {
+		w.release()
+		return nil
+	}
+	return w
+}
+
+// done tells the result of a call, if it is observed.
+func (w *watched) done(reply any, err error) {
+	if w != nil {
+		w.call.Done(reply, err)
+		w.release()
+	}
+}
+
+func (w *watched) release() {
+	c := w.table
+	w.table, w.method, w.req, w.reply = nil, nil, nil, nil
+	c.watches.Put(w)
 }
 
 // watched is a call of plain code as the engine's observation sees it.
 type watched struct {
+	call   foresay.Watched
 	table  *siteTable
 	method *method
 	req    proto.Message
@@ -86,7 +110,7 @@ func (w *watched) RequestDigest(ctx context.Context) uint64 {
 
 // ResponseDigest tells responses apart.
 func (w *watched) ResponseDigest(response any) (digest uint64, ok bool) {
-	return responseDigest(response)
+	return w.table.responseDigest(response)
 }
 
 // RequestDigest tells requests apart, and on whose behalf they are made.
@@ -95,28 +119,49 @@ func (k *call) RequestDigest(ctx context.Context) uint64 {
 }
 
 // ResponseDigest tells responses apart.
-func (k *call) ResponseDigest(response any) (digest uint64, ok bool) { return responseDigest(response) }
+func (k *call) ResponseDigest(response any) (digest uint64, ok bool) {
+	return k.conn.responseDigest(response)
+}
 
 var digestSeed = maphash.MakeSeed() //tidy:ok drawn once; digests never leave the process
 
-func (c *siteTable) requestDigest(ctx context.Context, m *method, req proto.Message) uint64 {
-	b, err := c.appendIdentity(nil, ctx, m, req, false)
-	if err != nil {
-		return 0
-	}
+func (c *siteTable) requestDigest(ctx context.Context, m *method, req proto.Message) (digest uint64) {
 	principal, ok := c.principal(ctx)
 	if !ok {
 		return 0
 	}
-	b = append(append(b, 0), principal...)
-	return max(maphash.Bytes(digestSeed, b), 1)
+	c.scratch(func(b []byte) []byte {
+		b, err := c.appendIdentity(b, ctx, m, req, false)
+		if err == nil {
+			b = append(append(b, 0), principal...)
+			digest = max(maphash.Bytes(digestSeed, b), 1)
+		}
+		return b
+	})
+	return digest
 }
 
-func responseDigest(response any) (digest uint64, ok bool) {
+func (c *siteTable) responseDigest(response any) (digest uint64, ok bool) {
 	m, ok := response.(proto.Message)
 	if !ok {
 		return 0, false
 	}
-	b, err := marshal(m)
-	return maphash.Bytes(digestSeed, b), err == nil
+	c.scratch(func(b []byte) []byte {
+		b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, m)
+		digest, ok = maphash.Bytes(digestSeed, b), err == nil
+		return b
+	})
+	return digest, ok
+}
+
+// scratch lends f a buffer; f returns what became of it.
+func (c *siteTable) scratch(f func(b []byte) []byte) {
+	buffer, ok := c.scratches.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	if b := f((*buffer)[:0]); cap(b) <= maxScratchBytes {
+		*buffer = b
+		c.scratches.Put(buffer)
+	}
 }
