@@ -230,6 +230,9 @@ func (a *inputs) collect(ctx context.Context, c *traceanalysis.Collector) error 
 		case errors.As(err, &fault) && fault.Span:
 			a.warn(err, "left out")
 			c.Unreadable()
+		case errors.As(err, &fault) && fault.Skipped:
+			a.warn(err, "left out up to the next line that begins an object")
+			c.Broken()
 		case errors.As(err, &fault) && fault.Truncated:
 			a.warn(err, "what is before it counts")
 		default:

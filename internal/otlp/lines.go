@@ -13,6 +13,7 @@ type lineReader struct {
 	read   int64        // bytes given to it
 	before int64        // bytes that it was not given
 	passed int64        // lines that it has left behind
+	begins int64        // where the line begins that it is in
 	ahead  []int64      // where the line ends lie that it may not have left behind
 }
 
@@ -53,6 +54,7 @@ func (l *lineReader) pass(offset int64) {
 		return
 	}
 	l.passed += int64(n)
+	l.begins = l.ahead[n-1]
 	l.ahead = append(l.ahead[:0], l.ahead[n:]...)
 }
 
@@ -60,4 +62,50 @@ func (l *lineReader) pass(offset int64) {
 func (l *lineReader) line(offset int64) int64 {
 	l.pass(offset)
 	return l.passed + 1
+}
+
+// rereader reads again what was read too far.
+type rereader struct {
+	again []byte
+	in    io.Reader
+}
+
+func (r *rereader) Read(b []byte) (int, error) {
+	if len(r.again) == 0 {
+		return r.in.Read(b)
+	}
+	n := copy(b, r.again)
+	r.again = r.again[n:]
+	return n, nil
+}
+
+// unread gives back what is left of a buffer.
+func (r *rereader) unread(rest io.Reader) {
+	b, _ := io.ReadAll(rest) // memory, which does not fail
+	r.again = append(b, r.again...)
+}
+
+func (r *rereader) begins(c byte) bool { return len(r.again) > 0 && r.again[0] == c }
+
+// skipTo reads up to the last byte of the next occurrence of sign, which is then the next to be read. It returns how
+// many bytes and lines it read, and whether there is one.
+func (r *rereader) skipTo(sign string) (skipped, lines int64, ok bool) {
+	leave := func(n int) {
+		skipped += int64(n)
+		lines += int64(bytes.Count(r.again[:n], []byte("\n")))
+		r.again = r.again[n:]
+	}
+	for {
+		if at := bytes.Index(r.again, []byte(sign)); at >= 0 {
+			leave(at + len(sign) - 1)
+			return skipped, lines, true
+		}
+		leave(max(0, len(r.again)-len(sign)+1)) // it may have begun
+		more := make([]byte, 64<<10)
+		n, err := r.in.Read(more)
+		r.again = append(r.again[:len(r.again):len(r.again)], more[:n]...)
+		if err != nil && n == 0 {
+			return skipped, lines, false
+		}
+	}
 }

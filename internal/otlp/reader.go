@@ -18,8 +18,11 @@ type Error struct {
 	// Line is where the span or value is that could not be read, or that before it. Offset is in bytes, after
 	// decompression. Both are 0 if the whole input is meant.
 	Line, Offset int64
-	// Span says that only one span is wrong, and those after it were, or can be, read.
+	// Span says that only one span is wrong, and reading goes on behind it.
 	Span bool
+	// Skipped says that what is here is not JSON, or not of OTLP's form, and reading goes on at the next line that
+	// begins with an object.
+	Skipped bool
 	// Truncated says that the input ends in the middle of a value. What is before it was read.
 	Truncated bool
 	Err       error
@@ -44,8 +47,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxValue bounds a span, in bytes: no more of the input is held.
 const maxValue = 64 << 20
 
-// Spans yields the spans of an input, in its order, as they are read. Errors are of type *Error; those whose Span
-// is true are followed by further spans, others are the last that is yielded. The file's name is for errors.
+// Spans yields the spans of an input, in its order, as they are read. Errors are of type *Error; reading goes on after
+// those whose Span or Skipped is true, others are the last that is yielded. The file's name is for errors.
 // Anything that the reader returns as an error besides io.EOF ends it too.
 func Spans(file string, r io.Reader) iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
@@ -54,8 +57,13 @@ func Spans(file string, r io.Reader) iter.Seq2[Span, error] {
 		if err == nil {
 			err = p.documents()
 		}
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(Span{}, p.located(err))
+		for err != nil && !errors.Is(err, errStopped) {
+			fault := p.located(err)
+			fault.Skipped = p.mayGoOn(err) && p.nextLine()
+			if !yield(Span{}, fault) || !fault.Skipped {
+				return
+			}
+			err = p.documents()
 		}
 	}
 }
@@ -69,8 +77,10 @@ var (
 type parser struct {
 	file    string
 	yield   func(Span, error) bool
+	in      *rereader
 	decoder *json.Decoder
 	lines   *lineReader
+	begun   bool     // a document
 	found   bool     // resourceSpans
 	others  []string // the first of the other keys of documents
 }
@@ -93,13 +103,17 @@ func (p *parser) open(r io.Reader) error {
 	if head, _ := in.Peek(3); string(head) == "\ufeff" {
 		_, _ = in.Discard(len(head))
 	}
+	space, lines := int64(0), int64(0)
 	for {
 		c, err := in.ReadByte()
 		if err != nil {
 			break // the decoder will find the same
 		}
 		if strings.IndexByte(" \t\r\n", c) >= 0 {
-			p.skippedSpace(c)
+			space++
+			if c == '\n' {
+				lines++
+			}
 			continue
 		}
 		_ = in.UnreadByte()
@@ -108,32 +122,44 @@ func (p *parser) open(r io.Reader) error {
 		}
 		break
 	}
-	if p.lines == nil {
-		p.lines = &lineReader{}
-	}
-	p.lines.in = in
-	p.decoder = json.NewDecoder(p.lines)
-	p.lines.done = p.decoder.InputOffset
+	p.in = &rereader{in: in}
+	p.start(space, lines)
 	return nil
 }
 
-// skippedSpace counts white space before the first value, which the decoder does not see.
-func (p *parser) skippedSpace(c byte) {
-	if p.lines == nil {
-		p.lines = &lineReader{}
+// start makes a decoder for what is left of the input, behind some bytes and lines.
+func (p *parser) start(before, passed int64) {
+	p.lines = &lineReader{in: p.in, before: before, passed: passed}
+	p.decoder = json.NewDecoder(p.lines)
+	p.lines.done = p.decoder.InputOffset
+}
+
+// mayGoOn tells whether the input can be read on after an error: only what was read was wrong.
+func (p *parser) mayGoOn(err error) bool {
+	whole := (*Error)(nil)
+	return p.decoder != nil && !isReadError(err) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, &whole)
+}
+
+// nextLine goes to the next line that begins with an object. It returns false if there is none.
+func (p *parser) nextLine() bool {
+	offset := p.decoder.InputOffset()
+	before, line := p.lines.before+offset, p.lines.line(offset)
+	p.in.unread(p.decoder.Buffered())
+	if line > 1 && p.lines.begins == offset && p.in.begins('{') { // what is wrong was before it
+		p.start(before, line-1)
+		return true
 	}
-	p.lines.before++
-	if c == '\n' {
-		p.lines.passed++
-	}
+	skipped, lines, ok := p.in.skipTo("\n{")
+	p.start(before+skipped, line-1+lines)
+	return ok
 }
 
 // documents reads all values of the input.
 func (p *parser) documents() error {
-	for n := 0; ; n++ {
+	for ; ; p.begun = true {
 		token, err := p.decoder.Token()
 		switch {
-		case errors.Is(err, io.EOF) && n > 0 && !p.found:
+		case errors.Is(err, io.EOF) && p.begun && !p.found:
 			return &Error{File: p.file, Err: p.nothing()}
 		case errors.Is(err, io.EOF):
 			return nil
@@ -305,7 +331,7 @@ func (p *parser) skip() error {
 }
 
 // located says where an error is.
-func (p *parser) located(err error) error {
+func (p *parser) located(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}

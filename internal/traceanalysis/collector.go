@@ -10,6 +10,8 @@ import (
 type LeftOut struct {
 	// Unreadable spans were left out by the caller, who knows what was wrong with them.
 	Unreadable int `json:"unreadable_spans"`
+	// Broken is at how many places the input was not OTLP JSON, and was left out up to a next line.
+	Broken int `json:"broken_places"`
 	// Twice is how many spans came again: the first counts.
 	Twice int `json:"spans_that_came_twice"`
 	// EndBeforeStart spans were left out, with the requests that they are of.
@@ -87,6 +89,9 @@ func New(o Options) (*Collector, error) {
 
 // Unreadable counts a span that could not be read.
 func (c *Collector) Unreadable() { c.out.Unreadable++ }
+
+// Broken counts a place at which the input could not be read.
+func (c *Collector) Broken() { c.out.Broken++ }
 
 // Add takes a span.
 func (c *Collector) Add(s *otlp.Span) {

@@ -77,14 +77,15 @@ func TestPartialTraces(t *testing.T) {
 	}
 }
 
-// A span that could not be read is counted with the others.
+// What could not be read is counted with the others.
 func TestUnreadable(t *testing.T) {
 	c, err := traceanalysis.New(traceanalysis.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Unreadable()
-	if got := c.Report(0).LeftOut; got != (traceanalysis.LeftOut{Unreadable: 1}) {
+	c.Broken()
+	if got := c.Report(0).LeftOut; got != (traceanalysis.LeftOut{Unreadable: 1, Broken: 1}) {
 		t.Errorf("got %+v", got)
 	}
 }

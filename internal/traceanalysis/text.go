@@ -293,6 +293,7 @@ func (l *LeftOut) sentences() []string {
 		}
 	}
 	add(l.Unreadable, "span", "could not be read: left out")
+	add(l.Broken, "place", "in the input not OTLP JSON: left out up to the next line that begins an object")
 	add(l.Twice, "span", "came again: counted once")
 	add(l.EndBeforeStart, "span", "ended before the beginning: left out, with the requests that wait for them")
 	add(l.ParentMissing, "call", "left out: a span between the call and its request is not in the input")
