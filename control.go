@@ -47,7 +47,7 @@ type Control struct {
 	cfg    ControlConfig
 	killed atomic.Bool
 	recent recent
-	runs   atomic.Int64 // of the Control's tasks, that stand on an open assumption
+	runs   atomic.Int64 // see Status
 	judged atomic.Int64 // when sites were last judged, Unix nanoseconds
 
 	mu     sync.Mutex

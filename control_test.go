@@ -40,6 +40,24 @@ func TestModesAtRunTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect("on", 10*ms)
+		go func() { _, _ = s.chain(c.Context(t.Context()), "eve") }()
+		for _, want := range []struct {
+			after time.Duration
+			runs  int64
+		}{{5 * ms, 1}, {10 * ms, 0}, {10 * ms, 0}} { // on a wrong guess, and then on none
+			time.Sleep(want.after)
+			if got := c.Status().Runs; got != want.runs {
+				t.Errorf("%d runs are ahead, want %d", got, want.runs)
+			}
+		}
+		ctx, cancel := context.WithTimeout(c.Context(t.Context()), 5*ms)
+		if _, err := s.chain(ctx, "ann"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+		if got := c.Status().Runs; got != 0 {
+			t.Errorf("%d runs are ahead though their task has ended", got)
+		}
 		c.Kill(true)
 		before := s.user.Stats()
 		expect("killed", 20*ms)

@@ -12,6 +12,7 @@ type ledger struct {
 	start   time.Time
 	wasted  int // calls made in vain
 	sent    int // attempts
+	ahead   int // runs that are counted as being ahead
 }
 
 // open begins the ledger of a configured task.
@@ -49,7 +50,12 @@ func (t *task) luck() uint64 {
 }
 
 // took notes that a run goes on with a prediction. Under mu.
-func (c *call) took() {
+func (c *call) took(r *run) {
+	if control := r.task.cfg.control; control != nil && !r.ahead {
+		r.ahead = true
+		r.task.ledger.ahead++
+		control.runs.Add(1)
+	}
 	if c.phantom {
 		return
 	}
@@ -65,6 +71,23 @@ func (l *lane) account(c *call, began time.Time) {
 	}
 	l.calls = append(l.calls, c)
 	l.waited += time.Since(began)
+}
+
+// behind notes that a run is not ahead any more. Under mu.
+func (r *run) behind() {
+	if r.ahead && r.task.ledger.ahead > 0 {
+		r.ahead = false
+		r.task.ledger.ahead--
+		r.task.cfg.control.runs.Add(-1)
+	}
+}
+
+// settleRuns notes that the task has ended. Under mu.
+func (t *task) settleRuns() {
+	if n := t.ledger.ahead; n > 0 {
+		t.ledger.ahead = 0
+		t.cfg.control.runs.Add(int64(-n))
+	}
 }
 
 // waste notes that an attempt was made in vain, and whose guess is to blame.

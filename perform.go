@@ -181,7 +181,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if answer != spectree.Waiting {
 		v, err := c.answer(answer)
 		if answer >= 0 {
-			c.took()
+			c.took(l.run)
 		}
 		l.account(c, began)
 		t.unlock()
@@ -273,7 +273,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 func (c *call) taken(u *spectree.Use, w *waiter) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
-		c.took()
+		c.took(w.lane.run)
 	}
 	w.lane.account(c, w.began)
 	return c.answer(idx)

@@ -26,6 +26,7 @@ type run struct {
 
 	// Under the task's mu.
 	refuter  *Site // whose wrong prediction discarded it
+	ahead    bool  // it went on with a prediction, and counts for the Control
 	began    time.Time
 	left     time.Time // when its function returned
 	hooked   bool      // there are commit hooks

@@ -13,7 +13,8 @@ type Status struct {
 	// ExtraLoad the one caused lately: calls in vain per call that counts.
 	Budget    float64 `json:"budget"`
 	ExtraLoad float64 `json:"extra_load"`
-	// Runs is how many runs of the Control's tasks stand on an open assumption.
+	// Runs is how many runs of the Control's tasks went on with predictions and are
+	// neither confirmed nor discarded.
 	Runs  int64        `json:"runs"`
 	Tasks uint64       `json:"tasks"` // whose reports were kept, ever
 	Sites []SiteStatus `json:"sites"`

@@ -156,6 +156,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
 		r.ctx.cancel(ErrMisspeculated)
+		r.behind()
 		if a.Call != nil {
 			r.refuter = a.Call.Data.(*call).op.Site
 		}
@@ -250,6 +251,7 @@ func (t *task) finish() {
 		t.todo = append(t.todo, duty{kind: dutyComplete, run: t.winner})
 	}
 	t.ended = true
+	t.settleRuns()
 	t.uncast()
 	close(t.done)
 }
@@ -270,6 +272,7 @@ func (t *task) fail(err error) {
 		t.todo = append(t.todo, duty{kind: dutyComplete})
 	}
 	t.ended = true
+	t.settleRuns()
 	t.uncast()
 	close(t.done)
 }
