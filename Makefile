@@ -7,8 +7,8 @@ CONCURRENT = . ./internal/spectree ./internal/randtest ./predict ./replica ./spe
 # Tools are pinned in a module of their own: go tool -modfile builds them.
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 
-# Adapters are modules of their own, which ./... of the root does not reach.
-ADAPTERS = $(patsubst %/go.mod,%,$(wildcard adapters/*/go.mod))
+# Adapters, and tests that need much, are modules of their own, which ./... of the root does not reach.
+MODULES = $(patsubst %/go.mod,%,$(wildcard */*/go.mod))
 
 STEPS = lint tidy gen-check mod-check examples test race demo
 
@@ -35,11 +35,11 @@ check:
 
 test:
 	go test ./...
-	for dir in $(ADAPTERS); do (cd $$dir && go test ./...); done
+	for dir in $(MODULES); do (cd $$dir && go test ./...); done
 
 race:
 	go test -race $(CONCURRENT)
-	for dir in $(ADAPTERS); do (cd $$dir && go test -race ./...); done
+	for dir in $(MODULES); do (cd $$dir && go test -race ./...); done
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
@@ -48,7 +48,7 @@ lint:
 	go vet ./...
 	cd tools && go vet ./...
 	$(STATICCHECK) ./...
-	for dir in $(ADAPTERS); do (cd $$dir && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...); done
+	for dir in $(MODULES); do (cd $$dir && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...); done
 
 # The repository's law (not go mod tidy, which mod-check checks).
 tidy:
@@ -63,7 +63,7 @@ gen-check:
 mod-check:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
-	for dir in $(ADAPTERS); do (cd $$dir && go mod tidy -diff); done
+	for dir in $(MODULES); do (cd $$dir && go mod tidy -diff); done
 
 # Each fuzz target for a short while, one after the other.
 fuzz-short:
@@ -92,7 +92,7 @@ soak:
 examples:
 	go build -o /dev/null ./examples/...
 	go test -run '^Example' $$(grep -rlE '^func Example' --include='*_test.go' . \
-		| grep -v -e /testdata/ -e '^./adapters/' | xargs -r dirname | sort -u)
+		| grep -v -e /testdata/ $(patsubst %,-e '^./%/',$(MODULES)) | xargs -r dirname | sort -u)
 
 demo:
 	go run ./cmd/foresay demo </dev/null

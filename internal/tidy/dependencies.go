@@ -33,11 +33,11 @@ func checkDependencies(tree *tree, report *report) {
 		}
 	}
 	known := make(map[string]bool)
-	adapters, err := fs.Glob(tree.fsys, "adapters/*/go.mod")
+	modules, err := fs.Glob(tree.fsys, "*/*/go.mod")
 	if err != nil {
-		report.add("adapters", 0, "%v", err)
+		report.add("go.mod", 0, "%v", err)
 	}
-	for _, name := range append([]string{"go.mod", "tools/go.mod"}, adapters...) {
+	for _, name := range append([]string{"go.mod", "tools/go.mod"}, modules...) {
 		mod, err := readModFile(tree.fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
