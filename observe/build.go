@@ -166,16 +166,15 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	if s.workedGuessed > 0 {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
-	out.site(r.Status)
-	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, requests: f.total.requests}
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, requests: f.total.requests, stats: out.site(r.Status)}
 	j.judge()
 	return out
 }
 
-// site takes over what the status says of the method.
-func (m *MethodReport) site(status *foresay.Status) {
+// site takes over what the status says of the method, and returns what its sites counted.
+func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats) {
 	if status == nil {
-		return
+		return stats
 	}
 	for i := range status.Sites {
 		s := &status.Sites[i]
@@ -193,7 +192,12 @@ func (m *MethodReport) site(status *foresay.Status) {
 			m.State, m.Reason = s.State.String(), s.Reason
 		}
 		m.Predictors = max(m.Predictors, s.Predictors)
+		stats.Right += s.Stats.Right
+		stats.Wrong += s.Stats.Wrong
+		stats.SavedNanos += s.Stats.SavedNanos
+		stats.WastedNanos += s.Stats.WastedNanos
 	}
+	return stats
 }
 
 // add adds the sums that Recent and totals need.

@@ -97,6 +97,9 @@ const (
 	WorthIt    Verdict = "worth it"
 	NotWorthIt Verdict = "not worth it"
 	TooEarly   Verdict = "too early to tell"
+	// InUse: the method is speculated, in all requests that were seen, so that what that saves is not foreseen but
+	// measured: see RequestReport.Realised.
+	InUse Verdict = "in use"
 	// HasEffects: the method is not declared free of side effects, so it is not predicted unless it is said how.
 	HasEffects Verdict = "has effects"
 )

@@ -16,6 +16,7 @@ type judge struct {
 	cfg      *Config
 	budget   float64
 	requests int64
+	stats    foresay.SiteStats // of all connections
 }
 
 // rarely is the share of calls with a guess below which requests are said not to repeat.
@@ -105,7 +106,14 @@ func (j *judge) inUse() {
 		j.say(TooEarly, "%s; no request without speculation was worked out yet, so what that saves is not foreseen", j.hits())
 		return
 	}
-	j.say(TooEarly, "it is in use: %s; what it saves is measured, and foreseen only from requests without speculation", j.hits())
+	why := j.hits()
+	if s := &j.stats; s.Right > 0 {
+		why += fmt.Sprintf(": a right guess spared %s of waiting", ms(float64(s.SavedNanos)/1e6/float64(s.Right)))
+		if s.Wrong > 0 {
+			why += fmt.Sprintf(", a wrong one wasted %s of calls", ms(float64(s.WastedNanos)/1e6/float64(s.Wrong)))
+		}
+	}
+	j.say(InUse, "%s", why)
 }
 
 // tooClose says how many guesses it takes until the interval of the hit rate leaves the break-even out.
