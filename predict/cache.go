@@ -59,8 +59,12 @@ func newCache[V sized](entries int, maxBytes Bytes) (*cache[V], error) {
 	if least > math.MaxUint32 {
 		return nil, fmt.Errorf("MaxBytes is %v for %d entries; that is more than %v each", maxBytes, entries, Bytes(math.MaxUint32))
 	}
+	heaviest := int64(maxBytes) // for more entries than bytes
+	if least > 1 {
+		heaviest = least * int64(entries)
+	}
 	c, err := otter.New(&otter.Options[cacheKey, V]{
-		MaximumWeight: uint64(least) * uint64(entries),
+		MaximumWeight: uint64(heaviest),
 		Weigher: func(k cacheKey, v V) uint32 {
 			return uint32(min(max(sizeOfEntry(k, v), least), math.MaxUint32))
 		},

@@ -3,6 +3,7 @@ package predict
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -37,6 +38,7 @@ func TestBounds(t *testing.T) {
 		{"entries", 50, 1 << 20, 10, 0.9},
 		{"one entry", 1, 1 << 20, 10, 1},
 		{"bytes", 1000, 100_000, 2000, 0.5},
+		{"more entries than bytes", math.MaxInt, 100_000, 2000, 0.5},
 		{"responses that are too large", 100, 100_000, 200_000, 0.2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

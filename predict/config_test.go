@@ -137,6 +137,37 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+// FuzzConfig: any file is refused, or describes a predictor that works.
+func FuzzConfig(f *testing.F) {
+	for _, seed := range []string{
+		`{"kind": "last", "key_fields": ["name", "options.packed"], "entries": 9000000000000000000, "bytes": 1}`,
+		`{"kind": "table", "public": true, "min_share": 1e-300, "values": 1, "window": 1, "guesses": 9}`,
+		`{"kind": "chain", "of": [{"kind": "last", "bytes": "1kB"}, {"kind": "constant", "value": "x"}]}`,
+		`{"kind": "last", "principal_metadata": ["x-tenant", "\u0000"]}`,
+	} {
+		f.Add(seed)
+	}
+	request := &descriptorpb.FieldDescriptorProto{Name: new(string)}
+	f.Fuzz(func(t *testing.T, config string) {
+		cfg, err := ParseConfig([]byte(config))
+		if err != nil {
+			return
+		}
+		p, err := New(cfg, testMessages())
+		if err != nil {
+			return
+		}
+		for range 3 {
+			p.Learn(t.Context(), request, wrapperspb.String("x"))
+			for _, guess := range p.Predict(t.Context(), request) {
+				if _, ok := guess.(*wrapperspb.StringValue); !ok {
+					t.Errorf("%s predicts %v", config, guess)
+				}
+			}
+		}
+	})
+}
+
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]Bytes{
 		"0B": 0, "7B": 7, "64MB": 64e6, "64 MB": 64e6, "1GiB": 1 << 30, "500kB": 500_000, "3KiB": 3 << 10, "2GB": 2e9, "8MiB": 8 << 20,

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"math"
 	"sync"
 )
 
@@ -26,6 +27,7 @@ func PerPrincipal(principal func(ctx context.Context) string, maxPrincipals int,
 	if maxPrincipals <= 0 {
 		maxPrincipals = DefaultEntries
 	}
+	maxPrincipals = min(maxPrincipals, math.MaxInt32)
 	predictors, err := newCache[*owned](maxPrincipals, Bytes(maxPrincipals)*overhead)
 	if err != nil {
 		panic(err) // no: neither bound is negative

@@ -212,11 +212,13 @@ func testReads(t *testing.T, kv *KV, far, near *clientv3.Client) {
 	if got != want || predicted {
 		t.Errorf("serializable: got %s, want %s; predicted %v", got, want, predicted)
 	}
-	if _, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
+	_, plainErr := far.Get(t.Context(), "r/1", clientv3.WithRev(1e9))
+	_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
 		_, err := kv.Get(ctx, "r/1", clientv3.WithRev(1e9))
 		return 0, err
-	}); err == nil {
-		t.Error("a revision of the future can be read")
+	})
+	if plainErr == nil || err != plainErr {
+		t.Errorf("a revision of the future: %v, without Foresay %v", err, plainErr)
 	}
 }
 
