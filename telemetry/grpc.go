@@ -1,0 +1,176 @@
+package telemetry
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	grpccodes "google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+)
+
+// specSuffix is what the name of a method's speculative stream ends with.
+const specSuffix = ".spec"
+
+// ClientHandler returns a handler around one that makes spans and counts calls,
+// such as otelgrpc.NewClientHandler's, for grpc.WithStatsHandler. With it
+//
+//   - the spans of package telemetry are linked to client spans;
+//   - a call over a speculative stream, whose name ends with ".spec", ends with the
+//     status that it would have as an ordinary call, and its span says
+//     foresay.speculative;
+//   - such a call that was called off, or that its server does not serve, is not an
+//     error: the status of its span stays unset;
+//   - a call that was held, and is sent as an ordinary one, has its span where it
+//     would be without Foresay.
+//
+// A nil inner handler makes no spans and counts nothing.
+func ClientHandler(inner stats.Handler) stats.Handler { return &clientHandler{orNone(inner)} }
+
+// ServerHandler is ClientHandler for a server's handler, for grpc.StatsHandler.
+func ServerHandler(inner stats.Handler) stats.Handler { return &serverHandler{orNone(inner)} }
+
+func orNone(h stats.Handler) stats.Handler {
+	if h == nil {
+		return none{}
+	}
+	return h
+}
+
+// none is a handler that does nothing.
+type none struct{}
+
+func (none) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (none) HandleRPC(context.Context, stats.RPCStats)                         {}
+func (none) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (none) HandleConn(context.Context, stats.ConnStats)                       {}
+
+type clientHandler struct{ stats.Handler }
+
+func (h *clientHandler) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	method, streamed := strings.CutSuffix(info.FullMethodName, specSuffix)
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	if a != nil && a.site != method { // an interceptor's own
+		a = nil
+	}
+	if a != nil && a.speculative && !streamed {
+		ctx = trace.ContextWithSpan(ctx, a.outer)
+	}
+	before := trace.SpanContextFromContext(ctx)
+	ctx = h.Handler.TagRPC(ctx, info)
+	span := trace.SpanFromContext(ctx)
+	own := span.IsRecording() && span.SpanContext().SpanID() != before.SpanID()
+	if own && a != nil {
+		sc := span.SpanContext()
+		a.span.Store(&sc)
+	}
+	if !streamed {
+		return ctx
+	}
+	return context.WithValue(ctx, streamKey{}, new(stream))
+}
+
+func (h *clientHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	switch event := s.(type) {
+	case *stats.OutPayload:
+		asked(ctx, event.Payload)
+	case *stats.InPayload:
+		answered(ctx, event.Payload)
+	case *stats.End:
+		ctx, s = ended(ctx, event)
+	}
+	h.Handler.HandleRPC(ctx, s)
+}
+
+type serverHandler struct{ stats.Handler }
+
+func (h *serverHandler) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	ctx = h.Handler.TagRPC(ctx, info)
+	if !strings.HasSuffix(info.FullMethodName, specSuffix) {
+		return ctx
+	}
+	return context.WithValue(ctx, streamKey{}, new(stream))
+}
+
+func (h *serverHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	switch event := s.(type) {
+	case *stats.InPayload:
+		asked(ctx, event.Payload)
+	case *stats.OutPayload:
+		answered(ctx, event.Payload)
+	case *stats.End:
+		ctx, s = ended(ctx, event)
+	}
+	h.Handler.HandleRPC(ctx, s)
+}
+
+// stream is what is known of a call over a speculative stream: how it ended.
+type stream struct {
+	result atomic.Pointer[rpcstatus.Status]
+}
+
+type streamKey struct{}
+
+// asked looks in a frame for what the caller stands on.
+func asked(ctx context.Context, payload any) {
+	frame, ok := payload.(*specv1.ClientFrame)
+	if !ok || frame.GetRequest() == nil || ctx.Value(streamKey{}) == nil {
+		return
+	}
+	if frame.GetRequest().GetCaller() == specv1.CallerState_CALLER_STATE_SPECULATIVE {
+		trace.SpanFromContext(ctx).SetAttributes(keySpeculative.Bool(true))
+	}
+}
+
+// answered looks in a frame for the call's result.
+func answered(ctx context.Context, payload any) {
+	frame, ok := payload.(*specv1.ServerFrame)
+	if !ok || frame.GetFinal() == nil {
+		return
+	}
+	s, ok := ctx.Value(streamKey{}).(*stream)
+	if !ok {
+		return
+	}
+	result := new(rpcstatus.Status)
+	if b := frame.GetFinal().GetStatus(); b == nil || proto.Unmarshal(b, result) != nil {
+		result = nil // a response
+	}
+	s.result.Store(result)
+}
+
+// ended returns the end of a speculative stream as that of the call which it
+// carried, with the context for whoever is told.
+func ended(ctx context.Context, end *stats.End) (context.Context, stats.RPCStats) {
+	s, ok := ctx.Value(streamKey{}).(*stream)
+	if !ok {
+		return ctx, end
+	}
+	if end.Error == nil {
+		result := s.result.Load()
+		if result == nil {
+			return ctx, end
+		}
+		own := *end
+		own.Error = status.ErrorProto(result)
+		return ctx, &own
+	}
+	switch status.Code(end.Error) {
+	case grpccodes.Canceled, grpccodes.Unimplemented:
+		ctx = trace.ContextWithSpan(ctx, calm{trace.SpanFromContext(ctx)})
+	}
+	return ctx, end
+}
+
+// calm is a span whose status stays as it is.
+type calm struct{ trace.Span }
+
+// SetStatus does nothing.
+func (calm) SetStatus(codes.Code, string) {}

@@ -1,0 +1,81 @@
+package telemetry
+
+import (
+	"sync"
+
+	"github.com/foresay/foresay"
+)
+
+// reader adds up sites of one name.
+type reader struct {
+	control     *foresay.Control
+	instruments *instruments
+
+	mu sync.Mutex
+	// last is what each site had counted when it was last read, and gone what those
+	// had that are not the Control's any more: counters do not go back when a
+	// connection is closed.
+	last map[*foresay.Site]foresay.SiteStats
+	gone map[string]foresay.SiteStats
+}
+
+// counters returns what was counted, by the site's name.
+func (r *reader) counters() map[string]foresay.SiteStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := make(map[*foresay.Site]foresay.SiteStats)
+	for _, s := range r.control.Sites() {
+		now[s] = s.Stats()
+	}
+	for s, stats := range r.last {
+		if _, here := now[s]; !here {
+			r.gone[s.Config().Name] = plus(r.gone[s.Config().Name], stats)
+		}
+	}
+	r.last = now
+	out := make(map[string]foresay.SiteStats, len(now))
+	for name, stats := range r.gone {
+		out[name] = stats
+	}
+	for s, stats := range now {
+		out[s.Config().Name] = plus(out[s.Config().Name], stats)
+	}
+	return out
+}
+
+// plus adds up what instruments show.
+func plus(a, b foresay.SiteStats) foresay.SiteStats {
+	return foresay.SiteStats{
+		Calls: a.Calls + b.Calls, Plain: a.Plain + b.Plain, Right: a.Right + b.Right, Wrong: a.Wrong + b.Wrong,
+		WouldBeRight: a.WouldBeRight + b.WouldBeRight, WouldBeWrong: a.WouldBeWrong + b.WouldBeWrong,
+		SavedNanos: a.SavedNanos + b.SavedNanos, Wasted: a.Wasted + b.Wasted, WastedNanos: a.WastedNanos + b.WastedNanos,
+		Shadows: a.Shadows + b.Shadows, Trips: a.Trips + b.Trips,
+	}
+}
+
+// gauge is what sites of one name are like at one moment.
+type gauge struct {
+	judged, hits, breakEven float64 // breakEven is weighted by how many were judged
+	extraLoad               float64
+	states                  map[foresay.SiteState]int64
+	modes                   map[foresay.Mode]int64
+}
+
+func gauges(s *foresay.Status) map[string]*gauge {
+	out := make(map[string]*gauge)
+	for i := range s.Sites {
+		site := &s.Sites[i]
+		g := out[site.Name]
+		if g == nil {
+			g = &gauge{states: make(map[foresay.SiteState]int64), modes: make(map[foresay.Mode]int64)}
+			out[site.Name] = g
+		}
+		g.judged += site.Judged
+		g.hits += site.HitRate * site.Judged
+		g.breakEven += site.BreakEven * site.Judged
+		g.extraLoad += site.ExtraLoad
+		g.states[site.State]++
+		g.modes[site.Mode]++
+	}
+	return out
+}

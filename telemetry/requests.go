@@ -1,0 +1,106 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/foresay/foresay"
+)
+
+// Requests returns a hook for ControlConfig.OnRequest that records, by kind of
+// request and side of the canary, how long requests took, and what their tasks
+// saved of that.
+func Requests(meter metric.Meter) (func(*foresay.RequestRecord), error) {
+	if meter == nil {
+		return nil, errors.New("telemetry: Requests needs a Meter, and it is nil")
+	}
+	bounds := metric.WithExplicitBucketBoundaries(0, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
+	histogram := func(name, what string) (metric.Float64Histogram, error) {
+		h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), bounds)
+		if err != nil {
+			return nil, fmt.Errorf("telemetry: instrument %s: %w", name, err)
+		}
+		return h, nil
+	}
+	duration, err := histogram("foresay.request.duration", "How long requests took.")
+	if err != nil {
+		return nil, err
+	}
+	saved, err := histogram("foresay.request.saved", "What requests would have taken longer without speculation.")
+	if err != nil {
+		return nil, err
+	}
+	lost, err := histogram("foresay.request.lost", "What requests would have taken less without speculation.")
+	if err != nil {
+		return nil, err
+	}
+	r := &requests{duration: duration, saved: saved, lost: lost}
+	return r.ended, nil
+}
+
+// maxKinds bounds the kinds of requests that are told apart. The rest is "other".
+const maxKinds = 1000
+
+type requests struct {
+	duration, saved, lost metric.Float64Histogram
+	attributes            sync.Map // kind -> metric.MeasurementOption
+	kinds                 atomic.Int64
+}
+
+// kind is what requests are told apart by.
+type kind struct {
+	name string
+	arm  foresay.Arm
+}
+
+func (r *requests) ended(rec *foresay.RequestRecord) {
+	set := r.attributesOf(kind{rec.Name, rec.Arm})
+	ctx, saved := context.Background(), savedBy(rec.Tasks).Seconds()
+	r.duration.Record(ctx, rec.Duration.Seconds(), set)
+	r.saved.Record(ctx, max(saved, 0), set)
+	r.lost.Record(ctx, max(-saved, 0), set)
+}
+
+func (r *requests) attributesOf(k kind) metric.MeasurementOption {
+	with, ok := r.attributes.Load(k)
+	if !ok {
+		if k.name != "other" && r.kinds.Add(1) > maxKinds {
+			return r.attributesOf(kind{"other", k.arm})
+		}
+		with, _ = r.attributes.LoadOrStore(k, metric.WithAttributes(labelRequest.String(k.name), labelArm.String(armName(k.arm))))
+	}
+	return with.(metric.MeasurementOption)
+}
+
+func armName(a foresay.Arm) string {
+	switch a {
+	case foresay.ArmOff:
+		return "off"
+	case foresay.ArmOn:
+		return "on"
+	default:
+		return "none"
+	}
+}
+
+// savedBy returns what tasks saved. Of tasks that overlap the one counts that
+// saved most: what the others saved was waited for anyhow.
+func savedBy(tasks []foresay.TaskRecord) (total time.Duration) {
+	tasks = slices.Clone(tasks)
+	slices.SortFunc(tasks, func(a, b foresay.TaskRecord) int { return int(a.Start - b.Start) })
+	for i := 0; i < len(tasks); {
+		most, end := tasks[i].Saved, tasks[i].End
+		for i++; i < len(tasks) && tasks[i].Start < end; i++ {
+			most, end = max(most, tasks[i].Saved), max(end, tasks[i].End)
+		}
+		total += most
+	}
+	return total
+}
