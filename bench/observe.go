@@ -71,7 +71,9 @@ func (o observer) stack() (stack, *foresay.Control, error) {
 }
 
 // sizedPayload is the usual payload, again and again.
-func sizedPayload(seed uint64, size int) []byte { return bytes.Repeat(firstPayload(seed), size/payloadBytes) }
+func sizedPayload(seed uint64, size int) []byte {
+	return bytes.Repeat(firstPayload(seed), size/payloadBytes)
+}
 
 // sizedChain makes the calls as ordinary code does, with payloads of a size.
 func sizedChain(size int) chainFunc {

@@ -15,19 +15,20 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// BenchmarkObservedCall measures what observing adds to a call that takes no time:
-// what observe-overhead measures as a ratio, where the machine is not calm.
+// BenchmarkObservedCall measures what observing adds to calls that take no time:
+// what observe-overhead measures as a ratio, where the machine is not calm. With
+// calls=n there are that many in a request, otherwise they belong to none.
 func BenchmarkObservedCall(b *testing.B) {
 	for _, o := range observers() {
 		for _, size := range []int{payloadBytes, 4096} {
-			for _, byRequest := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%s/%d/grouped=%v", o.name, size, byRequest), func(b *testing.B) { benchmarkObserved(b, o, size, byRequest) })
+			for _, calls := range []int{0, 1, chainCalls} {
+				b.Run(fmt.Sprintf("%s/%d/calls=%d", o.name, size, calls), func(b *testing.B) { benchmarkObserved(b, o, size, calls) })
 			}
 		}
 	}
 }
 
-func benchmarkObserved(b *testing.B, o observer, size int, byRequest bool) {
+func benchmarkObserved(b *testing.B, o observer, size, calls int) {
 	collector, err := observe.NewCollector(observe.Config{})
 	if err != nil {
 		b.Fatal(err)
@@ -57,13 +58,15 @@ func benchmarkObserved(b *testing.B, o observer, size int, byRequest bool) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if byRequest {
-			ctx, r := control.Begin(b.Context(), "GET /bench", "")
-			call(ctx, requests[i%len(requests)])
-			r.End(nil)
-		} else {
+		if calls == 0 {
 			call(b.Context(), requests[i%len(requests)])
+			continue
 		}
+		ctx, r := control.Begin(b.Context(), "GET /bench", "")
+		for at := range calls {
+			call(ctx, requests[(i+at)%len(requests)])
+		}
+		r.End(nil)
 	}
 }
 
