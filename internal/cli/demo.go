@@ -20,6 +20,8 @@ type demoFlags struct {
 	json bool
 	svg  string
 	seed uint64
+	dash bool
+	page pageFlags
 }
 
 func (p *program) demoCommand() *cobra.Command {
@@ -30,14 +32,26 @@ func (p *program) demoCommand() *cobra.Command {
 		Long: "Start a data server and an analysis server with the round-trip times of a wide-area network\n" +
 			"between them and a client, all in this process over real gRPC, and play purchases of several\n" +
 			"users: first plainly, then with Foresay, some of whose predictions are wrong. The results of\n" +
-			"both must be equal, or the demo fails. It takes about ten seconds.",
+			"both must be equal, or the demo fails. It takes about ten seconds.\n\n" +
+			"With --dash the users go on buying, with Foresay, in real time and until they are interrupted, and\n" +
+			"the dashboard shows what that does. Every second purchase is made with predictions. At times the\n" +
+			"users change their minds often, and predictions are wrong.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.runDemo(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.dash {
+				return p.runLiveDemo(c.Context(), f)
+			}
+			return p.runDemo(c.Context(), f)
+		},
 	}
 	flags := c.Flags()
 	flags.BoolVar(&f.json, "json", false, "write the table as JSON")
 	flags.StringVar(&f.svg, "svg", "", "write the timeline of one purchase as a picture to this `file`")
 	flags.Uint64Var(&f.seed, "seed", 1, "fixes what chance decides")
+	flags.BoolVar(&f.dash, "dash", false, "play on, and serve the dashboard of what happens")
+	f.page.add(flags)
+	c.MarkFlagsMutuallyExclusive("dash", "json")
+	c.MarkFlagsMutuallyExclusive("dash", "svg")
 	return c
 }
 

@@ -75,7 +75,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(p.demoCommand(), p.analyzeCommand(), p.reportCommand(), p.benchCommand(), p.simCommand(), p.smrCommand(), p.storeCommand(), p.versionCommand())
+	root.AddCommand(p.demoCommand(), p.dashCommand(), p.analyzeCommand(), p.reportCommand(), p.benchCommand(), p.simCommand(), p.smrCommand(), p.storeCommand(), p.versionCommand())
 	return root
 }
 

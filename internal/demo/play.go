@@ -23,6 +23,9 @@ type Options struct {
 	Seed      uint64
 	// Progress is told of each finished purchase, if set. It may be called concurrently.
 	Progress func(doing string, done, total int)
+
+	control *foresay.Control // of all connections, if set
+	keep    int              // how many purchases of a user the servers keep; 0: all
 }
 
 // Result is what the demo found.

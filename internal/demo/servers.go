@@ -35,6 +35,7 @@ type dataServer struct {
 	// stale users' local replicas lack the newest two purchases: what is
 	// predicted from them is often wrong.
 	stale map[string]bool
+	keep  int // how many purchases of a user are kept; 0: all
 }
 
 func newDataServer(users, staleUsers int) *dataServer {
@@ -87,8 +88,12 @@ func (d *dataServer) Buy(_ context.Context, req *demov1.BuyRequest) (*demov1.Buy
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.histories[req.GetUser()] = append(d.histories[req.GetUser()], proto.CloneOf(req.GetPurchase()))
-	return &demov1.BuyResponse{Number: uint32(len(d.histories[req.GetUser()]))}, nil
+	h := append(d.histories[req.GetUser()], proto.CloneOf(req.GetPurchase()))
+	if d.keep > 0 {
+		h = h[max(0, len(h)-d.keep):]
+	}
+	d.histories[req.GetUser()] = h
+	return &demov1.BuyResponse{Number: uint32(len(h))}, nil
 }
 
 // analysisServer finds out what users like.

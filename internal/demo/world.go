@@ -41,10 +41,12 @@ type world struct {
 	analysis demov1.AnalysisServiceClient
 	shop     demov1.ShopClient
 	sites    []*foresay.Site
+	control  *foresay.Control // of all connections; nil: each has its own
 }
 
 func newWorld(o Options, plain bool, seed uint64) (*world, error) {
-	w := &world{net: shape.NewLoopback(matrix(), seed), data: newDataServer(o.Users, o.Stale)}
+	w := &world{net: shape.NewLoopback(matrix(), seed), data: newDataServer(o.Users, o.Stale), control: o.control}
+	w.data.keep = o.keep
 	if err := w.open(plain); err != nil {
 		w.close()
 		return nil, err
@@ -120,9 +122,11 @@ func (w *world) connect(plain bool, from wan.Site, addr string, sites ...foresay
 	if plain {
 		cc, err = grpc.NewClient("passthrough:///"+addr, opts...)
 	} else {
-		var control *foresay.Control
-		if control, err = foresay.NewControl(foresay.ControlConfig{Budget: -1}); err != nil { // wrong guesses are part of the show
-			return nil, err
+		control := w.control
+		if control == nil {
+			if control, err = foresay.NewControl(foresay.ControlConfig{Budget: -1}); err != nil { // wrong guesses are part of the show
+				return nil, err
+			}
 		}
 		cc, err = specgrpc.NewClient("passthrough:///"+addr, append(opts, specgrpc.WithSites(sites...), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithControl(control))...)
 	}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/dash"
+)
+
+type dashFlags struct {
+	pageFlags
+	headers  []string
+	token    string
+	readOnly bool
+}
+
+func (p *program) dashCommand() *cobra.Command {
+	var f dashFlags
+	c := &cobra.Command{
+		Use:   "dash ADDR...",
+		Short: "Show what services' speculation does, live",
+		Long: "Serve a live page about one service or several, whose debug endpoints are at the addresses: host:port,\n" +
+			"or a URL, to which " + dash.Path + " is added if it has no path; NAME=ADDR says what the page calls it.\n" +
+			"The page's only server is this command, which asks the services. Services that are down are shown as\n" +
+			"down and asked again. Modes and the kill switch can be switched if the service lets whom the token or\n" +
+			"header stands for. Only programs of this machine reach the page, unless --listen says otherwise.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return p.runDash(c.Context(), args, f) },
+	}
+	flags := c.Flags()
+	f.pageFlags.add(flags)
+	flags.StringVar(&f.token, "token", "", "send \"Authorization: Bearer `TOKEN`\" to the services")
+	flags.StringArrayVar(&f.headers, "header", nil, "send this `NAME: VALUE` to the services")
+	flags.BoolVar(&f.readOnly, "read-only", false, "switch nothing, even if the services would let")
+	return c
+}
+
+func (p *program) runDash(ctx context.Context, args []string, f dashFlags) error {
+	cfg := dash.RelayConfig{Logger: slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	if !f.readOnly {
+		cfg.Authorize = func(*http.Request) error { return nil } // the services decide
+	}
+	header, err := f.header()
+	if err != nil {
+		return err
+	}
+	for _, arg := range args {
+		s, err := serviceAt(arg)
+		if err != nil {
+			return err
+		}
+		s.Header = header
+		cfg.Services = append(cfg.Services, s)
+	}
+	relay, err := dash.NewRelay(cfg)
+	if err != nil {
+		return usageError{err}
+	}
+	return p.servePage(ctx, f.pageFlags, relay, relay.Run)
+}
+
+// serviceAt understands host:port, a URL, and NAME=either.
+func serviceAt(arg string) (dash.Service, error) {
+	var s dash.Service
+	addr := arg
+	if name, rest, ok := strings.Cut(arg, "="); ok && !strings.ContainsAny(name, "/:?") {
+		s.Name, addr = name, rest
+	}
+	if !strings.Contains(addr, "://") {
+		addr = "http://" + addr
+	}
+	u, err := url.Parse(addr)
+	if err != nil || u.Host == "" || strings.HasPrefix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
+		return s, usagef("dash: %q is no address: want host:port, or a URL such as http://host:port%s", arg, dash.Path)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = dash.Path
+	}
+	s.URL = u.String()
+	return s, nil
+}
+
+func (f *dashFlags) header() (http.Header, error) {
+	out := make(http.Header)
+	for _, line := range f.headers {
+		name, value, ok := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n\"(),/;<=>?@[\\]{}") || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, usagef("dash: --header %q is not NAME: VALUE", line)
+		}
+		out.Add(name, strings.TrimSpace(value))
+	}
+	if f.token != "" {
+		if strings.ContainsAny(f.token, "\r\n\x00") {
+			return nil, usagef("dash: --token has a line break")
+		}
+		if out.Get("Authorization") != "" {
+			return nil, usageError{errors.New("dash: --token and --header both set Authorization")}
+		}
+		out.Set("Authorization", "Bearer "+f.token)
+	}
+	return out, nil
+}
+
+// visit is what somebody is told who may open the page.
+func (p *program) visit(address string) { fmt.Fprintf(p.Out, "The dashboard is at %s\n", address) }
