@@ -42,14 +42,18 @@ func TestBounds(t *testing.T) {
 		{"responses that are too large", 100, 100_000, 200_000, 0.2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rnd := rand.New(rand.NewPCG(1, 2))
+			type answer struct {
+				n    int
+				text string
+			}
+			rnd, text := rand.New(rand.NewPCG(1, 2)), strings.Repeat("x", tt.largest)
 			last, err := NewLast(LastConfig[string]{Key: identity, MaxEntries: tt.entries, MaxBytes: tt.bytes})
 			if err != nil {
 				t.Fatal(err)
 			}
 			table := mustTable(t, TableConfig[string]{Key: identity, MaxEntries: tt.entries, MaxBytes: tt.bytes})
-			for i := range 5000 {
-				key, response := fmt.Sprint("key", rnd.IntN(2000)), fmt.Sprint(i, strings.Repeat("x", rnd.IntN(tt.largest)))
+			for i := range 3000 {
+				key, response := fmt.Sprint("key", rnd.IntN(2000)), answer{i, text[:rnd.IntN(tt.largest)]}
 				for _, p := range []Predictor{last, table} {
 					p.Learn(t.Context(), key, response)
 					p.Predict(t.Context(), key)
@@ -103,7 +107,7 @@ func TestTooLarge(t *testing.T) {
 func TestNoGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	use := func(p Predictor) {
-		for i := range 5000 {
+		for i := range 1500 {
 			p.Learn(context.Background(), fmt.Sprint(i%700), i)
 			p.Predict(context.Background(), fmt.Sprint(i%500))
 		}
