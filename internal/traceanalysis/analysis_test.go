@@ -187,8 +187,12 @@ func TestOptionsMatter(t *testing.T) {
 		t.Errorf("pricing: %+v", c)
 	}
 	dear := 10.0
-	if e := analyze(t, traceanalysis.Options{LoadCost: &dear}, bff(1)...).Entries[0]; e.Together == nil || len(e.Together.Methods) != 1 || e.Together.Methods[0] != "pricing.Pricing/GetQuote" {
+	e := analyze(t, traceanalysis.Options{LoadCost: &dear}, bff(1)...).Entries[0]
+	if e.Together == nil || len(e.Together.Methods) != 1 || e.Together.Methods[0] != "pricing.Pricing/GetQuote" {
 		t.Errorf("if load is dear: %+v", e.Together)
+	}
+	if got := *e.Calls[1].Alone.BreakEven; math.Abs(got-790./810) > 1e-6 {
+		t.Errorf("if load is dear, users is worth it from %v, want 790/810", got)
 	}
 	var unclear []*otlp.Span
 	for _, s := range bff(1) {
@@ -269,7 +273,7 @@ func TestSample(t *testing.T) {
 	var spans []*otlp.Span
 	chance := rand.New(rand.NewPCG(1, 4))
 	for i := range 5000 {
-		took := 10 + chance.IntN(100)
+		took := 10 + i/100 + chance.IntN(100) // slower and slower: the first are not like all
 		root := spanOf(0, 1, 0, otlp.Server, "s", "s.S/Do", 0, took+1)
 		call := spanOf(0, 2, 1, otlp.Client, "s", "t.T/Get", 0, took)
 		root.Trace, call.Trace = otlp.TraceID{1, byte(i), byte(i >> 8)}, otlp.TraceID{1, byte(i), byte(i >> 8)}

@@ -98,6 +98,13 @@ func TestBound(t *testing.T) {
 	if want := (traceanalysis.LeftOut{Evicted: 2}); r.LeftOut != want || r.Entries[0].Requests != 3 || r.Entries[0].CallsPerRequest != 4 {
 		t.Errorf("one after the other: %+v, %+v", r.LeftOut, r.Entries[0])
 	}
+	var many []*otlp.Span
+	for trace := range byte(50) {
+		many = append(many, bff(trace+1)...)
+	}
+	if r := analyze(t, traceanalysis.Options{MaxSpans: 8}, many...); r.LeftOut != (traceanalysis.LeftOut{Evicted: 49}) {
+		t.Errorf("of 50 traces: %+v", r.LeftOut)
+	}
 	var side []*otlp.Span
 	for i := range a {
 		side = append(side, a[i], b[i], c[i])
