@@ -1,0 +1,59 @@
+package main
+
+import (
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
+)
+
+// Where the parties are.
+const (
+	customers wan.Site = "customers"
+	frontSite wan.Site = "front"
+)
+
+func serviceSites() []wan.Site { return []wan.Site{"users", "permissions", "pricing", "stock"} }
+
+// services are the four services, each on a server of its own.
+type services struct {
+	backend   *backend
+	listeners []net.Listener
+	stops     []func()
+	loops     sync.WaitGroup
+}
+
+// startServices starts them, if prepared so that they can be called on a guess.
+// They are to be stopped, also after an error.
+func startServices(n network, seed uint64, prepared bool) (*services, error) {
+	s := &services{backend: &backend{seed: seed, data: newData(seed)}}
+	for i, site := range serviceSites() {
+		lis, err := n.Listen(site)
+		if err != nil {
+			return s, err
+		}
+		s.listeners = append(s.listeners, lis)
+		server := grpc.NewServer()
+		if prepared {
+			registrar := specgrpc.Registrar(server, specgrpc.NoInterceptors())
+			s.backend.register(i, registrar)
+			s.stops = append(s.stops, func() { specgrpc.GracefulStop(server, registrar) })
+		} else {
+			s.backend.register(i, server)
+			s.stops = append(s.stops, server.GracefulStop)
+		}
+		s.loops.Go(func() { _ = server.Serve(lis) }) // ends with the stop
+	}
+	return s, nil
+}
+
+// stop stops the services when they are done with what they do.
+func (s *services) stop() {
+	for _, stop := range s.stops {
+		stop()
+	}
+	s.loops.Wait()
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay"
+	bffv1 "github.com/foresay/foresay/api/foresay/bff/v1"
+	"github.com/foresay/foresay/dash"
+	"github.com/foresay/foresay/observe"
+)
+
+// stage is a front with its services, whose load comes in parts.
+type stage struct {
+	front    *front
+	services *services
+	client   *http.Client
+	left     []request
+}
+
+// openStage opens a stage in a bubble, where it is closed when the test ends.
+func openStage(t *testing.T, siteFile string) *stage {
+	t.Helper()
+	n := virtual()
+	s := &stage{left: workload(1, 1000, 120)}
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		if err := s.front.stop(); err != nil {
+			t.Error(err)
+		}
+		s.services.stop()
+		n.Close()
+	})
+	s.client = newClient(n)
+	var err error
+	if s.services, err = startServices(n, 1, true); err != nil {
+		t.Fatal(err)
+	}
+	if s.front, err = startPrepared(n, s.services, siteFile); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// play drives the next n requests, checks the answers, and returns how many
+// predictions were taken meanwhile.
+func (s *stage) play(t *testing.T, n int) int64 {
+	t.Helper()
+	before := s.predicted()
+	part := s.left[:n]
+	s.left = s.left[n:]
+	start := part[0].at
+	for i := range part {
+		part[i].at -= start
+	}
+	d := s.services.backend.data
+	clear(d.views)
+	if _, err := d.check(drive(t.Context(), s.client, s.front.address, d, part)); err != nil {
+		t.Fatal(err)
+	}
+	return s.predicted() - before
+}
+
+// predicted returns how many predictions were taken.
+func (s *stage) predicted() (n int64) {
+	for _, site := range s.front.control.Status().Sites {
+		n += site.Stats.Predicted
+	}
+	return n
+}
+
+func predicted() []string {
+	return []string{bffv1.Users_GetUser_FullMethodName, bffv1.Permissions_Check_FullMethodName}
+}
+
+// modeFile writes the site file of a rung.
+func modeFile(t *testing.T, path, name string) {
+	t.Helper()
+	for _, r := range rungs() {
+		if r.name == name {
+			if err := os.WriteFile(path, []byte(r.siteFile()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestClimbingWithoutRestart: an edit of the site file takes effect in the
+// program that runs, and so do the kill switch and what is set at run time.
+func TestClimbingWithoutRestart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sites.json")
+	modeFile(t, file, "observe")
+	synctest.Test(t, func(t *testing.T) {
+		s := openStage(t, file)
+		if n := s.play(t, 100); n != 0 {
+			t.Errorf("observe took %d predictions", n)
+		}
+		set := func(name string) {
+			modeFile(t, file, name)
+			time.Sleep(3 * time.Second) // the file is looked at once a second
+		}
+		set("canary")
+		some := s.play(t, 100)
+		set("on")
+		all := s.play(t, 100)
+		if some < 20 || all < 3*some {
+			t.Errorf("canary took %d predictions of 100 requests, and on %d", some, all)
+		}
+		control := s.front.control
+		control.Kill(true)
+		if n := s.play(t, 100); n != 0 {
+			t.Errorf("killed, the front took %d predictions", n)
+		}
+		control.Kill(false)
+		if n := s.play(t, 100); n < all/2 {
+			t.Errorf("let go on, the front took %d predictions", n)
+		}
+		for _, method := range predicted() {
+			if err := control.SetMode(method, foresay.ModeOff, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := s.play(t, 100); n != 0 {
+			t.Errorf("off at run time, the front took %d predictions", n)
+		}
+		set("off")
+		for _, method := range predicted() {
+			if err := control.SetMode(method, foresay.ModeDefault, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := s.play(t, 100); n != 0 {
+			t.Errorf("off in the file, the front took %d predictions", n)
+		}
+	})
+}
+
+// TestKillVariable: a process that starts killed speculates as little as plain code.
+func TestKillVariable(t *testing.T) {
+	t.Setenv(foresay.KillVariable, "1")
+	all := climbVirtual(t, config{requests: 100, rate: 120, seed: 1}, "plain", "on")
+	if plain, on := all[0], all[1]; on.mean() != plain.mean() || on.calls != plain.calls {
+		t.Errorf("killed: %v with %d calls, plain %v with %d", on.mean(), on.calls, plain.mean(), plain.calls)
+	}
+}
+
+// TestDebugEndpoint: it tells and it switches, for those on the same machine.
+func TestDebugEndpoint(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sites.json")
+	modeFile(t, file, "observe")
+	synctest.Test(t, func(t *testing.T) {
+		s := openStage(t, file)
+		s.play(t, 20)
+		mux := s.front.debugMux()
+		post := func(from string) int {
+			body := `{"site": "` + bffv1.Pricing_Quote_FullMethodName + `", "mode": "canary", "share": 0.2}`
+			r := httptest.NewRequest(http.MethodPost, dash.Path+"mode", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.RemoteAddr = from
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, r)
+			return w.Code
+		}
+		if code := post("192.0.2.1:1"); code != http.StatusForbidden {
+			t.Errorf("from elsewhere: %d", code)
+		}
+		if code := post("127.0.0.1:1"); code != http.StatusNoContent {
+			t.Errorf("from here: %d", code)
+		}
+		for _, site := range s.front.control.Status().Sites {
+			if want := site.Name == bffv1.Pricing_Quote_FullMethodName; (site.Mode == foresay.ModeCanary) != want {
+				t.Errorf("%s is in mode %v", site.Name, site.Mode)
+			}
+		}
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, dash.Path+"report", nil))
+		var report observe.Report
+		if err := json.Unmarshal(w.Body.Bytes(), &report); err != nil || len(report.Requests) != 1 || report.Requests[0].Requests != 20 {
+			t.Errorf("report: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// wrong predicts what is never, or hardly ever, right.
+const wrong = `{"sites": [
+  {"method": "/foresay.bff.v1.Users/GetUser", "mode": "on", "predictors": [{"kind": "constant", "value": {"name": "nobody", "plan": "trade"}}]},
+  {"method": "/foresay.bff.v1.Permissions/Check", "mode": "on", "predictors": [{"kind": "constant", "value": {"allowed": false}}]}
+]}`
+
+// TestWrongGuesses: if all guesses are wrong the answers and the views are still
+// those of plain execution, and the sites trip.
+func TestWrongGuesses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sites.json")
+	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := openStage(t, file)
+		if n := s.play(t, 400); n == 0 {
+			t.Error("no prediction was taken")
+		}
+		for _, site := range s.front.control.Status().Sites {
+			if site.Predictors > 0 && (site.Stats.Right > site.Stats.Wrong || site.Stats.Trips == 0) {
+				t.Errorf("%s is %v: %+v", site.Name, site.State, site.Stats)
+			}
+		}
+		taken := s.predicted()
+		if s.play(t, 400); s.predicted()-taken > taken {
+			t.Errorf("%d wrong predictions were taken in the first 400 requests, and %d in the next", taken, s.predicted()-taken)
+		}
+	})
+}
