@@ -2,27 +2,43 @@ package observe
 
 import "fmt"
 
-// summary says in a sentence what there is to save.
+// summary says in a sentence what there is to save, and what is saved.
 func (q *RequestReport) summary() string {
-	f := &q.Foreseen
-	if f.Requests == 0 {
-		if r := q.Realised; r != nil {
-			return fmt.Sprintf("speculation saves %s of %s on average; extra load %s", ms(r.SavedMS), ms(r.SavedMS+r.Latency.MeanMS), percent(r.ExtraLoad))
-		}
+	r := q.Realised
+	if q.Foreseen.Requests == 0 && r == nil {
 		return "nothing is known yet"
 	}
-	if f.Requests < enoughGuesses {
+	if r == nil {
+		return q.toSave()
+	}
+	saves := fmt.Sprintf("speculation saves %s of %s on average in %s of %s requests; extra load there %s", ms(r.SavedMS), ms(r.SavedMS+r.Latency.MeanMS),
+		number(r.Requests), number(q.Requests), percent(r.ExtraLoad))
+	if q.Foreseen.Requests == 0 {
+		return saves
+	}
+	return q.toSave() + "; " + saves
+}
+
+func (q *RequestReport) toSave() string {
+	const little, next = 0.05, 0.01 // of the request's time
+	f := &q.Foreseen
+	switch {
+	case f.Requests < enoughGuesses:
 		return fmt.Sprintf("too early to tell: %s requests were worked out", number(f.Requests))
-	}
-	if f.SavedMS < 0.05*f.Now.MeanMS && q.IfReads != nil {
-		r := q.IfReads
-		return fmt.Sprintf("you could save %s p50 of %s if the methods that look so do only read; extra load %s",
-			ms(max(r.SavedP50MS, 0)), ms(r.Now.P50MS), percent(r.ExtraLoad))
-	}
-	if f.SavedMS < 0.01*f.Now.MeanMS {
+	case f.SavedMS < little*f.Now.MeanMS && q.IfReads != nil:
+		return q.IfReads.text() + ", if the methods that look so do only read"
+	case f.SavedMS < next*f.Now.MeanMS:
 		return fmt.Sprintf("there is nothing to save of %s p50", ms(f.Now.P50MS))
 	}
-	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(max(f.SavedP50MS, 0)), ms(f.Now.P50MS), percent(f.ExtraLoad))
+	return f.text()
+}
+
+// text tells of the median, unless most of what is saved lies elsewhere.
+func (f *Foreseen) text() string {
+	if f.SavedP50MS < f.SavedMS/2 {
+		return fmt.Sprintf("you could save %s of %s on average; extra load %s", ms(f.SavedMS), ms(f.Now.MeanMS), percent(f.ExtraLoad))
+	}
+	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(f.SavedP50MS), ms(f.Now.P50MS), percent(f.ExtraLoad))
 }
 
 // summary says in a sentence what the canary shows.

@@ -95,7 +95,11 @@ func (j *judge) hasEffects() {
 		j.configure(`"effect": "none"`)
 	}
 	if j.Guessed > 0 {
-		why += fmt.Sprintf(" (%s)", j.hits())
+		why += fmt.Sprintf(" (%s", j.hits())
+		if saved := max(j.SavedMS, j.SavedAloneMS); saved >= milliseconds(j.cfg.MinSaving) {
+			why += fmt.Sprintf("; to predict it would save %s, for what follows it", ms(saved))
+		}
+		why += ")"
 	}
 	j.say(HasEffects, "%s", why)
 }
@@ -139,7 +143,7 @@ func (j *judge) step() {
 	}
 	settings := `"mode": "canary", "share": 0.1`
 	if !j.method.predicted {
-		settings += `, "predictors": ["last"]`
+		settings += `, "predictors": [{"kind": "last"}]`
 	}
 	j.configure(settings)
 }
