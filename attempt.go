@@ -86,7 +86,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 func (t *task) launch(a *Attempt) {
 	c := a.call
 	t.sent(a)
-	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && c.op.CanSpeculate && !c.op.Observed && c.mode == ModeOn && t.tree.Replayable()
+	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict()
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
 	if !a.speculative {
@@ -279,6 +279,12 @@ func (a *Attempt) Speculative() bool {
 	a.call.task.mu.Lock()
 	defer a.call.task.mu.Unlock()
 	return a.speculative
+}
+
+// MayPredict reports whether runs would go on with a prediction of the call that
+// comes before its actual result.
+func (a *Attempt) MayPredict() bool {
+	return a.op.CanSpeculate && !a.op.Observed && a.call.mode == ModeOn && a.call.task.tree.Replayable()
 }
 
 // WantPredictions reports whether the server's predictions are wanted although

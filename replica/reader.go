@@ -85,7 +85,7 @@ func (q *asking[Req, Resp]) Keep() {
 func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
 	near := make(chan struct{})
 	nearCtx, stop := context.WithCancel(ctx)
-	if q.wanted(a) {
+	if a.MayPredict() {
 		go func() {
 			defer close(near)
 			q.near(nearCtx, a)
@@ -105,15 +105,6 @@ func (q *asking[Req, Resp]) Start(ctx context.Context, a *foresay.Attempt) {
 		}()
 		v, err = q.reader.cfg.Far(ctx, q.request)
 	}()
-}
-
-// wanted reports whether a prediction would be used.
-func (q *asking[Req, Resp]) wanted(a *foresay.Attempt) bool {
-	if a.WantPredictions() {
-		return true
-	}
-	mode, _ := q.reader.site.Mode()
-	return a.Speculative() && mode == foresay.ModeOn
 }
 
 // near offers the near answer. A replica that fails, or panics, has none.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/internal/fieldpath"
 	"github.com/foresay/foresay/predict"
 )
 
@@ -310,18 +311,18 @@ func parsePaths(method, name string, value json.RawMessage) (func(*foresay.SiteC
 	if name == "equal_ignoring" {
 		message = d.Output()
 	}
-	paths, err := parseFieldPaths(message, names)
+	paths, err := fieldpath.Parse(message, names)
 	if err != nil {
 		return nil, err
 	}
 	return func(c *foresay.SiteConfig) {
 		switch name {
 		case "equal_ignoring":
-			c.Equal = paths.equalWithout
+			c.Equal = paths.EqualWithout
 		case "conflict_fields":
-			c.ConflictKey = func(request any) string { return string(paths.only(request)) }
+			c.ConflictKey = func(request any) string { return string(paths.Only(request)) }
 		case "key_fields":
-			c.Key = paths.only
+			c.Key = paths.Only
 		}
 	}, nil
 }
