@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,11 @@ import (
 // browser is a headless Chromium, spoken to over pipes in the Chrome DevTools
 // Protocol.
 type browser struct {
-	t       *testing.T
+	t *testing.T
+	*chromium
+}
+
+type chromium struct {
 	out     *os.File
 	mu      sync.Mutex
 	last    int
@@ -63,7 +68,7 @@ func startBrowser(t *testing.T) *browser {
 	for _, f := range cmd.ExtraFiles {
 		f.Close()
 	}
-	b := &browser{t: t, out: out, wait: make(map[int]chan answer)}
+	b := &browser{t, &chromium{out: out, wait: make(map[int]chan answer)}}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -112,7 +117,7 @@ func (b *browser) attach() {
 }
 
 // read takes messages, which end with a NUL byte.
-func (b *browser) read(in *os.File) {
+func (b *chromium) read(in *os.File) {
 	defer in.Close()
 	r := bufio.NewReader(in)
 	for {
@@ -131,7 +136,7 @@ func (b *browser) read(in *os.File) {
 	}
 }
 
-func (b *browser) take(msg []byte) {
+func (b *chromium) take(msg []byte) {
 	var m struct {
 		ID     int    `json:"id"`
 		Method string `json:"method"`
@@ -178,7 +183,7 @@ func (b *browser) take(msg []byte) {
 }
 
 // send sends a command and waits for the answer.
-func (b *browser) send(method string, params any, session string, result any) error {
+func (b *chromium) send(method string, params any, session string, result any) error {
 	b.mu.Lock()
 	if b.gone != nil {
 		b.mu.Unlock()
@@ -257,6 +262,29 @@ func (b *browser) until(expression string) {
 	})`)
 	if ok != true {
 		b.t.Fatalf("after 20 s it is still not true that %s; the page says:\n%v", expression, b.eval("document.body.innerText.slice(0, 3000)"))
+	}
+}
+
+// in returns the browser for a part of the test, which nothing is held against yet.
+func (b *browser) in(t *testing.T) *browser {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.console = nil
+	return &browser{t, b.chromium}
+}
+
+// forgive forgets the complaints that have a text in them.
+func (b *browser) forgive(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.console = slices.DeleteFunc(b.console, func(c string) bool { return strings.Contains(c, text) })
+}
+
+// key presses a key.
+func (b *browser) key(name string, code int) {
+	b.t.Helper()
+	for _, kind := range []string{"rawKeyDown", "keyUp"} {
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code}, nil)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -124,12 +125,20 @@ func TestThousand(t *testing.T) {
 			ended = append(ended, web.listen(t, ctx, logs[i].take))
 			time.Sleep(13 * time.Millisecond)
 		}
-		const seconds = 3
+		const seconds = 5
+		first := uint64(0) // bytes in use after the first second
 		for i := range 1000 * seconds {
+			if i == 1000 {
+				first = inUse()
+			}
 			go s.task(t, ctx, fmt.Sprint("task", i), i%4 > 0, 10*time.Millisecond)
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(100 * time.Millisecond)
+		// The test itself keeps the events, about 2 MB.
+		if last := inUse(); last > first+6<<20 {
+			t.Errorf("%d bytes in use after the first second, %d after %d seconds", first, last, seconds)
+		}
 		cancel()
 		for _, c := range ended {
 			<-c
@@ -146,6 +155,13 @@ func TestThousand(t *testing.T) {
 			}
 		}
 	})
+}
+
+func inUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // TestSlow has a page not read for a while: it goes on with what is new then. A

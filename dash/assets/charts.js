@@ -23,12 +23,12 @@ function windows(list) {
 }
 
 class Chart {
-  constructor(figure, title, keys, label) {
+  constructor(figure, title, unit, keys, label) {
     this.figure = figure;
     this.label = label;
     this.plot = h("div", { cls: "plot" });
     this.tip = h("div", { cls: "tip", hidden: true });
-    put(figure, h("figcaption", null, h("h2", null, title), h("div", { cls: "key" }, keys.map(([cls, name]) => h("span", null, h("i", { cls }), name)))), this.plot);
+    put(figure, h("figcaption", null, h("h2", null, title, unit ? h("span", { cls: "count" }, unit) : null), h("div", { cls: "key" }, keys.map(([cls, name]) => h("span", null, h("i", { cls }), name)))), this.plot);
     this.list = [];
     this.chosen = -1;
     figure.addEventListener("pointermove", (e) => this.point(e.clientX));
@@ -163,9 +163,9 @@ let charts;
 
 export function drawCharts() {
   charts ||= [
-    new Savings(at("chart-saved"), "Saved and wasted", [["k-good", "waiting spared"], ["k-bad", "calls in vain"]],
+    new Savings(at("chart-saved"), "Saved and wasted", "ms per second", [["k-good", "waiting spared"], ["k-bad", "calls in vain"]],
       (p) => `${millis(p.saved)} spared per second\n${millis(p.wasted)} wasted per second (${number(p.vain)} calls)`),
-    new Hits(at("chart-hits"), "Hit rate", [["k-line", "predictions taken"], ["k-would", "only compared"]],
+    new Hits(at("chart-hits"), "Hit rate", "", [["k-line", "predictions taken"], ["k-would", "only compared"]],
       (p) => `${percent(p.hit)} of those taken\n${percent(p.would)} of those only compared`),
   ];
   const list = windows(points());

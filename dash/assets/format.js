@@ -26,8 +26,6 @@ export function millis(ms) {
 
 export const nanos = (ns) => millis(ns / 1e6);
 
-export const signed = (ms) => (ms > 0 ? "+" : "") + millis(ms);
-
 export function span(seconds) {
   seconds = Math.max(0, Math.round(seconds));
   if (seconds < 120) return seconds + THIN + "s";

@@ -34,7 +34,7 @@ function show(id, label, figure, unit, note, alarm) {
 export function drawHeadline() {
   const t = totals();
   hitRate(t);
-  show("saved", "Waiting spared", t.live ? number(t.saved, t.saved < 10 ? 1 : 0) : "–", "ms per second", perTask());
+  show("saved", "Waiting spared", number(t.saved, t.saved < 10 ? 1 : 0), "ms per second", perTask());
   budget(t);
   const tripped = t.states.tripped || 0;
   const others = ["active", "learning", "probing"].filter((s) => t.states[s]).map((s) => number(t.states[s]) + " " + s);
@@ -63,7 +63,7 @@ function perTask() {
 function budget(t) {
   const limited = t.budget >= 0;
   const over = limited && t.extra > t.budget;
-  const tile = show("load", "Extra load", t.live ? load(t.extra) : "–", limited ? "of " + load(t.budget) + " allowed" : "", "", over);
+  const tile = show("load", "Extra load and budget", t.live ? load(t.extra) : "–", limited ? "of " + load(t.budget) : "", "", over);
   if (!tile.meter) {
     tile.fill = h("i");
     tile.tick = h("b");

@@ -1,7 +1,7 @@
 // What observing came to: per kind of request, which methods are worth it.
 
 import { h, at, put, text } from "./dom.js";
-import { number, percent, load, millis, signed, short, plural, span } from "./format.js";
+import { number, percent, load, millis, short, plural, span } from "./format.js";
 import { state, shown } from "./state.js";
 
 const drawn = new Map(); // by service, the report that is on the page
@@ -31,17 +31,19 @@ function request(v, r) {
     h("div", { cls: "request-head" },
       h("div", { cls: "name" }, short(r.name), state.selected === "all" && state.services.size > 1 ? h("span", { cls: "muted" }, " · " + v.info.name) : null),
       h("div", { cls: "sub" }, figures.join(" · ")),
-      h("p", null, r.summary),
+      h("p", null, sentence(r.summary)),
       r.realised ? h("p", { cls: "sub" }, `Saved so far: ${millis(r.realised.saved_ms)} per request over ${plural(r.realised.requests, "request")}, extra load ${load(r.realised.extra_load)}.`) : null,
       r.canary ? canary(r.canary) : null),
     (r.methods || []).length ? methods(v, r) : null);
 }
 
 function canary(c) {
-  const interval = (i) => (i ? `${signed(i.value)} (between ${signed(i.low)} and ${signed(i.high)})` : "too early to tell");
-  return h("p", { cls: "canary" }, h("b", null, "Canary. "), c.summary, " ",
-    h("span", { cls: "sub" }, `Median, on less off: ${interval(c.p50_ms)}; ${number(c.on.requests)} on, ${number(c.off.requests)} off.`));
+  return h("p", { cls: "canary" }, h("b", null, "Canary. "), sentence(c.summary), " ",
+    h("span", { cls: "sub" }, `${plural(c.on.requests, "request")} with speculation, ${number(c.off.requests)} without.`));
 }
+
+// sentence makes one of what was written to stand in another.
+const sentence = (s) => s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
 
 const classes = { "worth it": "yes", "not worth it": "no", "has effects": "no", "too early to tell": "wait" };
 
@@ -53,7 +55,7 @@ function methods(v, r) {
       const id = v.id + r.name + m.name;
       return h("tr", null,
         h("td", { cls: "wide col-method" }, h("div", { cls: "name" }, short(m.name)), h("div", { cls: "sub" }, [plural(m.calls, "call"), m.mode, m.predictors ? plural(m.predictors, "predictor") : "last response"].filter(Boolean).join(" · "))),
-        h("td", { cls: "wide col-verdict" }, h("span", { cls: "verdict " + (classes[m.verdict] || "wait") }, m.verdict), h("div", { cls: "sub" }, m.why), m.configure ? configure(id, m.configure) : null),
+        h("td", { cls: "wide col-verdict" }, h("span", { cls: "verdict " + (classes[m.verdict] || "wait") }, m.verdict), h("div", { cls: "sub" }, sentence(m.why)), m.configure ? configure(id, m.configure) : null),
         h("td", { cls: "num", "data-label": "hit rate" }, m.guessed ? percent(m.hit_rate, 1) : "–", m.guessed ? h("div", { cls: "sub" }, `${percent(m.hit_rate_low)} – ${percent(m.hit_rate_high)}`) : null),
         h("td", { cls: "num", "data-label": "needs" }, m.guessed ? percent(m.break_even) : "–"),
         h("td", { cls: "num", "data-label": "would save" }, millis(Math.max(m.saved_ms, m.saved_alone_ms)), h("div", { cls: "sub" }, "per request")),

@@ -49,10 +49,10 @@ export function drawSites() {
   const words = at("sites-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = at("sites-state").value;
   const list = all.filter((a) => (!wanted || a.state === wanted) && words.every((w) => (a.name + " " + (a.conn || "") + " " + a.service.info.name).toLowerCase().includes(w)));
-  const by = columns.find((c) => c.id === sorting.id).by;
+  const { by } = columns.find((c) => c.id === sorting.id);
   list.sort((a, b) => {
     const [x, y] = [by(a), by(b)];
-    const order = typeof x === "string" ? x.localeCompare(y) : x - y;
+    const order = typeof x === "string" ? x.localeCompare(y) : (x || 0) - (y || 0);
     return (sorting.down ? -order : order) || (a.key < b.key ? -1 : 1);
   });
   for (const c of columns) if (c.th) attr(c.th, "aria-sort", c.id === sorting.id ? (sorting.down ? "descending" : "ascending") : null);
@@ -101,7 +101,7 @@ function makeRow(site) {
 
 function updateRow(tr, site) {
   const r = tr.parts;
-  text(r.sub, [r.service, site.conn, state.selected === "all" && state.services.size > 1 ? site.service.info.name : ""].filter(Boolean).join(" · "));
+  text(r.sub, [r.service, (site.conn || "").replace(/^\w+:\/\/\//, ""), state.selected === "all" && state.services.size > 1 ? site.service.info.name : ""].filter(Boolean).join(" · "));
   updateMode(r, site);
   r.state.className = "state " + site.state;
   text(r.state, site.state);

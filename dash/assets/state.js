@@ -71,7 +71,7 @@ const zero = (like) => Object.fromEntries(Object.keys(like).map((k) => [k, 0]));
 export const rates = (site) => site.service.sites.get(site.key);
 
 // per returns how much of something there is in a second.
-export const per = (r, what) => (r && r.seconds > 0 ? r.fade[what] / r.seconds : 0);
+export const per = (r, what) => (r && r.seconds > 0 ? r.fade[what] / r.seconds : NaN);
 
 // judged returns the share of a site's predictions that were right lately, and
 // whether they were taken or only compared.
@@ -136,7 +136,7 @@ export function addTask(v, task) {
 
 // totals adds the shown services up.
 export function totals() {
-  const t = { sites: 0, states: {}, runs: 0, killed: 0, live: 0, extra: 0, budget: NaN, right: 0, wrong: 0, would: 0, wouldWrong: 0, saved: 0, calls: 0, predictable: 0 };
+  const t = { sites: 0, states: {}, runs: 0, killed: 0, live: 0, extra: 0, budget: NaN, right: 0, wrong: 0, would: 0, wouldWrong: 0, saved: recentlySaved() };
   for (const v of shown()) {
     if (!v.status) continue;
     t.live++;
@@ -153,11 +153,20 @@ export function totals() {
       t.wrong += site.judged * (1 - site.hit_rate);
       t.would += r.fade.wouldRight;
       t.wouldWrong += r.fade.wouldWrong;
-      t.saved += per(r, "saved");
-      t.calls += per(r, "calls");
     }
   }
   return t;
+}
+
+// recentlySaved returns how many milliseconds of waiting a second spared lately.
+function recentlySaved() {
+  let ms = 0;
+  let seconds = 0;
+  for (const p of points().slice(-5)) {
+    ms += p.saved_ms;
+    seconds += p.s;
+  }
+  return seconds > 0 ? ms / seconds : NaN;
 }
 
 const used = (extra, budget) => (budget > 0 ? extra / budget : extra);

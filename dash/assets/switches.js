@@ -1,6 +1,6 @@
 // What the page may change, if the service lets it.
 
-import { at, put } from "./dom.js";
+import { h, at, put } from "./dom.js";
 import { state, shown } from "./state.js";
 
 let failed = { text: "", until: 0 };
@@ -29,9 +29,11 @@ export function drawKill() {
   button.hidden = !may.length || !!state.lost;
   if (!may.length) return;
   const killed = may.every((v) => v.status.killed);
-  const label = killed ? "Resume speculation" : "Kill speculation";
+  const verb = killed ? "Resume" : "Kill";
+  const label = verb + " speculation";
   button.className = killed ? "button resume" : "button danger";
-  if (button.textContent !== label) put(button, label);
+  if (button.textContent !== label) put(button, verb, h("span", { cls: "wide-only" }, " speculation"));
+  button.setAttribute("aria-label", label);
   button.title = killed ? "Let calls use predictions again" : "Every call waits for its actual answer until you resume";
   button.onclick = () => {
     const all = may.length > 1 ? ` of all ${may.length} services` : "";

@@ -107,7 +107,8 @@ function callLine({ call: c, step, adopted }, run, depth, end, { taken, refuters
   const marks = [];
   if (!adopted) for (const t of c.predicted_ns || []) marks.push({ at: t, cls: "predicted" });
   if (c.answered_ns >= 0 && (!adopted || c.answered_ns >= from)) marks.push({ at: c.answered_ns, cls: "answered" });
-  if (!adopted && abandoned) marks.push(verdictMark("discarded", c.abandoned_ns));
+  // A call is given up for good some time after the run that made it.
+  if (!adopted && abandoned) marks.push(verdictMark("discarded", Math.min(c.abandoned_ns, Math.max(last, run ? run.ended_ns : 0))));
   const [word, cls] = verdict(c, step, adopted, inVain, taken, refuters);
   return {
     kind: "call", depth, id: String(c.id), name: short(c.site), fate, segs, marks, noteClass: cls,

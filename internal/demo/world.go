@@ -78,7 +78,12 @@ func (w *world) open(plain bool) error {
 	if err != nil {
 		return err
 	}
-	toShop, err := w.connect(plain, client, dataAddr)
+	var shopSites []foresay.SiteConfig
+	if w.control != nil {
+		// It has effects and is never predicted. Observed, it does not count as if it were.
+		shopSites = append(shopSites, foresay.SiteConfig{Name: demov1.Shop_Buy_FullMethodName, Mode: foresay.ModeObserve})
+	}
+	toShop, err := w.connect(plain, client, dataAddr, shopSites...)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,240 @@
+package dash_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/dash"
+)
+
+// sockets serves a handler where a browser reaches it, at the address or a free
+// one, until close is called or the test ends.
+func sockets(t *testing.T, addr string, h http.Handler) (address string, stop func()) {
+	t.Helper()
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(lis)
+	}()
+	stop = func() {
+		s.Close()
+		<-served
+	}
+	t.Cleanup(stop)
+	return lis.Addr().String(), stop
+}
+
+func page(addr string) string { return "http://" + addr + dash.Path }
+
+// busy has the shop's tasks run, every so often, until the test ends.
+func (s *shop) busy(t *testing.T, every time.Duration) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				all.Go(func() { s.task(t, ctx, fmt.Sprint("task ", i), i%4 > 0, 5*time.Millisecond) })
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		all.Wait()
+	})
+}
+
+// TestBrowser looks at the page as people do.
+func TestBrowser(t *testing.T) {
+	b := startBrowser(t)
+	b.shape(1440, 900, "light")
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *browser)
+	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"fast", browseFast}} {
+		t.Run(test.name, func(t *testing.T) {
+			mine := b.in(t)
+			defer mine.open("about:blank") // before the servers go, which the page would complain about
+			test.run(t, mine)
+		})
+	}
+}
+
+func browseNothing(t *testing.T, b *browser) {
+	c, err := foresay.NewControl(foresay.ControlConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: c, Name: "empty"}))
+	b.open(page(addr))
+	b.until(`document.body.innerText.includes("No site yet") && document.body.innerText.includes("No task kept yet")`)
+	b.until(`document.title === "empty · Foresay" && document.getElementById("link").textContent === "live"`)
+	b.clean()
+}
+
+func browseReadOnly(t *testing.T, b *browser) {
+	s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+	s.busy(t, 20*time.Millisecond)
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control}))
+	b.open(page(addr))
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 2`)
+	b.until(`document.querySelectorAll("#task-list .task").length > 10`)
+	// The task that is shown has run twice: what was discarded is there, with its marks.
+	b.until(`document.querySelectorAll("#task-view .line.run").length === 2 && document.querySelector("#task-view .seg.discarded") && document.querySelector("#task-view .mark.answered")`)
+	b.until(`document.querySelector("#tile-hits .value").textContent.includes("%")`)
+	if b.eval(`document.querySelector("select.mode") === null && document.getElementById("kill").hidden`) != true {
+		t.Error("the page lets switch what may not be switched")
+	}
+	// By keyboard: another task, and a line of it.
+	b.eval(`document.getElementById("task-list").focus()`)
+	before := b.eval(`document.querySelector("#task-view h3").textContent`)
+	b.key("ArrowDown", 40)
+	b.until(fmt.Sprintf(`document.querySelector("#task-view h3").textContent !== %q`, before))
+	b.eval(`document.querySelector("#task-view .line[tabindex='0']").focus()`)
+	b.key("ArrowDown", 40)
+	b.until(`document.getElementById("task-detail").textContent.startsWith("Call ")`)
+	b.clean()
+}
+
+func browseSwitch(t *testing.T, b *browser) {
+	s := newShop(t, foresay.ControlConfig{})
+	s.busy(t, 20*time.Millisecond)
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll, Name: "shop"}))
+	b.open(page(addr))
+	row := `document.querySelector("tr[data-site='/shop.Prices/Get']")`
+	b.until(row + `.querySelector("select.mode").value === "on"`)
+	b.eval(`(() => { const m = ` + row + `.querySelector("select.mode"); m.value = "canary 0.1"; m.dispatchEvent(new Event("change")); })()`)
+	b.until(row + `.innerText.includes("set at run time") && ` + row + `.querySelector("select.mode").value === "canary 0.1"`)
+	if mode, share := s.prices.Mode(); mode != foresay.ModeCanary || share != 0.1 {
+		t.Errorf("the mode is %v, %v", mode, share)
+	}
+	b.eval(`document.getElementById("kill").click()`)
+	b.until(`document.getElementById("banners").textContent.includes("is killed") && document.getElementById("kill").textContent === "Resume speculation"`)
+	if !s.control.Killed() {
+		t.Error("speculation is not killed")
+	}
+	b.eval(`document.getElementById("kill").click()`)
+	b.until(`document.getElementById("banners").textContent === ""`)
+	if s.control.Killed() {
+		t.Error("speculation is still killed")
+	}
+	b.clean()
+}
+
+func browseMany(t *testing.T, b *browser) {
+	s := newShop(t, foresay.ControlConfig{})
+	s.busy(t, 20*time.Millisecond)
+	for i := range 298 {
+		name := fmt.Sprintf("/very.long.package.name.of.some.company.v%d.SomewhatLongServiceName/GetSomething%d", i%3, i)
+		if _, err := s.control.NewSite(foresay.SiteConfig{Name: name, Mode: foresay.ModeObserve}, fmt.Sprintf("dns:///backend-%d.internal:443", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll, Name: strings.Repeat("long-name-", 9)}))
+	b.open(page(addr))
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 300`)
+	b.eval(`(() => { const f = document.getElementById("sites-filter"); f.value = "something29 v2"; f.dispatchEvent(new Event("input")); })()`)
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 4 && document.getElementById("sites-count").textContent === "4 of 300"`)
+	b.eval(`(() => { const f = document.getElementById("sites-filter"); f.value = "nobody"; f.dispatchEvent(new Event("input")); })()`)
+	b.until(`document.body.innerText.includes("No site fits the filter")`)
+	b.eval(`(() => { const f = document.getElementById("sites-filter"); f.value = ""; f.dispatchEvent(new Event("input")); document.querySelector("th.col-site button").click(); })()`)
+	b.until(`document.querySelector("th.col-site").getAttribute("aria-sort") === "ascending" && document.querySelector(".sites tbody tr").dataset.site === "/shop.Prices/Get"`)
+	for _, width := range []int{390, 320, 768, 1024, 1440} {
+		b.shape(width, 844, "dark")
+		b.until(fmt.Sprintf(`innerWidth === %d && document.querySelector("#task-view .line")`, width))
+		if wide := b.eval(`document.documentElement.scrollWidth`); wide.(float64) > float64(width) {
+			t.Errorf("at %d px the page is %v px wide: %v", width, wide, b.eval(fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > %d + 1).slice(0, 5).map((e) => e.tagName + "." + e.className).join(", ")`, width)))
+		}
+	}
+	b.shape(1440, 900, "light")
+	b.clean()
+}
+
+func browseLost(t *testing.T, b *browser) {
+	s := newShop(t, foresay.ControlConfig{})
+	h := dash.Handler(dash.Config{Control: s.control})
+	addr, stop := sockets(t, "127.0.0.1:0", h)
+	b.open(page(addr))
+	b.until(`document.getElementById("link").textContent === "live" && document.querySelectorAll(".sites tbody tr").length === 2`)
+	stop()
+	b.until(`document.getElementById("banners").textContent.includes("Connection lost since") && document.getElementById("link").textContent === "offline"`)
+	sockets(t, addr, h)
+	b.until(`document.getElementById("banners").textContent === "" && document.getElementById("link").textContent === "live"`)
+	b.forgive("net::ERR_") // that is what was tried
+	b.clean()
+}
+
+func browseServices(t *testing.T, b *browser) {
+	var services []dash.Service
+	for _, name := range []string{"prices", "stock"} {
+		s := newShop(t, foresay.ControlConfig{})
+		s.busy(t, 20*time.Millisecond)
+		addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Name: name, Authorize: mayAll}))
+		services = append(services, dash.Service{URL: page(addr)})
+	}
+	gone, stop := sockets(t, "127.0.0.1:0", http.NotFoundHandler())
+	stop()
+	relay, err := dash.NewRelay(dash.RelayConfig{Services: append(services, dash.Service{Name: "gone", URL: page(gone)}), Authorize: mayAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error)
+	go func() { ran <- relay.Run(ctx) }()
+	addr, _ := sockets(t, "127.0.0.1:0", relay)
+	b.open(page(addr))
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 4 && document.querySelectorAll("#services button").length === 4`)
+	b.until(`document.getElementById("banners").textContent.includes("gone") && document.getElementById("banners").textContent.includes("is down")`)
+	b.until(`document.querySelectorAll("#task-list .task").length > 4`)
+	b.eval(`[...document.querySelectorAll("#services button")].find((e) => e.textContent === "stock").click()`)
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 2 && document.getElementById("banners").textContent === ""`)
+	b.clean()
+	cancel()
+	<-ran
+}
+
+// browseFast has a thousand tasks a second before the page, and measures how
+// long it is busy at a time and how late it shows them.
+func browseFast(t *testing.T, b *browser) {
+	s := newShop(t, foresay.ControlConfig{RecentEvery: -1})
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control}))
+	b.open(page(addr))
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 2`)
+	b.eval(`(() => {
+		window.longest = 0;
+		new PerformanceObserver((list) => { for (const e of list.getEntries()) window.longest = Math.max(window.longest, e.duration); }).observe({ type: "longtask", buffered: false });
+		window.late = [];
+		window.extra = new EventSource("events");
+		window.extra.addEventListener("task", (e) => { const t = JSON.parse(e.data); window.late.push(Date.now() - Date.parse(t.start) - t.duration_ns / 1e6); });
+	})()`)
+	start := time.Now()
+	s.busy(t, time.Millisecond)
+	b.until(`window.late.length > 250`)
+	_, total := s.control.Tasks(0)
+	t.Logf("%.0f tasks a second", float64(total)/time.Since(start).Seconds())
+	longest := b.eval(`window.longest`)
+	late := b.eval(`window.late.sort((a, b) => a - b)[Math.floor(window.late.length * 0.95)]`)
+	t.Logf("the longest that the page was busy: %v ms; 95 %% of the tasks were there after at most %.0f ms", longest, late)
+	// Other programs share the machine, so that this only says that the page lives.
+	if longest.(float64) > 1000 || late.(float64) > 2000 {
+		t.Errorf("the page cannot follow: busy for %v ms, late by %v ms", longest, late)
+	}
+	b.eval(`window.extra.close()`)
+	b.clean()
+}
