@@ -20,9 +20,9 @@
 // # Memory and time
 //
 // A Collector keeps sums and histograms, never requests. A histogram takes 21 KB. It keeps at most Config.MaxRequests
-// kinds of request, with two histograms each, three more once calls are speculated or a canary runs, and at most
-// Config.MaxMethods methods each, with one. The defaults bound it at 15 MB; a service with five kinds of request of four
-// calls each keeps 630 KB. What is beyond goes under "(other)". To record a request of five calls takes a few
-// microseconds. Large requests cost more, and then only some are worked out, so that a kind of request costs at most
-// as much as a request of some ten calls on average; the report says how many were.
+// kinds of request, with two histograms each and up to five more once calls are speculated or a canary runs, and at most
+// Config.MaxMethods methods each, with one. The defaults bound it at 16 MB; a service with five kinds of request of four
+// calls each keeps 620 KB. What is beyond goes under "(other)". To record a request of five calls takes a few
+// microseconds. Large requests cost more. A kind of request takes at most one percent of a processor on average: where that
+// does not do, only some requests are worked out, and the report says how many.
 package observe

@@ -3,7 +3,9 @@ package observe_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
@@ -130,39 +132,58 @@ func visits(t *testing.T, mode foresay.Mode) (q *observe.RequestReport, seen []s
 	return q, seen
 }
 
-// TestObservingChangesNothing: what servers and visitors see is what they see of plain gRPC.
+// TestObservingChangesNothing: what servers, handlers and visitors see, and when, is what they see of plain gRPC, errors
+// included. Both kinds of connection are observed.
 func TestObservingChangesNothing(t *testing.T) {
-	world := func(observed bool) (served, seen []string) {
+	const visits = 30
+	type seen struct {
+		Served, Visitor []string
+		Took            time.Duration
+	}
+	world := func(kind string) (out seen) {
 		inShop(t, func(s *shop) {
+			s.refuses = "gold"
 			addr := s.back()
 			p := &page{view: true}
 			var interceptors []grpc.UnaryServerInterceptor
-			if observed {
-				collector, control := watched(t, foresay.ControlConfig{})
-				p.back = s.dial("front", addr, specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
-				interceptors = append(interceptors, observe.UnaryServerInterceptor(control))
-				defer func() {
-					if q := only(t, collector.Report(control)); q.Requests != 30 || methodOf(t, q, recordView).Calls != 30 {
-						t.Errorf("nothing was observed: %+v", q)
-					}
-				}()
-			} else {
+			collector, control := watched(s.t, foresay.ControlConfig{})
+			opts := []specgrpc.ClientOption{specgrpc.WithControl(control), specgrpc.WithSites(predictors()...)}
+			switch kind {
+			case "plain":
 				p.back = s.plain("front", addr)
+			case "interceptor":
+				watch, err := specgrpc.ObserveInterceptor(opts...)
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				p.back = s.plain("front", addr, grpc.WithChainUnaryInterceptor(watch))
+			case "connection":
+				p.back = s.dial("front", addr, opts[0], opts[1])
 			}
-			seen = s.visit(30, p, interceptors...)
-			served = s.handledCalls()
+			if kind != "plain" {
+				interceptors = append(interceptors, observe.UnaryServerInterceptor(control))
+			}
+			start := time.Now()
+			out.Visitor = s.visit(visits, p, interceptors...)
+			out.Took = time.Since(start)
+			out.Served = s.handledCalls()
+			if kind == "plain" {
+				return
+			}
+			q := only(s.t, collector.Report(control))
+			if q.Requests != visits || q.Failed != visits/10 || methodOf(s.t, q, recordView).Calls != visits || methodOf(s.t, q, quote).Failed != visits/10 {
+				s.t.Errorf("%s: observed %d requests, %d failed, %+v", kind, q.Requests, q.Failed, q.Methods)
+			}
 		})
-		return served, seen
+		return out
 	}
-	served, seen := world(false)
-	observedServed, observedSeen := world(true)
-	if len(served) != 120 {
-		t.Fatalf("%d calls, want 120", len(served))
+	plain := world("plain")
+	if len(plain.Served) != 4*visits || !strings.Contains(plain.Visitor[9], "no price for the plan gold") {
+		t.Fatalf("%d calls were served, want %d; the tenth visitor saw %s", len(plain.Served), 4*visits, plain.Visitor[9])
 	}
-	if diff := cmp.Diff(served, observedServed); diff != "" {
-		t.Errorf("what servers handled (-plain +observed):\n%s", diff)
-	}
-	if diff := cmp.Diff(seen, observedSeen); diff != "" {
-		t.Errorf("what visitors saw (-plain +observed):\n%s", diff)
+	for _, kind := range []string{"interceptor", "connection"} {
+		if diff := cmp.Diff(plain, world(kind)); diff != "" {
+			t.Errorf("observed by an %s (-plain +observed):\n%s", kind, diff)
+		}
 	}
 }

@@ -132,6 +132,62 @@ func TestParallelReads(t *testing.T) {
 	}
 }
 
+// TestLongCallFirst: of 30, 10 and 10 ms the first alone saves 20, as the request still waits for it; beside the second
+// it saves 10 more.
+func TestLongCallFirst(t *testing.T) {
+	c, _ := watched(t, foresay.ControlConfig{})
+	const ms = time.Millisecond
+	for i := range 100 {
+		call := func(name string, from, to time.Duration) foresay.CallRecord {
+			return foresay.CallRecord{Site: name, Effect: foresay.EffectNone, Start: from, End: to, Guessed: true, Right: true}
+		}
+		c.Record(&foresay.RequestRecord{Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: 50 * ms, Calls: []foresay.CallRecord{
+			call("/a.S/GetA", 0, 30*ms), call("/a.S/GetB", 30*ms, 40*ms), call("/a.S/GetC", 40*ms, 50*ms),
+		}})
+	}
+	q := only(t, c.Report(nil))
+	want(t, "saved", q.Foreseen.SavedMS, 20, 1e-9)
+	m := methodOf(t, q, "/a.S/GetA")
+	want(t, "alone", m.SavedAloneMS, 20, 1e-9)
+	want(t, "with the others", m.SavedMS, 10, 1e-9)
+	want(t, "gain", m.GainMS, 20, 1e-9)
+}
+
+// TestLosersAreLeftOut: a method whose guesses are wrong is not predicted once that is known, so that it adds no load to
+// what is foreseen; when it becomes better it is taken again.
+func TestLosersAreLeftOut(t *testing.T) {
+	inShop(t, func(s *shop) {
+		c, err := observe.NewCollector(observe.Config{Window: time.Minute})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		record := func(n int, right bool) *observe.Foreseen {
+			for range n {
+				r := sequence("GET /page", 2, 2) // 1 and 2 ms
+				r.Calls[0].Right, r.Calls[1].Right = right, true
+				r.Start = time.Now()
+				c.Record(r)
+			}
+			return &only(s.t, c.Report(nil)).Foreseen
+		}
+		wrong := record(1000, false)
+		if wrong.ExtraLoad > 0.02 || wrong.ExtraLoad == 0 {
+			s.t.Errorf("extra load %v; want that of a few dozen requests", wrong.ExtraLoad)
+		}
+		for range 3 {
+			time.Sleep(time.Minute)
+			record(100, true)
+		}
+		time.Sleep(time.Minute)
+		before := wrong.SavedMS * 1000
+		right := record(1000, true)
+		// Predicting the second call saves the millisecond after it, the first one more: 4 ms become 2.
+		if saved := right.SavedMS*2300 - before; saved < 2*1200 {
+			s.t.Errorf("%v ms saved by 1,300 requests with right guesses; want nearly 2 each", saved)
+		}
+	})
+}
+
 // TestUndeclaredReads: an ordinary service, whose methods say nothing of effects, learns what saying it would save.
 func TestUndeclaredReads(t *testing.T) {
 	c, _ := watched(t, foresay.ControlConfig{})

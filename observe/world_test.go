@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
 	bffpb "github.com/foresay/foresay/api/foresay/bff/v1"
@@ -38,8 +40,9 @@ type shop struct {
 	bffpb.UnimplementedUsersServer
 	bffpb.UnimplementedPermissionsServer
 	bffpb.UnimplementedPricingServer
-	t   *testing.T
-	net *shape.Network
+	t       *testing.T
+	net     *shape.Network
+	refuses string // a plan that has no price
 
 	mu    sync.Mutex
 	plan  string
@@ -95,6 +98,9 @@ func (s *shop) Check(ctx context.Context, r *bffpb.CheckRequest) (*bffpb.CheckRe
 
 func (s *shop) Quote(ctx context.Context, r *bffpb.QuoteRequest) (*bffpb.QuoteResponse, error) {
 	s.handled(ctx, "quote "+r.GetPlan())
+	if r.GetPlan() == s.refuses {
+		return nil, status.Error(codes.FailedPrecondition, "no price for the plan "+r.GetPlan())
+	}
 	time.Sleep(10 * time.Millisecond)
 	return &bffpb.QuoteResponse{PriceCents: uint32(len(r.GetPlan()))}, nil
 }
