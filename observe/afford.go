@@ -4,9 +4,11 @@ import "time"
 
 // Work is counted in calls that are replayed, of which each takes about 20 ns.
 const (
-	// workPerSecond is what a kind of request may cost on average, one percent of a processor, and workAtOnce by how
-	// much it may be ahead of that.
-	workPerSecond, workAtOnce = 500_000, 200_000
+	// workPerSecond is what a kind of request may cost on average, half a percent of a processor, and workAtOnce by how
+	// much it may be ahead of that. It is enough to work out more than a thousand requests of a few calls each second.
+	workPerSecond, workAtOnce = 200_000, 100_000
+	// workToBegin is what it takes to find out what each call waited for, per request and per call.
+	workToBegin, workPerCall = 50, 5
 	// workToWeigh is what weighing the methods of one request may cost, unless a single one costs more.
 	workToWeigh = 10_000
 	// workPerRequest is what one request may cost at all, two milliseconds.
@@ -31,9 +33,8 @@ func (k *kind) afford(w *work, now time.Time) bool {
 			guessed++
 		}
 	}
-	all := len(w.calls) * (1 + wrong) // every wrong guess takes a replay of its own
 	weighed := 0
-	spent := all
+	spent := workToBegin + len(w.calls)*(workPerCall+1+wrong) // every wrong guess takes a replay of its own
 	for range w.used {
 		i := k.turns % len(w.used)
 		u := &w.used[i]

@@ -105,6 +105,6 @@ func TestWorkIsBounded(t *testing.T) {
 	once.afford(&w, small.Start)
 	most := (2*workPerSecond+workAtOnce)/once.debt + 1
 	if got := float64(k.total.worked); got > most || got < 0.9*most {
-		t.Errorf("%v of 20,000 requests were worked out; want at most %v, and nearly that", got, most)
+		t.Errorf("%v of 20,000 requests were worked out; want at most %.0f, and nearly that", got, most)
 	}
 }

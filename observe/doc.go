@@ -23,6 +23,6 @@
 // kinds of request, with two histograms each and up to five more once calls are speculated or a canary runs, and at most
 // Config.MaxMethods methods each, with one. The defaults bound it at 16 MB; a service with five kinds of request of four
 // calls each keeps 620 KB. What is beyond goes under "(other)". To record a request of five calls takes a few
-// microseconds. Large requests cost more. A kind of request takes at most one percent of a processor on average: where that
+// microseconds. Large requests cost more. A kind of request takes at most half a percent of a processor on average: where that
 // does not do, only some requests are worked out, and the report says how many.
 package observe
