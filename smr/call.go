@@ -50,6 +50,10 @@ type Call struct {
 	Kind    CallKind
 	Command []byte // or a query
 	Change  Change // of Reconfigure
+	Ack     Ack    // of Propose
+	// After is a causal floor: the command gets a position above it. It is the Slot of a Done that the caller has seen, here or at another client, and
+	// is needed only after an AckDurable.
+	After Slot
 }
 
 // A Cancel goes from an application to its client node: it does not wait for the call any more, and gets a Done with Unknown, unless one is on

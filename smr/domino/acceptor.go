@@ -1,0 +1,361 @@
+package domino
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// acceptor is what a replica has promised and accepted. All of it is on disk before anybody is told.
+type acceptor struct {
+	// ceiling is a bound of all claims that were made. Invariant: closed <= ceiling and skipped <= ceiling. After a restart it is what both are taken for.
+	ceiling smr.Slot
+	closed  smr.Slot // it votes for nothing in the shared lane up to this slot
+	skipped smr.Slot // it proposes nothing in its own lane up to this slot
+	own     stream[Item]
+	votes   bySlot // its own in the shared lane, above what was executed
+
+	lanes   map[protocol.ID]*accepted
+	closes  map[Lane]*closes
+	highest smr.Slot // of the items that it ever accepted, in whatever way
+
+	promised Ballot // no lower one is accepted
+	// count is how many decisions of that ballot's coordinator were accepted since the last start; it sends them again then.
+	count uint64
+	begun []Close // those of them that are not learned yet, the last ones
+	// generation is that of the members among whom the ballot holds, as its coordinator says.
+	generation uint64
+
+	records []record
+}
+
+// accepted is what was accepted in ballot 0 of one replica's lane.
+type accepted struct {
+	items   bySlot   // above what was executed
+	revoked smr.Slot // nothing more is accepted up to this slot
+}
+
+// closes is what was accepted from coordinators for one lane.
+type closes struct {
+	spans []span // in order, without overlaps
+	items bySlot // of each span's ballot
+}
+
+// A span is slots above low, up to high, for which what a ballot's coordinator said was accepted.
+type span struct {
+	ballot    Ballot
+	low, high smr.Slot
+}
+
+// A record is one of the log, and the highest slot that needs it.
+type record struct {
+	index uint64
+	last  smr.Slot
+}
+
+// The keys of the acceptor begin with these.
+const (
+	promisesKey = "domino/promises" // ceiling, promised
+	streamKey   = "domino/stream"   // how long the own stream was when the log was cut
+	revokedKey  = "domino/revoked/" // then the owner: the slot
+)
+
+func newAcceptor() acceptor {
+	return acceptor{lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
+}
+
+// begin makes the acceptor keep out of slots that are executed.
+func (a *acceptor) begin(executed smr.Slot) {
+	a.closed, a.skipped = max(a.closed, executed), max(a.skipped, executed)
+	a.highest = max(a.highest, executed)
+}
+
+func (a *acceptor) lane(owner protocol.ID) *accepted {
+	l := a.lanes[owner]
+	if l == nil {
+		l = &accepted{}
+		a.lanes[owner] = l
+	}
+	return l
+}
+
+func (a *acceptor) closesOf(l Lane) *closes {
+	c := a.closes[l]
+	if c == nil {
+		c = &closes{}
+		a.closes[l] = c
+	}
+	return c
+}
+
+// claim raises the promises that come with time, and makes a bound of them durable that lies a little ahead, so that few are written.
+func (a *acceptor) claim(env *protocol.Env[smr.Message], now, lease smr.Slot) {
+	a.closed, a.skipped = max(a.closed, now), max(a.skipped, now)
+	a.cover(env, max(a.closed, a.skipped), lease)
+}
+
+// cover makes the bound of claims lie above a slot.
+func (a *acceptor) cover(env *protocol.Env[smr.Message], s, lease smr.Slot) {
+	if s > a.ceiling {
+		a.ceiling = s + lease
+		a.savePromises(env)
+	}
+}
+
+// close promises to vote for nothing in the shared lane up to a slot.
+func (a *acceptor) close(env *protocol.Env[smr.Message], to smr.Slot) {
+	a.closed = max(a.closed, to)
+	a.cover(env, a.closed, 0)
+}
+
+// revoke promises to accept nothing in an owner's lane up to a slot.
+func (a *acceptor) revoke(env *protocol.Env[smr.Message], owner protocol.ID, to smr.Slot) {
+	l := a.lane(owner)
+	if to <= l.revoked {
+		return
+	}
+	l.revoked = to
+	a.saveRevoked(env, owner)
+}
+
+func (a *acceptor) savePromises(env *protocol.Env[smr.Message]) {
+	var w wirefmt.Writer
+	w.Uint(uint64(a.ceiling))
+	w.Uint(uint64(a.promised))
+	env.Put([]byte(promisesKey), w.Buf)
+}
+
+func (a *acceptor) saveRevoked(env *protocol.Env[smr.Message], owner protocol.ID) {
+	var w wirefmt.Writer
+	w.Uint(uint64(owner))
+	w.Uint(uint64(a.lane(owner).revoked))
+	env.Put(binary.BigEndian.AppendUint32([]byte(revokedKey), uint32(owner)), w.Buf)
+}
+
+// add puts items at the end of the own stream.
+func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
+	rec := OwnRecord{First: a.own.last() + 1, Items: items}
+	a.own.tail = append(a.own.tail, items...)
+	last := smr.Slot(0)
+	for _, i := range items {
+		last = max(last, i.Slot)
+	}
+	a.highest = max(a.highest, last)
+	a.records = append(a.records, record{env.Append(rec), last})
+}
+
+// acceptLane accepts items of another replica's lane.
+func (a *acceptor) acceptLane(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
+	last := smr.Slot(0)
+	for _, i := range items {
+		a.lane(owner).items.add(i)
+		last = max(last, i.Slot)
+	}
+	a.highest = max(a.highest, last)
+	a.records = append(a.records, record{env.Append(LaneRecord{owner, items}), last})
+}
+
+// acceptClose accepts a decision of a coordinator. Its ballot is not below that of anything that was accepted.
+func (a *acceptor) acceptClose(env *protocol.Env[smr.Message], b Ballot, c Close) {
+	a.closesOf(c.Lane).accept(b, c)
+	for _, i := range c.Items {
+		a.highest = max(a.highest, i.Slot)
+	}
+	a.records = append(a.records, record{env.Append(CloseRecord{Part{b, c}}), c.High})
+	// Whoever accepts in this ballot accepts in ballot 0 no more.
+	switch {
+	case c.Lane == Shared:
+		a.close(env, c.High)
+	case c.Lane.owned():
+		a.revoke(env, protocol.ID(c.Lane), c.High)
+	}
+}
+
+func (c *closes) accept(b Ballot, m Close) {
+	var spans []span
+	fresh := span{b, m.Low, m.High}
+	placed := false
+	for _, s := range c.spans {
+		if s.low < m.Low { // the part before
+			spans = append(spans, span{s.ballot, s.low, min(s.high, m.Low)})
+		}
+		if !placed && s.high > m.Low {
+			spans, placed = append(spans, fresh), true
+		}
+		if s.high > m.High { // the part behind
+			spans = append(spans, span{s.ballot, max(s.low, m.High), s.high})
+		}
+	}
+	if !placed {
+		spans = append(spans, fresh)
+	}
+	c.spans = joined(spans)
+	c.items.remove(m.Low, m.High)
+	for _, i := range m.Items {
+		c.items.add(i)
+	}
+}
+
+// joined makes one span of neighbours of the same ballot.
+func joined(spans []span) []span {
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && out[n-1].ballot == s.ballot && out[n-1].high == s.low {
+			out[n-1].high = s.high
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// parts returns what was accepted for the lane's slots above a slot.
+func (c *closes) parts(l Lane, executed smr.Slot) []Part {
+	var out []Part
+	for _, s := range c.spans {
+		if low := max(s.low, executed); low < s.high {
+			out = append(out, Part{s.ballot, Close{l, low, s.high, slices.Clone(c.items.within(low, s.high))}})
+		}
+	}
+	return out
+}
+
+// parts returns all that was accepted from coordinators above a slot.
+func (a *acceptor) parts(executed smr.Slot) []Part {
+	var out []Part
+	for _, l := range a.closedLanes() {
+		out = append(out, a.closes[l].parts(l, executed)...)
+	}
+	return out
+}
+
+func (a *acceptor) closedLanes() []Lane {
+	lanes := make([]Lane, 0, len(a.closes))
+	for l := range a.closes { //pure:ok they are sorted
+		lanes = append(lanes, l)
+	}
+	slices.Sort(lanes)
+	return lanes
+}
+
+// promise follows a ballot, which is higher than the one before.
+func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
+	a.promised, a.generation, a.count, a.begun = b, 0, 0, nil
+	a.savePromises(env)
+}
+
+// forget drops from memory what is not needed when all up to a slot was executed. Peers that lack something of the own stream ask for the history then.
+func (a *acceptor) forget(executed smr.Slot, needed uint64) {
+	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail) {
+		a.own.drop(a.own.tail[0].Slot)
+	}
+	a.votes.cut(executed)
+	for _, l := range a.lanes { //pure:ok each on its own
+		l.items.cut(executed)
+	}
+	for _, c := range a.closes { //pure:ok each on its own
+		c.items.cut(executed)
+		n := 0
+		for n < len(c.spans)-1 && c.spans[n].high <= executed {
+			n++
+		}
+		c.spans = c.spans[n:]
+	}
+}
+
+// maxTail bounds the items of the own stream that are kept for replicas that may be gone.
+const maxTail = 8192
+
+// cut drops the records that are not needed any more when all up to a slot is in a snapshot.
+func (a *acceptor) cut(env *protocol.Env[smr.Message], to smr.Slot) {
+	n := 0
+	for n < len(a.records) && a.records[n].last <= to {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	before := a.records[n-1].index + 1
+	a.records = slices.Delete(a.records, 0, n)
+	var w wirefmt.Writer
+	w.Uint(a.own.last())
+	env.Put([]byte(streamKey), w.Buf)
+	env.Truncate(before)
+}
+
+// load takes over what is on disk. All up to executed is in the snapshot.
+func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], self protocol.ID, executed smr.Slot) error {
+	if err := a.loadKeys(env); err != nil {
+		return err
+	}
+	a.own.floor = executed
+	seen := false
+	for _, rec := range log {
+		last := smr.Slot(0)
+		switch m := rec.Msg.(type) {
+		case OwnRecord:
+			if !seen {
+				seen, a.own.base = true, m.First-1
+			}
+			if m.First != a.own.last()+1 {
+				return fmt.Errorf("record %d begins with number %d of the stream, after %d", rec.Index, m.First, a.own.last())
+			}
+			a.own.tail = append(a.own.tail, m.Items...)
+			for _, i := range m.Items {
+				last = max(last, i.Slot)
+				if digitOf(i.Slot) == sharedDigit {
+					a.votes.add(i)
+				} else {
+					a.lane(self).items.add(i)
+					a.skipped = max(a.skipped, i.Slot)
+				}
+			}
+		case LaneRecord:
+			for _, i := range m.Items {
+				a.lane(m.Owner).items.add(i)
+				last = max(last, i.Slot)
+			}
+		case CloseRecord:
+			last = m.High
+			a.closesOf(m.Lane).accept(m.Ballot, m.Close)
+		default:
+			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
+		}
+		a.highest = max(a.highest, last)
+		a.records = append(a.records, record{rec.Index, last})
+	}
+	a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
+	a.begin(executed)
+	a.forget(executed, a.own.last())
+	return nil
+}
+
+func (a *acceptor) loadKeys(env *protocol.Env[smr.Message]) error {
+	if b, ok := env.Get([]byte(promisesKey)); ok {
+		r := wirefmt.NewReader(b)
+		a.ceiling, a.promised = smr.Slot(r.Uint()), Ballot(r.Uint())
+		if err := r.Close(); err != nil {
+			return fmt.Errorf("the key %q: %w", promisesKey, err)
+		}
+	}
+	if b, ok := env.Get([]byte(streamKey)); ok {
+		r := wirefmt.NewReader(b)
+		a.own.base = r.Uint()
+		if err := r.Close(); err != nil {
+			return fmt.Errorf("the key %q: %w", streamKey, err)
+		}
+	}
+	for k, b := range env.Scan([]byte(revokedKey), []byte(revokedKey+"\xff\xff\xff\xff\xff")) {
+		r := wirefmt.NewReader(b)
+		owner := protocol.ID(r.Uint32())
+		a.lane(owner).revoked = smr.Slot(r.Uint())
+		if err := r.Close(); err != nil {
+			return fmt.Errorf("the key %q: %w", k, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package domino
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// history is what was executed and is kept for replicas that lag: all items above base.
+type history struct {
+	base  smr.Slot
+	items bySlot
+}
+
+// keep remembers an item that was executed.
+func (r *Replica) keep(item Item) { r.past.items = append(r.past.items, item) }
+
+// Start takes over what is on the disk.
+func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	if err := r.load(env, log); err != nil {
+		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
+		r.role = removed
+		return
+	}
+	r.admission.Start(env, len(log) == 0 && r.snapshot == 0)
+	env.After(r.times(tick), tickTimer{})
+	r.membersChanged(env)
+	r.settle(env)
+}
+
+func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
+	snap, ok, err := smr.LoadSnapshot(env)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := r.state.Restore(snap.Data); err != nil {
+			return err
+		}
+		r.snapshot = snap.Slot
+	} else if len(log) == 0 && !r.cfg.Join {
+		// With whom the group begins, whatever becomes of the configuration.
+		data, err := r.state.Snapshot()
+		if err != nil {
+			return err
+		}
+		smr.SaveSnapshot(env, smr.Snapshot{Data: data})
+	}
+	r.learner.begin(r.snapshot, r.state.Applied())
+	r.past.base = r.snapshot
+	return r.acceptor.load(env, log, r.cfg.ID, r.snapshot)
+}
+
+// begin makes all up to a slot executed.
+func (l *learner) begin(executed, last smr.Slot) {
+	l.executed, l.last = executed, last
+	l.decided.cut(executed)
+	n, _ := l.find(executed + 1)
+	l.contests = l.contests[n:]
+	l.findChange()
+	l.stretch()
+}
+
+// maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
+func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+	r.forget()
+	if r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery {
+		return
+	}
+	data, err := r.state.Snapshot()
+	if err != nil {
+		return // the log stays; it is tried again after the next command
+	}
+	r.saveSnapshot(env, data)
+}
+
+func (r *Replica) saveSnapshot(env *protocol.Env[smr.Message], data []byte) {
+	executed := r.learner.executed
+	smr.SaveSnapshot(env, smr.Snapshot{Slot: executed, Data: data})
+	r.snapshot, r.sinceCut = executed, 0
+	if spare := len(r.past.items) - max(r.cfg.SnapshotEvery/8, 1); spare > 0 {
+		r.past.base = r.past.items[spare-1].Slot
+		r.past.items = r.past.items[spare:]
+	}
+	r.acceptor.cut(env, executed)
+	r.uncut = len(r.acceptor.records)
+}
+
+// forget drops what was executed and what nobody lacks.
+func (r *Replica) forget() {
+	needed := r.acceptor.own.last()
+	for _, id := range r.group {
+		if r.alive(id) {
+			needed = min(needed, r.peers[id].reported)
+		}
+	}
+	r.acceptor.forget(r.learner.executed, needed)
+}
+
+// tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
+func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
+	for _, m := range r.state.Members() {
+		if out := r.outgoing[m.ID]; out != nil {
+			out.Continue(env, m.ID, r.admission.Own(), r.times(outgoingTicks*tick))
+		}
+	}
+	if j := r.coord.joiner; r.outgoing[j] != nil {
+		r.outgoing[j].Continue(env, j, r.admission.Own(), r.times(outgoingTicks*tick))
+	}
+	r.stuck++
+	if r.role == blank {
+		if others := r.others(); len(others) > 0 && (r.cfg.Join || r.admission.Admitted()) {
+			r.want(env, others[env.Rand.IntN(len(others))])
+		}
+		return
+	}
+	if r.role != member || r.learner.executed > r.progress {
+		r.progress, r.stuck = r.learner.executed, 0
+		return
+	}
+	if r.stuck < behindTicks {
+		return
+	}
+	best := protocol.App
+	for _, id := range r.group {
+		if p := r.peers[id]; r.alive(id) && p.executed > r.learner.executed && (best == protocol.App || p.executed > r.peers[best].executed) {
+			best = id
+		}
+	}
+	if others := r.others(); best == protocol.App && r.stuck%patientTicks == 0 && len(others) > 0 {
+		best = others[env.Rand.IntN(len(others))] // perhaps one of them knows that this replica is no member any more
+	}
+	if best != protocol.App {
+		r.want(env, best)
+	}
+}
+
+// others returns whom a replica knows beside itself.
+func (r *Replica) others() []protocol.ID {
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members
+	}
+	var out []protocol.ID
+	for _, m := range group {
+		if m.ID != r.cfg.ID {
+			out = append(out, m.ID)
+		}
+	}
+	return out
+}
+
+// want asks a replica for what it has executed and this one has not.
+func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
+	if from == r.cfg.ID || r.wanting && env.Now >= r.asked && env.Now-r.asked < r.times(tick) {
+		return
+	}
+	r.wanting, r.asked = true, env.Now
+	env.SendAhead(from, Want{From: r.admission.Own(), After: r.learner.executed})
+}
+
+// onWant tells a replica what was executed after a slot, or sends it the state.
+func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Want) {
+	if r.role == blank || from == r.cfg.ID || r.learner.executed == 0 {
+		return
+	}
+	if r.peers[from] == nil {
+		r.coord.joiner, r.coord.joined = from, m.After
+	}
+	executed := r.learner.executed
+	if m.After >= executed {
+		return
+	}
+	if m.After < r.past.base || m.After == 0 {
+		r.sendState(env, from)
+		return
+	}
+	answer := History{From: r.admission.Own(), Low: m.After, High: executed, Executed: executed}
+	size := 0
+	for _, i := range r.past.items.within(m.After, executed) {
+		if size += i.sizeBytes(); size > smr.MessageBytes && len(answer.Items) > 0 {
+			answer.High = answer.Items[len(answer.Items)-1].Slot
+			break
+		}
+		answer.Items = append(answer.Items, i)
+	}
+	env.Send(from, answer)
+}
+
+// onHistory executes what another replica has executed. Whoever tells it, it is decided.
+func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m History) {
+	l := &r.learner
+	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || r.role == removed || len(r.state.Members()) == 0 {
+		return
+	}
+	r.wanting = false
+	before := l.executed
+	for _, i := range m.Items {
+		if i.Slot <= l.executed || i.Slot > m.High {
+			continue
+		}
+		l.executed = i.Slot
+		r.apply(env, i)
+		if digitOf(i.Slot) == controlDigit {
+			r.caughtUp(env, before)
+			r.membersChanged(env)
+			before = l.executed
+		}
+		if r.role == removed {
+			return
+		}
+	}
+	l.executed = m.High
+	r.caughtUp(env, before)
+	r.maybeSnapshot(env)
+	if m.High < m.Executed {
+		r.want(env, from)
+	}
+}
+
+// caughtUp puts everything in order after slots were executed, from one on, that others have decided.
+func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
+	l := &r.learner
+	mine := r.acceptor.lane(r.cfg.ID).items.within(before, l.executed)
+	r.acceptor.begin(l.executed)
+	for _, i := range mine {
+		for _, e := range i.Entries {
+			if reply, ok := r.state.Seen(e); ok && e.Kind == smr.Command {
+				r.desk.Applied(env, e, reply)
+			} else {
+				r.queue = append(r.queue, e)
+			}
+		}
+	}
+	l.begin(l.executed, max(l.last, r.state.Applied()))
+	r.soon(env)
+}
+
+// sendState begins to send a replica the state as it is.
+func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
+	if out := r.outgoing[to]; out != nil && out.Slot() >= r.past.base {
+		out.Continue(env, to, r.admission.Own(), r.times(outgoingTicks*tick))
+		return
+	}
+	data, err := r.state.Snapshot()
+	if err != nil {
+		return // it is asked for again
+	}
+	if len(r.outgoing) >= maxMembers {
+		clear(r.outgoing)
+	}
+	out := smr.NewOutgoing(smr.Snapshot{Slot: r.learner.executed, Data: data})
+	r.outgoing[to] = out
+	out.Continue(env, to, r.admission.Own(), r.times(outgoingTicks*tick))
+}
+
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
+	out := r.outgoing[from]
+	if out == nil {
+		return
+	}
+	if out.Wanted(env, m) {
+		delete(r.outgoing, from)
+		return
+	}
+	out.Continue(env, from, r.admission.Own(), r.times(outgoingTicks*tick))
+}
+
+// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot {
+		return
+	}
+	answer, whole := r.incoming.Take(m, r.learner.executed)
+	if whole != nil && !r.install(env, *whole) {
+		return
+	}
+	answer.From = r.admission.Own()
+	env.Send(from, answer)
+}
+
+// install puts a snapshot in the place of the state. What was promised and accepted stays.
+func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
+	before := r.learner.executed
+	if err := r.state.Restore(s.Data); err != nil {
+		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " + err.Error()})
+		r.role = removed
+		return false
+	}
+	r.learner.executed = s.Slot
+	r.past = history{base: s.Slot}
+	r.saveSnapshot(env, s.Data)
+	r.caughtUp(env, before)
+	r.membersChanged(env)
+	return true
+}

@@ -1,0 +1,56 @@
+package domino
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/smr"
+)
+
+// Check returns what is wrong with the replica, or nil.
+func (r *Replica) Check() error {
+	l, a := &r.learner, &r.acceptor
+	switch {
+	case r.role == removed || r.admission.Refused():
+		return nil
+	case l.broken != nil:
+		return l.broken
+	case r.state.Applied() > l.executed:
+		return fmt.Errorf("domino: applied %d, decided up to %d", r.state.Applied(), l.executed)
+	case r.snapshot > l.executed:
+		return fmt.Errorf("domino: the snapshot is of slot %d, executed are %d", r.snapshot, l.executed)
+	case len(l.decided) > 0 && l.decided[0].Slot <= l.executed:
+		return fmt.Errorf("domino: slot %d is executed and is to be", l.decided[0].Slot)
+	case uint64(len(a.begun)) > a.count:
+		return fmt.Errorf("domino: %d decisions are not learned of %d", len(a.begun), a.count)
+	case r.role == member && r.coord.phase == leading && a.promised != r.coord.ballot:
+		return fmt.Errorf("domino: coordinates ballot %v, promised %v", r.coord.ballot, a.promised)
+	}
+	for _, o := range append([]*lane{&l.shared, &l.control}, l.owners...) {
+		last := o.w
+		for _, x := range o.queue {
+			if x.Slot <= last {
+				return fmt.Errorf("domino: lane %d: slot %d is undecided behind %d", o.id, x.Slot, last)
+			}
+			last = x.Slot
+		}
+	}
+	return checkSlots(l, a)
+}
+
+func checkSlots(l *learner, a *acceptor) error {
+	for i := 1; i < len(l.contests); i++ {
+		if l.contests[i-1].slot >= l.contests[i].slot {
+			return fmt.Errorf("domino: contests of slots %d and %d are out of order", l.contests[i-1].slot, l.contests[i].slot)
+		}
+	}
+	for _, lane := range a.closedLanes() {
+		last := smr.Slot(0)
+		for _, s := range a.closes[lane].spans {
+			if s.low < last || s.high < s.low || s.ballot > a.promised {
+				return fmt.Errorf("domino: lane %d: slots %d to %d are accepted in ballot %v, behind %d, promised %v", lane, s.low, s.high, s.ballot, last, a.promised)
+			}
+			last = s.high
+		}
+	}
+	return nil
+}

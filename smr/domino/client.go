@@ -1,0 +1,438 @@
+package domino
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// Client is the client's node: it measures delays, chooses slots or lanes, counts votes, and asks again what is not answered.
+type Client struct {
+	cfg        smr.ClientConfig
+	opt        Options
+	members    []smr.Member
+	generation uint64
+	roads      map[protocol.ID]*road
+	leader     protocol.ID // who coordinates, as somebody said
+
+	session smr.SessionID
+	window  smr.Seq
+	nonce   smr.Seq // of the OpenRequest that is not answered, 0 if there is none
+	opening int     // ticks since it was sent
+
+	calls    map[smr.CallID]*pending
+	queue    []*pending             // that were not sent, in order
+	flights  map[smr.Seq]*pending   // commands and changes that were
+	first    smr.Seq                // all below it are done
+	next     smr.Seq                // of the next command
+	reads    map[uint64]*pending    // that were sent
+	lastRead uint64                 // number of the last one
+	attempts map[smr.Slot]*attempt  // in slots of the shared lane
+	places   map[smr.Slot]*placings // in slots of others
+	lastSlot smr.Slot               // that the client chose
+	fast     record16               // how the last attempts went
+	pause    int                    // ticks for which the fast path is left alone
+	turn     int
+
+	active   int // probes since there was a call
+	flushing bool
+	flushed  time.Duration
+	ticking  bool
+}
+
+// pending is a call that is not done.
+type pending struct {
+	smr.Call
+	seq      smr.Seq // 0 before it was given one
+	number   uint64  // of a read
+	sentTo   protocol.ID
+	ticks    int // since it was sent
+	age      int // ticks since it was made
+	tries    int
+	attempts int // that may still be decided for it. Only if there is one, its slot is the command's.
+	reason   string
+}
+
+// attempt is commands in a slot of the shared lane.
+type attempt struct {
+	seqs    []smr.Seq
+	yes, no quorum.Votes
+	settled bool
+	age     int
+}
+
+// placings count who has accepted commands in a slot of a replica's lane.
+type placings struct {
+	by  quorum.Votes
+	age int
+}
+
+// Bounds, in ticks of half a round trip.
+const (
+	clientPatience = 5
+	giveUpTicks    = 256
+	giveUpNotYet   = 40
+	forgetTicks    = 32
+	pauseTicks     = 20
+	maxSubmit      = 1024
+)
+
+type clientTick struct{}
+type probeTimer struct{}
+
+// NewClient returns a client's node.
+func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("domino: %w", err)
+	}
+	if o, err = o.withDefaults(cfg.RoundTrip); err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[smr.Seq]*pending{},
+		reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1,
+	}
+	c.adopt(cfg.Members)
+	return c, nil
+}
+
+// Start begins to measure, and to open a session.
+func (c *Client) Start(env *protocol.Env[smr.Message], _ []protocol.Record[smr.Message]) {
+	c.turn = env.Rand.IntN(len(c.members))
+	c.probe(env)
+	c.open(env)
+}
+
+// Receive takes a call, or an answer.
+func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if from == protocol.App {
+		switch msg := msg.(type) {
+		case smr.Call:
+			c.onCall(env, msg)
+		case smr.Cancel:
+			c.finish(env, c.calls[msg.ID], smr.Done{Outcome: smr.Unknown, Reason: "cancelled"})
+		}
+		return
+	}
+	switch msg := msg.(type) {
+	case Echo:
+		c.onEcho(env, from, msg)
+	case Vote:
+		c.onVote(env, from, msg)
+	case Placed:
+		c.onPlaced(env, from, msg)
+	case Outcome:
+		c.onOutcome(env, msg)
+	case Ordered:
+		c.onOrdered(env, msg)
+	case smr.Replies:
+		c.onReplies(env, msg)
+	case smr.ReadReplies:
+		c.onReadReplies(env, msg)
+	case smr.OpenReply:
+		c.onOpenReply(env, msg)
+	case smr.Redirect:
+		c.onRedirect(from, msg)
+	case smr.Busy:
+		c.onBusy(from, msg)
+	case smr.NotYet:
+		c.onNotYet(env, msg)
+	}
+}
+
+// Expire does what a timer is for.
+func (c *Client) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	switch t.(type) {
+	case flushTimer:
+		c.flushing, c.flushed = false, env.Now
+		c.flush(env)
+	case clientTick:
+		c.ticking = false
+		c.tick(env)
+	case probeTimer:
+		c.probe(env)
+	}
+}
+
+// Broken has what a replica may not have got sent again, to another one.
+func (c *Client) Broken(_ *protocol.Env[smr.Message], from protocol.ID) {
+	for _, p := range c.inFlight() {
+		if p.sentTo == from {
+			p.ticks += clientPatience
+		}
+	}
+}
+
+func (c *Client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
+	reject := ""
+	switch {
+	case call.Kind < smr.Propose || call.Kind > smr.Reconfigure:
+		reject = fmt.Sprintf("there is no %v", call.Kind)
+	case call.Ack > smr.AckExecuted:
+		reject = fmt.Sprintf("there is no %v", call.Ack)
+	case call.After > maxSlot:
+		reject = fmt.Sprintf("the slot %d is none", call.After)
+	case len(call.Command) > smr.MaxCommandBytes:
+		reject = fmt.Sprintf("the command has %d bytes, more than %d", len(call.Command), smr.MaxCommandBytes)
+	case c.calls[call.ID] != nil:
+		reject = fmt.Sprintf("call %d is not done", call.ID)
+	case len(c.calls) >= c.cfg.MaxPending:
+		reject = fmt.Sprintf("overload: %d calls are not done", len(c.calls))
+	case call.Kind == smr.Reconfigure:
+		if err := call.Change.Validate(); err != nil {
+			reject = err.Error()
+		}
+	}
+	if reject != "" {
+		env.Send(protocol.App, smr.Done{ID: call.ID, Outcome: smr.Rejected, Reason: reject})
+		return
+	}
+	p := &pending{Call: call}
+	c.calls[call.ID] = p
+	c.queue = append(c.queue, p)
+	c.active = 0
+	c.soon(env)
+}
+
+// soon sends what is queued when the calls that come up at the same time were taken.
+func (c *Client) soon(env *protocol.Env[smr.Message]) {
+	if !c.flushing {
+		c.flushing = true
+		env.After(smr.Pace(env.Now, c.flushed, c.cfg.RoundTrip), flushTimer{})
+	}
+	c.keepTicking(env)
+}
+
+func (c *Client) keepTicking(env *protocol.Env[smr.Message]) {
+	if !c.ticking && (len(c.calls) > 0 || c.session == 0) {
+		c.ticking = true
+		env.After(c.cfg.RoundTrip/2, clientTick{})
+	}
+}
+
+// finish ends a call, which may be nil: one that is done already.
+func (c *Client) finish(env *protocol.Env[smr.Message], p *pending, d smr.Done) {
+	if p == nil || c.calls[p.ID] != p {
+		return
+	}
+	d.ID = p.ID
+	delete(c.calls, p.ID)
+	switch {
+	case p.number != 0:
+		delete(c.reads, p.number)
+	case p.seq != 0:
+		delete(c.flights, p.seq)
+		for c.first < c.next && c.flights[c.first] == nil {
+			c.first++
+		}
+	default:
+		c.queue = slices.DeleteFunc(c.queue, func(q *pending) bool { return q == p })
+	}
+	env.Send(protocol.App, d)
+}
+
+// inFlight returns the calls that were sent, in order.
+func (c *Client) inFlight() []*pending {
+	var out []*pending
+	for s := c.first; s < c.next; s++ {
+		if p := c.flights[s]; p != nil {
+			out = append(out, p)
+		}
+	}
+	for n := c.lastRead - min(c.lastRead, uint64(c.cfg.MaxPending)) + 1; n <= c.lastRead && len(c.reads) > 0; n++ {
+		if p := c.reads[n]; p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// onVote counts an acceptor's vote for commands in a slot of the shared lane.
+func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote) {
+	a := c.attempts[m.Slot]
+	if a == nil || a.settled || m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
+		return
+	}
+	switch m.Verdict {
+	case Yes:
+		a.yes.Add(from)
+	case No:
+		a.no.Add(from)
+	}
+	needed := quorum.Fast(int(m.Members))
+	switch {
+	case a.yes.Len() >= needed:
+		c.settle(env, m.Slot, a, true)
+	case a.no.Len() >= needed: // the slot is a no-op
+		c.settle(env, m.Slot, a, false)
+	}
+	if a.yes.Len()+a.no.Len() == int(m.Members) || a.settled {
+		c.fast.add(a.yes.Len() >= needed)
+		if c.fast.failing() {
+			c.fast, c.pause = record16{}, pauseTicks
+		}
+	}
+}
+
+// onOutcome takes the coordinator's word.
+func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
+	if a := c.attempts[m.Slot]; a != nil && !a.settled && m.Session == c.session {
+		c.settle(env, m.Slot, a, m.Committed)
+	}
+}
+
+// settle notes what was decided for an attempt. One that failed is made again at once, by way of a lane: the slot is known to be lost, so there is at most one that counts.
+func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
+	a.settled = true
+	var again []*pending
+	for _, q := range a.seqs {
+		p := c.flights[q]
+		switch {
+		case p == nil:
+		case committed:
+			c.placed(env, p, s)
+		default:
+			p.attempts--
+			again = append(again, p)
+		}
+	}
+	if len(again) > 0 {
+		c.submit(env, again, protocol.App)
+	}
+}
+
+// placed notes that a command's slot is decided.
+func (c *Client) placed(env *protocol.Env[smr.Message], p *pending, s smr.Slot) {
+	if p.attempts == 1 && p.Awaits() == smr.AckDurable {
+		c.finish(env, p, smr.Done{Outcome: smr.Committed, Slot: s})
+	}
+}
+
+// onPlaced counts who has accepted commands in a slot of a replica's lane.
+func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Placed) {
+	if m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
+		return
+	}
+	if !m.Whole {
+		v := c.places[m.Slot]
+		if v == nil {
+			v = &placings{}
+			c.places[m.Slot] = v
+		}
+		if v.by.Add(from); v.by.Len() < quorum.Majority(int(m.Members)) {
+			return
+		}
+	}
+	for _, q := range m.Seqs {
+		if p := c.flights[q]; p != nil {
+			c.placed(env, p, m.Slot)
+		}
+	}
+}
+
+func (c *Client) onOrdered(env *protocol.Env[smr.Message], m Ordered) {
+	if m.Session != c.session {
+		return
+	}
+	for _, q := range m.Seqs {
+		if p := c.flights[q]; p != nil && p.attempts == 1 && p.Kind == smr.Propose && p.Awaits() != smr.AckExecuted {
+			c.finish(env, p, smr.Done{Outcome: smr.Committed, Slot: m.Slot})
+		}
+	}
+}
+
+func (c *Client) onReplies(env *protocol.Env[smr.Message], m smr.Replies) {
+	if m.Session != c.session {
+		return
+	}
+	for _, r := range m.Items {
+		p := c.flights[r.Seq]
+		d := smr.Done{Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason}
+		if p != nil && p.Kind != smr.Execute {
+			d.Result = nil
+		}
+		c.finish(env, p, d)
+		if r.Gone {
+			c.sessionGone(env, r.Reason)
+			return
+		}
+	}
+	if len(c.queue) > 0 {
+		c.soon(env) // the window has moved
+	}
+}
+
+// sessionGone gives up what the session would know, and opens another.
+func (c *Client) sessionGone(env *protocol.Env[smr.Message], reason string) {
+	for s := c.first; s < c.next; s++ {
+		c.finish(env, c.flights[s], smr.Done{Outcome: smr.Unknown, Reason: reason})
+	}
+	c.session, c.first, c.next = 0, 1, 1
+	clear(c.flights)
+	clear(c.attempts)
+	clear(c.places)
+	c.open(env)
+}
+
+func (c *Client) onReadReplies(env *protocol.Env[smr.Message], m smr.ReadReplies) {
+	for _, r := range m.Items {
+		d := smr.Done{Outcome: smr.Committed, Result: r.Result}
+		if r.Reason != "" {
+			d = smr.Done{Outcome: smr.Rejected, Reason: r.Reason}
+		}
+		c.finish(env, c.reads[r.ID], d)
+	}
+}
+
+func (c *Client) onOpenReply(env *protocol.Env[smr.Message], m smr.OpenReply) {
+	if c.session != 0 || m.Nonce != c.nonce || m.Session == 0 {
+		return
+	}
+	c.session, c.window, c.nonce = m.Session, max(m.Window, 1), 0
+	c.soon(env)
+}
+
+func (c *Client) onRedirect(from protocol.ID, m smr.Redirect) {
+	if c.leader == from || c.leader == 0 {
+		c.leader = m.Leader.ID
+	}
+	for _, p := range c.inFlight() {
+		if p.Kind == smr.Reconfigure && p.sentTo == from && m.Leader.ID != 0 {
+			p.ticks = clientPatience
+		}
+	}
+}
+
+// onBusy has what a replica did not take sent to another one, later.
+func (c *Client) onBusy(from protocol.ID, m smr.Busy) {
+	later := func(p *pending) {
+		if p != nil && p.sentTo == from {
+			p.tries++
+			p.ticks, p.reason = clientPatience-1, "overload: the replicas take no more"
+		}
+	}
+	if m.Session == c.session {
+		for _, q := range m.Seqs {
+			later(c.flights[q])
+		}
+	}
+	for _, id := range m.Queries {
+		later(c.reads[id])
+	}
+}
+
+func (c *Client) onNotYet(env *protocol.Env[smr.Message], m smr.NotYet) {
+	p := c.flights[m.Seq]
+	if m.Session != c.session || p == nil || p.Kind != smr.Reconfigure {
+		return
+	}
+	p.ticks, p.reason = 0, m.Reason
+	if p.age >= giveUpNotYet {
+		c.finish(env, p, smr.Done{Outcome: smr.Unknown, Reason: m.Reason})
+	}
+}

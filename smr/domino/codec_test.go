@@ -1,0 +1,116 @@
+package domino_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
+)
+
+// messages are of all kinds that nodes send or record beside those of package smr.
+func messages() []smr.Message {
+	items := []domino.Item{
+		{Slot: 32, Answer: 2, Entries: []smr.Entry{
+			{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
+			{Kind: smr.OpenSession, Client: 7, Seq: 1 << 63, Open: &smr.Open{MaxSessions: 10, Window: 100}},
+		}},
+		{Slot: 1<<60 + 15, Answer: 1, Entries: []smr.Entry{
+			{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}},
+		}},
+	}
+	decided := domino.Close{Lane: domino.Control, Low: 5, High: 1 << 60, Items: items}
+	return []smr.Message{
+		domino.News{
+			From: 1, First: 3, Items: items, Base: 2, Floor: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
+			Have: []domino.Have{{Owner: 1, Count: 4, Revoked: 0}, {Owner: 2, Count: 1, Revoked: 77}}, Promised: 1<<32 | 2, Accepted: 9, Leads: true,
+		},
+		domino.News{From: 1},
+		domino.Accept{From: 1, Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2, Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
+		domino.Prepare{From: 1, Ballot: 2},
+		domino.Promise{From: 1, Ballot: 2, Executed: 3, Parts: []domino.Part{{Ballot: 1, Close: decided}}},
+		domino.Refusal{From: 1, Promised: 2},
+		domino.Revoke{From: 1, Ballot: 2, Lane: 3, High: 4},
+		domino.Revoked{From: 1, Ballot: 2, Lane: 3, High: 4, Executed: 2, Items: items},
+		domino.Learned{From: 1, Close: decided},
+		domino.Want{From: 1, After: 2},
+		domino.History{From: 1, Low: 2, High: 3, Executed: 4, Items: items},
+		domino.Ask{From: 1, Round: 2},
+		domino.Latest{From: 1, Round: 2, Slot: 3},
+		domino.Submit{
+			Request: smr.Request{Session: 3, Acked: 4, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
+			Slot:    64, Answer: 2, After: 63, Acks: []smr.Ack{smr.AckExecuted, smr.AckDurable},
+		},
+		domino.Vote{Session: 3, Slot: 64, Members: 3, Verdict: domino.No, Late: -time.Millisecond},
+		domino.Placed{Session: 3, Slot: 65, Members: 3, Whole: true, Seqs: []smr.Seq{5, 6}},
+		domino.Outcome{Session: 3, Slot: 64, Committed: true},
+		domino.Ordered{Session: 3, Slot: 65, Seqs: []smr.Seq{5}},
+		domino.Probe{Sent: time.Hour, Generation: 3},
+		domino.Echo{
+			Sent: time.Hour, Now: time.Hour + 1, Delays: []domino.Delay{{ID: 2, Round: time.Second}}, Leader: 1, Generation: 4,
+			Members: []smr.Member{{ID: 1, Address: "host:1"}},
+		},
+		domino.OwnRecord{First: 3, Items: items},
+		domino.LaneRecord{Owner: 2, Items: items},
+		domino.CloseRecord{Part: domino.Part{Ballot: 1, Close: decided}},
+	}
+}
+
+func TestCodec(t *testing.T) {
+	codec := domino.Codec()
+	for _, m := range messages() {
+		b, err := codec.Append([]byte("before"), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := codec.Decode(b[len("before"):])
+		if err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+		if diff := cmp.Diff(m, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", m, diff)
+		}
+		for n := range len(b) - len("before") {
+			if _, err := codec.Decode(b[len("before") : len("before")+n]); err == nil {
+				t.Errorf("%T cut off after %d bytes was decoded", m, n)
+			}
+		}
+	}
+	if _, err := codec.Append(nil, 7); err == nil || !strings.Contains(err.Error(), "int is no message") {
+		t.Errorf("an int was encoded: %v", err)
+	}
+}
+
+// FuzzCodec decodes anything; what can be decoded is encoded to bytes that stand for the same.
+func FuzzCodec(f *testing.F) {
+	codec := domino.Codec()
+	for _, m := range messages() {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := codec.Decode(b)
+		if err != nil {
+			return
+		}
+		once, err := codec.Append(nil, m)
+		if err != nil {
+			t.Fatalf("%#v: %v", m, err)
+		}
+		again, err := codec.Decode(once)
+		if err != nil {
+			t.Fatalf("%#v: %v", m, err)
+		}
+		if twice, _ := codec.Append(nil, again); !bytes.Equal(once, twice) {
+			t.Errorf("%#v becomes %#v", m, again)
+		}
+	})
+}

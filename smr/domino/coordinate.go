@@ -1,0 +1,224 @@
+package domino
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// revocation is the coordinator's phase 1 for slots of a failed replica's lane.
+type revocation struct {
+	high    smr.Slot
+	ticks   int
+	replies quorum.Votes
+	items   bySlot
+}
+
+// coordinate does what a coordinator has to do as soon as it can.
+func (r *Replica) coordinate(env *protocol.Env[smr.Message]) {
+	switch r.coord.phase {
+	case preparing:
+		r.maybeLead(env)
+	case leading:
+		r.closeShared(env, false)
+		r.changeMembers(env)
+	}
+}
+
+// idle tells whether no decision of the coordinator's about a lane is under way. What was proposed again when it began to coordinate comes first: decisions
+// that follow are about other slots.
+func (r *Replica) idle(l Lane) bool {
+	c := &r.coord
+	upTo := r.acceptor.count - uint64(len(r.acceptor.begun))
+	if upTo < c.again1 {
+		return false
+	}
+	if n, ok := c.busy[l]; ok && n > upTo {
+		return false
+	}
+	delete(c.busy, l)
+	return true
+}
+
+// tickLanes keeps lanes going in which nothing would be decided otherwise.
+func (r *Replica) tickLanes(env *protocol.Env[smr.Message]) {
+	l := &r.learner
+	now := r.passed()
+	r.extend(env, now)
+	l.shared.idle++
+	if r.countAlive() < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) && r.opt.fault != waitForAll {
+		// The fast path decides nothing while so many are silent: better everything goes through lanes, which need no more than a majority.
+		r.sendRevoke(env, Shared, now+r.ahead(revokeAhead))
+	}
+	r.closeShared(env, l.shared.idle >= stalledTicks)
+	for _, o := range l.owners {
+		o.idle++
+		r.tickRevocation(env, o, now)
+	}
+}
+
+// extend decides that there is no change of the members for a while.
+func (r *Replica) extend(env *protocol.Env[smr.Message], now smr.Slot) {
+	w := r.learner.control.w
+	if r.learner.change == 0 && r.idle(Control) && len(r.coord.changes) == 0 && w < now+r.ahead(horizonLeft) {
+		r.decide(env, Close{Lane: Control, Low: w, High: now + r.ahead(horizon)})
+	}
+}
+
+// changeMembers decides a change of the members. It takes effect behind all slots for which it was decided that there is none.
+func (r *Replica) changeMembers(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	if len(c.changes) == 0 || r.learner.change != 0 || !r.idle(Control) {
+		return
+	}
+	w := r.learner.control.w
+	s := above(max(w, r.passed()), controlDigit)
+	r.decide(env, Close{Lane: Control, Low: w, High: s, Items: []Item{{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(c.changes[:1])}}})
+	c.changes = slices.Delete(c.changes, 0, 1)
+}
+
+// closeShared decides slots of the shared lane that the votes in ballot 0 do not decide any more, or not soon: then anyway. The votes are phase 1 of the coordinator's
+// ballot, as it needs no more than to know that they are final: this is Fast Paxos' coordinated recovery. A majority is enough: it never waits for all.
+func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
+	l := &r.learner
+	o := &l.shared
+	if !r.idle(Shared) {
+		return
+	}
+	final := min(r.closedByAll(r.rule.classic), r.bound(o))
+	if r.opt.fault == waitForAll {
+		final = min(r.closedByAll(r.rule.n), r.bound(o))
+	}
+	if final <= o.w {
+		return
+	}
+	i, _ := l.find(o.w + 1)
+	stuck := anyway || r.countAlive() < r.rule.noOp
+	for k := i; k < len(l.contests) && l.contests[k].slot <= final && !stuck; k++ {
+		votes, passed := l.contests[k].tally(r.group, r.closedBy)
+		stuck = !r.rule.open(votes, passed)
+	}
+	if !stuck {
+		return
+	}
+	m := Close{Lane: Shared, Low: o.w, High: final}
+	for ; i < len(l.contests) && l.contests[i].slot <= final; i++ {
+		c := l.contests[i]
+		votes, passed := c.tally(r.group, r.closedBy)
+		if k := r.choose(votes, passed); k != noOp {
+			m.Items = append(m.Items, c.candidates[k].Item)
+		}
+	}
+	r.decide(env, m)
+}
+
+// choose applies the rule of value choice.
+func (r *Replica) choose(votes []int, passed int) choice {
+	if r.opt.fault == majorityThenAny {
+		for k, v := range votes {
+			if v >= r.rule.classic {
+				return choice(k)
+			}
+		}
+		return noOp
+	}
+	return r.rule.choose(votes, passed)
+}
+
+// tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so that nobody waits for each of them [Mencius §4].
+func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now smr.Slot) {
+	c := &r.coord
+	id := protocol.ID(o.id)
+	failed, high := !r.alive(id), now+r.ahead(revokeAhead)
+	if !failed && o.idle >= patientTicks {
+		failed, high = true, now // what an earlier coordinator has revoked, and not decided
+	}
+	v := c.revoking[id]
+	if r.opt.fault == keepDeadLanes {
+		return
+	}
+	switch {
+	case v != nil && v.ticks < patientTicks:
+		if v.ticks++; v.ticks%resendTicks == 0 {
+			r.sendRevoke(env, o.id, v.high)
+		}
+	case v != nil:
+		delete(c.revoking, id)
+	case failed && o.w < now+r.ahead(revokeLeft) && r.idle(o.id):
+		if high = min(high, r.bound(o)); high > o.w {
+			c.revoking[id] = &revocation{high: high}
+			r.sendRevoke(env, o.id, high)
+		}
+	}
+}
+
+func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Lane, high smr.Slot) {
+	for _, id := range r.group {
+		env.Send(id, Revoke{From: r.admission.Own(), Ballot: r.coord.ballot, Lane: l, High: high})
+	}
+}
+
+// onRevoke promises to accept nothing more in slots of a lane, in ballot 0, and tells what was accepted there.
+func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m Revoke) {
+	a := &r.acceptor
+	if m.Ballot != a.promised || m.Ballot.owner() != from || m.High > maxSlot || m.High > r.now(env)+r.ahead(2*horizon) {
+		return
+	}
+	switch {
+	case m.Lane == Shared:
+		a.close(env, m.High)
+		r.soon(env)
+	case m.Lane.owned():
+		id := protocol.ID(m.Lane)
+		a.revoke(env, id, m.High)
+		env.Send(from, Revoked{
+			From: r.admission.Own(), Ballot: m.Ballot, Lane: m.Lane, High: m.High, Executed: r.learner.executed,
+			Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High)),
+		})
+	}
+}
+
+// onRevoked decides a revoked part of a lane when a majority has told what it accepted there: any proposal of the owner's that one of them has is proposed again, as it may have
+// been decided. Nobody else proposes anything there but no-ops.
+func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m Revoked) {
+	c := &r.coord
+	id := protocol.ID(m.Lane)
+	v := c.revoking[id]
+	if c.phase != leading || m.Ballot != c.ballot || v == nil || m.High != v.high {
+		return
+	}
+	if m.Executed > r.learner.executed {
+		r.want(env, from) // it tells no votes for what it has executed; it is asked again
+		return
+	}
+	v.replies.Add(from)
+	for _, i := range m.Items {
+		v.items.add(i)
+	}
+	o := r.learner.lane(m.Lane)
+	if v.replies.Among(r.group) < r.rule.classic || !r.idle(m.Lane) {
+		return
+	}
+	delete(c.revoking, id)
+	if high := min(v.high, r.bound(o)); high > o.w {
+		r.decide(env, Close{Lane: m.Lane, Low: o.w, High: high, Items: slices.Clone(v.items.within(o.w, high))})
+	}
+}
+
+// tellLearned tells the others what the coordinator has learned from votes that they do not count.
+func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
+	for _, id := range r.group {
+		if id != r.cfg.ID {
+			env.Send(id, Learned{From: r.admission.Own(), Close: c})
+		}
+	}
+}
+
+// onLearned takes it.
+func (r *Replica) onLearned(_ protocol.ID, m Learned) {
+	if m.Low <= m.High && m.High <= maxSlot && m.Lane == Shared {
+		r.know(m.Close)
+	}
+}

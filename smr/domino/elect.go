@@ -1,0 +1,396 @@
+package domino
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// phase is how far a replica is with coordinating.
+type phase uint8
+
+const (
+	following phase = iota
+	preparing       // has asked for promises
+	leading
+)
+
+// coordinator is what a replica needs to coordinate, or to try. Nothing of it is on disk.
+type coordinator struct {
+	phase    phase
+	ballot   Ballot
+	above    Ballot // the next ballot is above it
+	ticks    int    // since it began to prepare
+	waiting  bool   // the campaign timer is set
+	hold     int    // ticks for which another replica may become the coordinator undisturbed
+	promises map[protocol.ID]Promise
+	sent     stream[Close]
+	flows    map[protocol.ID]*flow
+	busy     map[Lane]uint64 // number of the lane's decision that is not learned yet
+	again1   uint64          // the last of the decisions of earlier ballots that were proposed again
+	revoking map[protocol.ID]*revocation
+	changes  []smr.Entry // of the members, that clients want
+	joiner   protocol.ID // the last replica that joins and has asked for what was executed
+	joined   smr.Slot    // after what it has asked for it
+}
+
+// flow is how far one acceptor is with the coordinator's decisions.
+type flow struct {
+	next    uint64
+	has     uint64
+	stalled int
+}
+
+// tickCoordinator looks whether there is a coordinator, and does what one has to do now and then.
+func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	switch c.phase {
+	case following:
+		c.hold = max(0, c.hold-1)
+		if r.leader() == 0 && c.hold == 0 && r.countAlive() >= r.rule.classic {
+			r.campaignSoon(env)
+		}
+	case preparing:
+		if c.ticks++; c.ticks > candidateFor {
+			r.stepDown()
+		} else if c.ticks%2 == 0 {
+			r.sendPrepare(env)
+		}
+	case leading:
+		if r.countAlive() < r.rule.classic {
+			r.stepDown()
+			return
+		}
+		r.tickLanes(env)
+		r.tickFlows(env)
+	}
+}
+
+// campaignSoon tries to coordinate after a time of chance, so that not all try at once.
+func (r *Replica) campaignSoon(env *protocol.Env[smr.Message]) {
+	if c := &r.coord; !c.waiting {
+		c.waiting = true
+		env.After(r.times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+	}
+}
+
+// campaign tries to coordinate.
+func (r *Replica) campaign(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	c.waiting = false
+	if r.role != member || c.phase != following || r.leader() != 0 || c.hold > 0 {
+		return
+	}
+	r.prepare(env)
+}
+
+func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.cfg.ID)
+	c.above = c.ballot
+	c.phase, c.ticks, c.promises = preparing, 0, map[protocol.ID]Promise{}
+	r.sendPrepare(env)
+}
+
+func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
+	for _, id := range r.group {
+		if _, ok := r.coord.promises[id]; !ok {
+			env.Send(id, Prepare{From: r.admission.Own(), Ballot: r.coord.ballot})
+		}
+	}
+}
+
+// stepDown ends coordinating, or trying to.
+func (r *Replica) stepDown() {
+	c := &r.coord
+	for _, e := range c.changes {
+		r.desk.Forget(e)
+	}
+	for _, m := range c.sent.tail {
+		for _, i := range m.Items {
+			if m.Lane == Control && i.Answer == r.cfg.ID {
+				r.desk.Forget(i.Entries[0]) // perhaps nobody has accepted it
+			}
+		}
+	}
+	c.phase, c.promises, c.changes = following, nil, nil
+	c.sent, c.flows = stream[Close]{}, nil
+	clear(c.busy)
+	clear(c.revoking)
+}
+
+// adopt has a coordinator ask the new members for promises: its ballot holds among the old ones.
+func (c *coordinator) adopt(env *protocol.Env[smr.Message], r *Replica) {
+	if c.phase == following {
+		return
+	}
+	changes := c.changes
+	c.changes = nil
+	r.stepDown()
+	c.changes = changes
+	r.prepare(env)
+}
+
+// onPrepare promises a ballot, unless a coordinator is there whom the replica hears: one that was cut off must not disturb the others.
+func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
+	a := &r.acceptor
+	if m.Ballot.owner() != from {
+		return
+	}
+	if m.Ballot < a.promised {
+		env.Send(from, Refusal{From: r.admission.Own(), Promised: a.promised})
+		return
+	}
+	if leader := r.leader(); leader != 0 && leader != from && m.Ballot > a.promised {
+		return
+	}
+	if m.Ballot > a.promised {
+		a.promise(env, m.Ballot)
+		if from != r.cfg.ID {
+			r.stepDown()
+			r.coord.hold = holdTicks
+		}
+		r.soon(env)
+	}
+	env.Send(from, Promise{From: r.admission.Own(), Ballot: m.Ballot, Executed: r.learner.executed, Parts: a.parts(r.learner.executed)})
+}
+
+func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
+	c := &r.coord
+	if m.Promised <= r.acceptor.promised && m.Promised <= c.ballot {
+		return
+	}
+	c.above = max(c.above, m.Promised)
+	if c.phase != following {
+		r.stepDown()
+		c.hold = 1
+	}
+}
+
+func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
+	c := &r.coord
+	if c.phase != preparing || m.Ballot != c.ballot {
+		return
+	}
+	c.promises[from] = m
+	r.maybeLead(env)
+}
+
+// maybeLead begins to coordinate when a majority has promised, and the replica has executed all that one of them has: of that they tell no votes.
+func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	if c.phase != preparing {
+		return
+	}
+	var promised []protocol.ID
+	var parts []Part
+	for _, id := range r.group {
+		if m, ok := c.promises[id]; ok {
+			promised = append(promised, id)
+			parts = append(parts, m.Parts...)
+			if m.Executed > r.learner.executed {
+				r.want(env, id)
+				return
+			}
+		}
+	}
+	if len(promised) < r.rule.classic || r.acceptor.promised != c.ballot {
+		return
+	}
+	c.phase = leading
+	c.sent, c.flows = stream[Close]{floor: r.learner.executed}, map[protocol.ID]*flow{}
+	clear(c.busy)
+	clear(c.revoking)
+	for _, id := range r.group {
+		c.flows[id] = &flow{next: 1}
+	}
+	if r.opt.fault != forgetPromises {
+		for _, again := range merge(parts, r.learner.executed) {
+			r.decide(env, again)
+		}
+	}
+	c.again1 = c.sent.last()
+	r.tickLanes(env)
+	r.soon(env)
+}
+
+// merge returns what has to be proposed again, given what acceptors have accepted: for each slot what was accepted in the highest ballot.
+func merge(parts []Part, executed smr.Slot) []Close {
+	var out []Close
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Lane, b.Lane) })
+	for len(parts) > 0 {
+		n := 1
+		for n < len(parts) && parts[n].Lane == parts[0].Lane {
+			n++
+		}
+		out = append(out, mergeLane(parts[:n], executed)...)
+		parts = parts[n:]
+	}
+	return out
+}
+
+func mergeLane(parts []Part, executed smr.Slot) []Close {
+	bounds := []smr.Slot{}
+	for _, p := range parts {
+		bounds = append(bounds, max(p.Low, executed), max(p.High, executed))
+	}
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	var out []Close
+	for i := 1; i < len(bounds); i++ {
+		low, high := bounds[i-1], bounds[i]
+		best := -1
+		for k, p := range parts {
+			if p.Low <= low && p.High >= high && (best < 0 || p.Ballot > parts[best].Ballot) {
+				best = k
+			}
+		}
+		if best < 0 {
+			continue
+		}
+		items := slices.Clone(bySlot(parts[best].Items).within(low, high))
+		if n := len(out); n > 0 && out[n-1].High == low {
+			out[n-1].High = high
+			out[n-1].Items = append(out[n-1].Items, items...)
+		} else {
+			out = append(out, Close{parts[best].Lane, low, high, items})
+		}
+	}
+	return out
+}
+
+// decide has the acceptors accept a decision.
+func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
+	c := &r.coord
+	c.sent.tail = append(c.sent.tail, m)
+	c.busy[m.Lane] = c.sent.last()
+	for _, id := range r.group {
+		r.pump(env, id)
+	}
+}
+
+// pump sends an acceptor the decisions that it was not sent.
+func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
+	c := &r.coord
+	f := c.flows[id]
+	f.next = max(f.next, c.sent.base+1)
+	for f.next <= c.sent.last() {
+		m := Accept{
+			From: r.admission.Own(), Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Floor: c.sent.floor, First: f.next,
+		}
+		size := 0
+		for _, d := range c.sent.from(f.next) {
+			for _, i := range d.Items {
+				size += i.sizeBytes()
+			}
+			if size > smr.MessageBytes && len(m.Closes) > 0 {
+				break
+			}
+			m.Closes = append(m.Closes, d)
+		}
+		f.next += uint64(len(m.Closes))
+		env.Send(id, m)
+	}
+}
+
+// again sends an acceptor again what may be lost.
+func (c *coordinator) again(r *Replica, p *peer) {
+	if f := c.flows[p.id]; f != nil && c.phase == leading {
+		f.next = f.has + 1
+	}
+}
+
+// tickFlows sends again what acceptors do not say that they have, and forgets what all have and what was executed.
+func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	least := c.sent.last()
+	for _, id := range r.group {
+		f := c.flows[id]
+		if f.next > f.has+1 {
+			if f.stalled++; f.stalled >= resendTicks {
+				f.next, f.stalled = f.has+1, 0
+			}
+		}
+		r.pump(env, id)
+		if r.alive(id) {
+			least = min(least, f.has)
+		}
+	}
+	for len(c.sent.tail) > 0 && c.sent.tail[0].High <= r.learner.executed && (c.sent.base < least || len(c.sent.tail) > maxTail) {
+		c.sent.drop(c.sent.tail[0].High)
+	}
+}
+
+// onAccept accepts decisions of a coordinator.
+func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+	a := &r.acceptor
+	switch {
+	case m.Ballot.owner() != from:
+		return
+	case m.Ballot < a.promised:
+		env.Send(from, Refusal{From: r.admission.Own(), Promised: a.promised})
+		return
+	case m.Ballot > a.promised:
+		a.promise(env, m.Ballot)
+		r.stepDown()
+	}
+	a.generation = m.Generation
+	if m.Base > a.count {
+		if r.learner.executed < m.Floor {
+			r.want(env, from)
+			return
+		}
+		a.count, a.begun = m.Base, nil
+	}
+	for i, d := range m.Closes {
+		if m.First+uint64(i) != a.count+1 || d.Low > d.High || d.High > maxSlot {
+			continue
+		}
+		a.count++
+		a.begun = append(a.begun, d)
+		a.acceptClose(env, m.Ballot, d)
+	}
+	r.soon(env)
+}
+
+// onAccepted notes how many of the coordinator's decisions a member has accepted, and learns those that a majority has.
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
+	if m.Promised > p.promised {
+		p.promised, p.accepted = m.Promised, m.Accepted
+	} else if m.Promised == p.promised {
+		p.accepted = max(p.accepted, m.Accepted)
+	}
+	if f := r.coord.flows[p.id]; f != nil && r.coord.phase == leading && m.Promised == r.coord.ballot {
+		if m.Accepted > f.has || m.Accepted+1 >= f.next {
+			f.stalled = 0
+		}
+		f.has = m.Accepted
+	}
+	r.learnCloses()
+}
+
+// learnCloses learns the coordinator's decisions that a majority has accepted. A ballot holds among the members for whom it was prepared: others wait until they know them.
+func (r *Replica) learnCloses() {
+	a := &r.acceptor
+	if len(a.begun) == 0 || a.generation != r.state.Generation() {
+		return
+	}
+	counts := make([]uint64, 0, maxMembers)
+	for _, id := range r.group {
+		n := uint64(0)
+		if p := r.peers[id]; p.promised == a.promised {
+			n = p.accepted
+		}
+		counts = append(counts, n)
+	}
+	upTo := min(quorum.KthLargest(counts, r.rule.classic), a.count)
+	first := a.count - uint64(len(a.begun)) + 1
+	for ; len(a.begun) > 0 && first <= upTo; first++ {
+		r.know(a.begun[0])
+		a.begun = a.begun[1:]
+	}
+}

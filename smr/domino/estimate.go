@@ -1,0 +1,194 @@
+package domino
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// road is what a client knows of the way to a replica.
+type road struct {
+	delay *clock.Delay
+	echo  Echo // the newest
+}
+
+// way is how commands are to be agreed on.
+type way struct {
+	fast   bool
+	slot   smr.Slot    // if fast: at which they will have arrived
+	target protocol.ID // who proposes them, or answers
+}
+
+// record16 is how the last attempts of the fast path went, at most 16.
+type record16 struct {
+	count uint
+	bits  uint16 // a one for each that failed, the newest lowest
+}
+
+func (r *record16) add(fast bool) {
+	r.bits <<= 1
+	if !fast {
+		r.bits |= 1
+	}
+	r.count = min(r.count+1, 16)
+}
+
+// failing tells whether the fast path is rarely taken: the estimates are wrong, or there is too much to do.
+func (r *record16) failing() bool { return r.count >= 8 && bits.OnesCount16(r.bits)*3 > int(r.count) }
+
+// probe measures the way to all replicas, often only if there are calls.
+func (c *Client) probe(env *protocol.Env[smr.Message]) {
+	for _, m := range c.members {
+		env.SendAhead(m.ID, Probe{Sent: env.Now, Generation: c.generation})
+	}
+	c.active++
+	next := c.opt.Probe
+	if time.Duration(c.active)*c.opt.Probe > 2*c.opt.Window {
+		next = max(next, c.opt.Window/4)
+	}
+	env.After(next, probeTimer{})
+}
+
+func (c *Client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo) {
+	o := c.roads[from]
+	if o == nil {
+		return
+	}
+	addProbe(o.delay, env.Now, m)
+	o.echo = m
+	if m.Leader != protocol.App {
+		c.leader = m.Leader
+	}
+	if m.Generation > c.generation && len(m.Members) > 0 {
+		c.generation = m.Generation
+		c.adopt(m.Members)
+		env.Send(protocol.App, smr.MembersChanged{Members: c.members})
+	}
+}
+
+// adopt makes the members those whom the client asks.
+func (c *Client) adopt(members []smr.Member) {
+	c.members = members
+	for _, m := range members {
+		if c.roads[m.ID] == nil {
+			delay, err := clock.NewDelay(clock.DelayConfig{Window: c.opt.Window, Percentile: c.opt.Percentile})
+			if err != nil {
+				panic(err) // the options were validated
+			}
+			c.roads[m.ID] = &road{delay: delay}
+		}
+	}
+}
+
+// choose compares what DFP and DM take by the delays that were measured [Thesis §4.3.6].
+func (c *Client) choose(now time.Duration) way {
+	owner, slow, known := c.bestOwner(now, protocol.App)
+	arrivals, trips := c.measured(now)
+	q := quorum.Fast(len(c.members))
+	if c.opt.Path == OnlyDM || c.pause > 0 || len(arrivals) < q {
+		return way{target: c.chooseOwner(now, protocol.App)}
+	}
+	// A replica whose clock is far ahead has passed all slots that others take.
+	spread := arrivals[q-1] - arrivals[quorum.Majority(len(c.members))-1]
+	if spread > 2*c.cfg.RoundTrip || known && c.opt.Path == Measured && slow <= trips[q-1] {
+		return way{target: owner}
+	}
+	return way{fast: true, slot: slotAt(now + arrivals[q-1] + c.opt.Slack), target: c.nearest(now, protocol.App)}
+}
+
+// measured returns the one-way delays to the replicas and the round trips, each in order.
+func (c *Client) measured(now time.Duration) (arrivals, trips []time.Duration) {
+	for _, m := range c.members {
+		d := c.roads[m.ID].delay
+		if one, ok := d.OneWay(now); ok {
+			arrivals = append(arrivals, one)
+		}
+		if trip, ok := d.RoundTrip(now); ok {
+			trips = append(trips, trip)
+		}
+	}
+	slices.Sort(arrivals)
+	slices.Sort(trips)
+	if len(trips) < len(arrivals) {
+		return nil, nil
+	}
+	return arrivals, trips
+}
+
+// chooseOwner returns who is to propose commands, but not the one to avoid if there is another.
+func (c *Client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
+	if id, _, ok := c.bestOwner(now, avoid); ok {
+		return id
+	}
+	if id := c.nearest(now, avoid); id != protocol.App {
+		return id
+	}
+	for range 2 {
+		c.turn++
+		if id := c.members[c.turn%len(c.members)].ID; id != avoid {
+			return id
+		}
+	}
+	return c.members[0].ID
+}
+
+// bestOwner returns the replica whose lane takes the least time, and how long that is.
+func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.ID, least time.Duration, ok bool) {
+	for _, m := range c.members {
+		if m.ID == avoid && len(c.members) > 1 {
+			continue
+		}
+		if d, known := c.throughOwner(now, m.ID); known && (!ok || d < least) {
+			best, least, ok = m.ID, d, true
+		}
+	}
+	return best, least, ok
+}
+
+// throughOwner returns how long it takes to have a command agreed on in a replica's lane: the way to it, its round trip to a majority, the way back. With Direct, the
+// majority's answers come straight.
+func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration, bool) {
+	o := c.roads[id]
+	to, ok := o.delay.RoundTrip(now)
+	if !ok {
+		return 0, false
+	}
+	paths := []time.Duration{to}
+	for _, d := range o.echo.Delays {
+		r := c.roads[d.ID]
+		if r == nil || d.ID == id {
+			continue
+		}
+		if !c.opt.Direct {
+			paths = append(paths, to+d.Round)
+		} else if back, ok := r.delay.RoundTrip(now); ok {
+			paths = append(paths, (to+d.Round+back)/2)
+		}
+	}
+	if slices.Sort(paths); len(paths) < quorum.Majority(len(c.members)) {
+		return 0, false
+	}
+	return paths[quorum.Majority(len(c.members))-1], true
+}
+
+// nearest returns the replica with the shortest round trip, but not the one to avoid if there is another; without measurements the one that was configured.
+func (c *Client) nearest(now time.Duration, avoid protocol.ID) protocol.ID {
+	best, least := protocol.App, time.Duration(0)
+	for _, m := range c.members {
+		if m.ID == avoid && len(c.members) > 1 {
+			continue
+		}
+		if d, ok := c.roads[m.ID].delay.RoundTrip(now); ok && (best == protocol.App || d < least) {
+			best, least = m.ID, d
+		}
+	}
+	if best == protocol.App && c.cfg.Nearest != avoid {
+		return c.cfg.Nearest
+	}
+	return best
+}

@@ -1,0 +1,240 @@
+package domino
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// watched are commands whose client wants to know when they are ordered.
+type watched struct {
+	slot    smr.Slot
+	client  protocol.ID
+	session smr.SessionID
+	seqs    []smr.Seq
+}
+
+// execute applies what is decided up to a slot, in order.
+func (r *Replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
+	l := &r.learner
+	for r.role == member && len(l.decided) > 0 && l.decided[0].Slot <= to {
+		item := l.decided[0]
+		l.decided.cut(item.Slot)
+		l.executed = item.Slot
+		r.apply(env, item)
+		if item.Slot == l.change {
+			l.findChange()
+			r.acceptor.begin(l.executed)
+			r.learner.stretch()
+			r.membersChanged(env)
+			return // what follows is for the new members to decide
+		}
+	}
+	if to > l.executed {
+		l.executed = to
+	}
+	l.stretch()
+	r.maybeSnapshot(env)
+}
+
+// stretch lets all lanes be decided up to what was executed.
+func (l *learner) stretch() {
+	l.shared.rise(l.executed)
+	l.control.rise(l.executed)
+	for _, o := range l.owners {
+		o.rise(l.executed)
+	}
+}
+
+// apply executes an item, and answers the clients that the replica answers.
+func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
+	l := &r.learner
+	l.last = item.Slot
+	r.stuck = 0
+	entries := item.Entries
+	if r.opt.fault == executeTwice {
+		entries = forgetful(entries)
+	}
+	r.state.ApplyAll(item.Slot, entries, func(i int, reply smr.Reply) {
+		if item.Answer == r.cfg.ID {
+			r.desk.Applied(env, item.Entries[i], reply)
+		}
+	})
+	r.sinceCut += len(item.Entries)
+	r.keep(item)
+}
+
+// forgetful makes commands look like ones of which nothing is known, for a planted fault.
+func forgetful(entries []smr.Entry) []smr.Entry {
+	out := slices.Clone(entries)
+	for i := range out {
+		if out[i].Kind == smr.Command {
+			out[i].Kind = smr.NoOp
+		}
+	}
+	return out
+}
+
+// watch notes that a client wants to know when commands are ordered.
+func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
+	w := watched{slot: s, client: client, session: m.Session}
+	for i, c := range m.Commands {
+		if m.Acks[i] == smr.AckOrdered {
+			w.seqs = append(w.seqs, c.Seq)
+		}
+	}
+	if len(w.seqs) > 0 && len(r.ordered) < r.cfg.MaxPending {
+		r.ordered = append(r.ordered, w)
+	}
+}
+
+// settled returns the slot up to which no call that begins later can get one: in the shared lane too few acceptors are left that would vote for it, and the owners of the other
+// lanes propose nothing more there.
+func (r *Replica) settled() smr.Slot {
+	l := &r.learner
+	count := max(r.rule.closers(), r.rule.classic)
+	s := min(l.limit(), max(l.shared.w, r.closedByAll(count)))
+	for _, o := range l.owners {
+		s = min(s, max(o.w, r.peers[protocol.ID(o.id)].claims.Skipped))
+	}
+	return s
+}
+
+// fixed tells whether it is decided that a slot is a client's.
+func (r *Replica) fixed(w watched) bool {
+	l := &r.learner
+	is := func(i Item) bool {
+		return slices.ContainsFunc(i.Entries, func(e smr.Entry) bool {
+			return e.Client == w.client && e.Session == w.session && slices.Contains(w.seqs, e.Seq)
+		})
+	}
+	if i, ok := l.decided.get(w.slot); ok {
+		return is(i)
+	}
+	if i, found := l.find(w.slot); found {
+		for _, c := range l.contests[i].candidates {
+			if c.by.Among(r.group) >= r.rule.command {
+				return is(c.Item)
+			}
+		}
+	}
+	return false
+}
+
+// tellOrdered tells clients whose commands are decided, with nothing to come before them.
+func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
+	if len(r.ordered) == 0 {
+		return
+	}
+	settled := r.settled()
+	r.ordered = slices.DeleteFunc(r.ordered, func(w watched) bool {
+		switch {
+		case w.slot <= r.learner.executed:
+			return true // it was told more
+		case w.slot > settled || w.slot > r.learner.limit() || !r.fixed(w):
+			return false
+		}
+		env.Send(w.client, Ordered{Session: w.session, Slot: w.slot, Seqs: w.seqs})
+		return true
+	})
+}
+
+// latest returns the highest slot in which the replica has accepted something, or executed. All that anybody was told is decided is at most that of some replica of any majority.
+func (r *Replica) latest() smr.Slot { return max(r.acceptor.highest, r.learner.last) }
+
+// reads are queries that wait until everything is executed that was decided before they came: a majority says what the highest slot is that it has accepted.
+type reads struct {
+	round   uint64 // the newest question
+	replies quorum.Votes
+	mark    smr.Slot
+	asking  bool
+	ticks   int
+	next    []read // wait for the next question
+	now     []read // wait for this one
+	marked  []read // wait for their marks to be executed
+	count   int    // of queries
+}
+
+type read struct {
+	mark    smr.Slot
+	from    protocol.ID
+	queries []smr.Query
+}
+
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+	q := &r.reads
+	if r.role != member || q.count+len(m.Queries) > r.cfg.MaxPending {
+		busy := smr.Busy{}
+		for _, query := range m.Queries {
+			busy.Queries = append(busy.Queries, query.ID)
+		}
+		env.SendAhead(from, busy)
+		return
+	}
+	q.count += len(m.Queries)
+	q.next = append(q.next, read{from: from, queries: m.Queries})
+	if !q.asking {
+		r.ask(env)
+	}
+}
+
+func (r *Replica) ask(env *protocol.Env[smr.Message]) {
+	q := &r.reads
+	q.round++
+	q.replies.Reset()
+	q.mark, q.asking, q.ticks = 0, true, 0
+	q.now, q.next = append(q.now, q.next...), nil
+	for _, id := range r.group {
+		env.SendAhead(id, Ask{From: r.admission.Own(), Round: q.round})
+	}
+}
+
+func (r *Replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m Latest) {
+	q := &r.reads
+	if !q.asking || m.Round != q.round || m.Slot > maxSlot {
+		return
+	}
+	q.replies.Add(from)
+	q.mark = max(q.mark, m.Slot)
+	if q.replies.Among(r.group) < r.rule.classic {
+		return
+	}
+	q.asking = false
+	for _, w := range q.now {
+		w.mark = q.mark
+		q.marked = append(q.marked, w)
+	}
+	if q.now = nil; len(q.next) > 0 {
+		r.ask(env)
+	}
+}
+
+// tickReads asks again if there was no answer.
+func (r *Replica) tickReads(env *protocol.Env[smr.Message]) {
+	if q := &r.reads; q.asking {
+		if q.ticks++; q.ticks >= resendTicks && r.role == member {
+			r.ask(env)
+		}
+	}
+}
+
+func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
+	q := &r.reads
+	if len(q.marked) == 0 {
+		return
+	}
+	q.marked = slices.DeleteFunc(q.marked, func(w read) bool {
+		if w.mark > r.learner.executed {
+			return false
+		}
+		q.count -= len(w.queries)
+		items := make([]smr.ReadReply, len(w.queries))
+		for i, query := range w.queries {
+			items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
+		}
+		smr.SendReads(env, w.from, items)
+		return true
+	})
+}

@@ -1,0 +1,74 @@
+package domino
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/foresay/foresay/smr"
+)
+
+// A bySlot holds items in the order of their slots, one for each.
+type bySlot []Item
+
+func (l bySlot) search(s smr.Slot) (int, bool) {
+	return slices.BinarySearchFunc(l, s, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
+}
+
+// add puts an item in, unless the slot has one.
+func (l *bySlot) add(i Item) {
+	if at, found := l.search(i.Slot); !found {
+		*l = slices.Insert(*l, at, i)
+	}
+}
+
+func (l bySlot) get(s smr.Slot) (Item, bool) {
+	at, found := l.search(s)
+	if !found {
+		return Item{}, false
+	}
+	return l[at], true
+}
+
+// within returns the items above low, up to high.
+func (l bySlot) within(low, high smr.Slot) bySlot {
+	i, _ := l.search(low + 1)
+	j, _ := l.search(high + 1)
+	return l[i:max(i, j)]
+}
+
+// cut forgets the items up to a slot.
+func (l *bySlot) cut(to smr.Slot) {
+	n, _ := l.search(to + 1)
+	clear((*l)[:n])
+	*l = (*l)[n:]
+}
+
+// remove forgets the items above low, up to high.
+func (l *bySlot) remove(low, high smr.Slot) {
+	i, _ := l.search(low + 1)
+	j, _ := l.search(high + 1)
+	if j > i {
+		*l = slices.Delete(*l, i, j)
+	}
+}
+
+// A stream is a sequence of which the first is not needed any more.
+type stream[T any] struct {
+	base  uint64   // how many are gone
+	floor smr.Slot // they are of slots up to it
+	tail  []T
+}
+
+func (s *stream[T]) last() uint64 { return s.base + uint64(len(s.tail)) }
+
+// from returns those from a number on.
+func (s *stream[T]) from(number uint64) []T {
+	return s.tail[min(max(number, s.base+1)-s.base-1, uint64(len(s.tail))):]
+}
+
+// drop forgets the first one, which is of slots up to one.
+func (s *stream[T]) drop(slot smr.Slot) {
+	s.tail = s.tail[1:] // not cleared: messages share it
+	s.base++
+	s.floor = max(s.floor, slot)
+}

@@ -1,0 +1,400 @@
+package domino
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// learner is what a replica knows to be decided. Nothing of it is on disk: it follows from what acceptors have there.
+type learner struct {
+	executed smr.Slot // all up to it is decided and executed
+	shared   lane
+	control  lane
+	owners   []*lane // of the members, in their order
+	contests []*contest
+	decided  bySlot // items that are decided and not executed
+	change   smr.Slot
+	last     smr.Slot // of the items that were executed
+	broken   error    // two decisions for one slot: the protocol is wrong
+}
+
+// lane is what is known of one lane's slots.
+type lane struct {
+	id Lane
+	// w is the slot up to which all of the lane is decided, itself included, and known: items are in learner.decided or executed.
+	w smr.Slot
+	// known are parts that are decided beyond a gap, in order.
+	known []Close
+	// queue are the owner's proposals above w, in order.
+	queue []numbered
+	idle  int // ticks since w rose
+}
+
+// numbered is a proposal with its number in the owner's stream.
+type numbered struct {
+	number uint64
+	Item
+}
+
+// contest is what acceptors have voted for in one slot of the shared lane. Without two clients that used the same slot there is one candidate.
+type contest struct {
+	slot       smr.Slot
+	candidates []candidate
+}
+
+type candidate struct {
+	Item
+	by quorum.Votes
+}
+
+func newLearner() learner {
+	return learner{shared: lane{id: Shared}, control: lane{id: Control}}
+}
+
+// lane returns a lane; one of a replica that is no member is a new one, which nobody looks at.
+func (l *learner) lane(id Lane) *lane {
+	switch id {
+	case Shared:
+		return &l.shared
+	case Control:
+		return &l.control
+	}
+	for _, o := range l.owners {
+		if o.id == id {
+			return o
+		}
+	}
+	return &lane{id: id}
+}
+
+// adopt makes lanes for the members. Those of new ones begin where they became members, which is what was executed.
+func (l *learner) adopt(group []protocol.ID) {
+	var owners []*lane
+	for _, id := range group {
+		o := l.lane(laneOf(id))
+		o.w = max(o.w, l.executed)
+		owners = append(owners, o)
+	}
+	l.owners = owners
+}
+
+// limit returns the slot up to which it is known who the members are: no change of them is undecided, or decided and not executed, below it.
+func (l *learner) limit() smr.Slot {
+	if l.change != 0 {
+		return l.change
+	}
+	return l.control.w
+}
+
+// ready returns the slot up to which everything is decided.
+func (l *learner) ready() smr.Slot {
+	w := min(l.shared.w, l.limit())
+	for _, o := range l.owners {
+		w = min(w, o.w)
+	}
+	return w
+}
+
+// lastDecided returns the last item's slot up to which everything is decided.
+func (l *learner) lastDecided() smr.Slot {
+	if ready := l.decided.within(l.executed, l.ready()); len(ready) > 0 {
+		return ready[len(ready)-1].Slot
+	}
+	return l.last
+}
+
+// nextUsed returns the first slot above one in which there is an item, or may be, 0 if there is none.
+func (l *learner) nextUsed(after smr.Slot) smr.Slot {
+	next := smr.Slot(math.MaxUint64)
+	if i, _ := l.find(after + 1); i < len(l.contests) {
+		next = min(next, l.contests[i].slot)
+	}
+	if i, _ := l.decided.search(after + 1); i < len(l.decided) {
+		next = min(next, l.decided[i].Slot)
+	}
+	for _, o := range l.owners {
+		i, _ := slices.BinarySearchFunc(o.queue, after+1, func(n numbered, s smr.Slot) int { return cmp.Compare(n.Slot, s) })
+		if i < len(o.queue) {
+			next = min(next, o.queue[i].Slot)
+		}
+	}
+	if next == math.MaxUint64 {
+		return 0
+	}
+	return next
+}
+
+// decide notes what is decided for a slot.
+func (l *learner) decide(i Item) {
+	if was, ok := l.decided.get(i.Slot); ok && !was.equal(i) {
+		l.broken = fmt.Errorf("domino: slot %d is decided twice: %v and %v", i.Slot, was.Entries, i.Entries)
+	}
+	l.decided.add(i)
+}
+
+// findChange looks for a decided change of the members that is not executed.
+func (l *learner) findChange() {
+	l.change = 0
+	for _, i := range l.decided {
+		if digitOf(i.Slot) == controlDigit {
+			l.change = i.Slot
+			return
+		}
+	}
+}
+
+func (l *learner) find(s smr.Slot) (int, bool) {
+	return slices.BinarySearchFunc(l.contests, s, func(c *contest, s smr.Slot) int { return cmp.Compare(c.slot, s) })
+}
+
+// vote notes an acceptor's vote in the shared lane.
+func (l *learner) vote(by protocol.ID, item Item) {
+	if item.Slot <= l.shared.w {
+		return
+	}
+	i, found := l.find(item.Slot)
+	if !found {
+		l.contests = slices.Insert(l.contests, i, &contest{slot: item.Slot})
+	}
+	c := l.contests[i]
+	for k := range c.candidates {
+		if c.candidates[k].by.Has(by) {
+			return
+		}
+	}
+	for k := range c.candidates {
+		if c.candidates[k].equal(item) {
+			c.candidates[k].by.Add(by)
+			return
+		}
+	}
+	c.candidates = append(c.candidates, candidate{Item: item})
+	c.candidates[len(c.candidates)-1].by.Add(by)
+}
+
+// add puts a proposal of the lane's owner behind the others.
+func (o *lane) add(number uint64, item Item) {
+	if n := len(o.queue); item.Slot > o.w && (n == 0 || o.queue[n-1].Slot < item.Slot) {
+		o.queue = append(o.queue, numbered{number, item})
+	}
+}
+
+// tally counts the members' votes for the candidates, and those that have passed the slot without one.
+func (c *contest) tally(group []protocol.ID, closed func(protocol.ID) smr.Slot) (votes []int, passed int) {
+	votes = make([]int, len(c.candidates))
+	for k := range c.candidates {
+		votes[k] = c.candidates[k].by.Among(group)
+	}
+	for _, id := range group {
+		if closed(id) >= c.slot && !slices.ContainsFunc(c.candidates, func(v candidate) bool { return v.by.Has(id) }) {
+			passed++
+		}
+	}
+	return votes, passed
+}
+
+// learn decides what can be decided, executes what can be executed, and goes on from there.
+func (r *Replica) learn(env *protocol.Env[smr.Message]) {
+	l := &r.learner
+	for r.role == member {
+		before := l.executed
+		r.learnControl(env)
+		r.learnShared(env)
+		for _, o := range l.owners {
+			r.learnLane(env, o)
+		}
+		if r.execute(env, l.ready()); l.executed == before {
+			return
+		}
+	}
+}
+
+func (r *Replica) learnControl(*protocol.Env[smr.Message]) { r.jump(&r.learner.control) }
+
+// jump takes over what is known to be decided right above w.
+func (r *Replica) jump(o *lane) bool {
+	jumped := false
+	for len(o.known) > 0 && o.known[0].Low <= o.w {
+		jumped = o.rise(o.known[0].High) || jumped
+		o.known = o.known[1:]
+	}
+	return jumped
+}
+
+// jumpLane is jump for a member's lane. The replica's own proposals that were decided to be no-ops are proposed again.
+func (r *Replica) jumpLane(o *lane) bool {
+	before := o.queue
+	jumped := r.jump(o)
+	if o.id == laneOf(r.cfg.ID) {
+		for _, x := range before[:len(before)-len(o.queue)] {
+			if _, ok := r.learner.decided.get(x.Slot); !ok {
+				r.queue = append(r.queue, x.Entries...)
+			}
+		}
+	}
+	return jumped
+}
+
+// rise notes that all up to a slot is decided.
+func (o *lane) rise(to smr.Slot) bool {
+	if to <= o.w {
+		return false
+	}
+	o.w, o.idle = to, 0
+	n := 0
+	for n < len(o.queue) && o.queue[n].Slot <= to {
+		n++
+	}
+	o.queue = o.queue[n:]
+	return true
+}
+
+// bound is how far the lane's slots may be looked at one by one: who the members are is known, and nothing is known to be decided.
+func (r *Replica) bound(o *lane) smr.Slot {
+	limit := r.learner.limit()
+	if len(o.known) > 0 {
+		limit = min(limit, o.known[0].Low)
+	}
+	return limit
+}
+
+// counts tells whether the replica counts votes of the shared lane.
+func (r *Replica) counts() bool { return r.opt.AllLearn || r.coord.phase == leading }
+
+func (r *Replica) closedBy(id protocol.ID) smr.Slot { return r.peers[id].claims.Closed }
+
+// closedByAll returns the slot that so many of the members have passed.
+func (r *Replica) closedByAll(count int) smr.Slot {
+	closed := make([]smr.Slot, 0, maxMembers)
+	for _, id := range r.group {
+		closed = append(closed, r.closedBy(id))
+	}
+	return quorum.KthLargest(closed, count)
+}
+
+// learnShared decides slots of the shared lane by votes in ballot 0.
+func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
+	l := &r.learner
+	o := &l.shared
+	low := o.w
+	var items []Item
+	for r.jump(o); r.counts(); {
+		closed, bound := r.closedByAll(r.rule.noOp), r.bound(o)
+		if bound <= o.w {
+			break
+		}
+		i, _ := l.find(o.w + 1)
+		if i == len(l.contests) || l.contests[i].slot > min(closed+stride, bound) {
+			to := min(closed, bound)
+			if i < len(l.contests) {
+				to = min(to, l.contests[i].slot-1)
+			}
+			if o.rise(to); !r.jump(o) {
+				break
+			}
+			continue
+		}
+		c := l.contests[i]
+		o.rise(min(closed, c.slot-1))
+		votes, passed := c.tally(r.group, r.closedBy)
+		if k := slices.IndexFunc(votes, func(v int) bool { return v >= r.rule.command }); k >= 0 {
+			l.decide(c.candidates[k].Item)
+			items = append(items, c.candidates[k].Item)
+		} else if passed < r.rule.noOp {
+			break
+		}
+		o.rise(c.slot)
+	}
+	if !r.opt.AllLearn && r.coord.phase == leading && o.w > low {
+		r.tellLearned(env, Close{Shared, low, o.w, items})
+	}
+	r.settleContests(env)
+}
+
+// settleContests tells clients what became of their commands in slots that are decided, and forgets these.
+func (r *Replica) settleContests(env *protocol.Env[smr.Message]) {
+	l := &r.learner
+	n, _ := l.find(l.shared.w + 1)
+	for _, c := range l.contests[:n] {
+		won, _ := l.decided.get(c.slot)
+		for k := range c.candidates {
+			v := &c.candidates[k]
+			if r.coord.phase == leading || v.Answer == r.cfg.ID {
+				r.sendOutcome(env, v.Item, v.equal(won))
+			}
+		}
+	}
+	l.contests = slices.Delete(l.contests, 0, n)
+}
+
+func (r *Replica) sendOutcome(env *protocol.Env[smr.Message], i Item, committed bool) {
+	if len(i.Entries) > 0 {
+		env.Send(i.Entries[0].Client, Outcome{i.Entries[0].Session, i.Slot, committed})
+	}
+}
+
+// learnLane decides slots of a member's lane. What it has not proposed up to its claim, nobody ever proposes there: only it may propose anything but no-ops.
+func (r *Replica) learnLane(env *protocol.Env[smr.Message], o *lane) {
+	id := protocol.ID(o.id)
+	for r.jumpLane(o); ; {
+		skipped, bound := r.peers[id].claims.Skipped, r.bound(o)
+		if len(o.queue) == 0 || o.queue[0].Slot > bound {
+			to := min(skipped, bound)
+			if len(o.queue) > 0 {
+				to = min(to, o.queue[0].Slot-1)
+			}
+			if o.rise(to); !r.jumpLane(o) {
+				return
+			}
+			continue
+		}
+		x := o.queue[0]
+		if r.holding(id, x) < r.rule.classic {
+			o.rise(min(skipped, x.Slot-1, bound))
+			return
+		}
+		r.learner.decide(x.Item)
+		if o.rise(x.Slot); id == r.cfg.ID && !r.opt.Direct {
+			r.sendPlaced(env, x.Item, true)
+		}
+	}
+}
+
+// holding returns how many members have accepted a proposal.
+func (r *Replica) holding(owner protocol.ID, x numbered) int {
+	n := 0
+	for _, id := range r.group {
+		if h := r.peers[id].holds[owner]; h.Count >= x.number && x.Slot > h.Revoked {
+			n++
+		}
+	}
+	return n
+}
+
+// know notes that a part of a lane is decided, by whatever way.
+func (r *Replica) know(c Close) {
+	l := &r.learner
+	if c.High <= l.executed {
+		return
+	}
+	for _, i := range c.Items {
+		if i.Slot > l.executed {
+			l.decide(i)
+		}
+		if c.Lane == Control && i.Slot > l.executed && (l.change == 0 || i.Slot < l.change) {
+			l.change = i.Slot
+		}
+	}
+	o := l.lane(c.Lane)
+	if c.High <= o.w {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(o.known, c.Low, func(k Close, s smr.Slot) int { return cmp.Compare(k.Low, s) })
+	o.known = slices.Insert(o.known, at, Close{Lane: c.Lane, Low: c.Low, High: c.High})
+}

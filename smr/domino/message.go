@@ -1,0 +1,282 @@
+package domino
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// A Ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half. Ballot 0 is everybody's: the fast path, and the owners' of their lanes.
+type Ballot uint64
+
+// newBallot returns a replica's lowest ballot above another one.
+func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 | Ballot(id) }
+
+func (b Ballot) owner() protocol.ID { return protocol.ID(uint32(b)) }
+
+func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
+
+// An Item is what is agreed on for one slot: commands that travel together. It is not changed after it was made.
+type Item struct {
+	Slot    smr.Slot
+	Answer  protocol.ID // the replica that tells the client the results
+	Entries []smr.Entry
+}
+
+func (i Item) equal(o Item) bool {
+	if i.Slot != o.Slot || i.Answer != o.Answer || len(i.Entries) != len(o.Entries) {
+		return false
+	}
+	for k := range i.Entries {
+		if !i.Entries[k].Equal(o.Entries[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (i Item) sizeBytes() int {
+	n := 32
+	for _, e := range i.Entries {
+		n += 32 + len(e.Command)
+	}
+	return n
+}
+
+// Claims are a replica's promises that come with time. They say something about its stream: all items that they do not exclude are among its first Count.
+type Claims struct {
+	Count uint64
+	// Closed: the replica votes for no more items of the shared lane up to this slot. It is phase 1b of ballot 1 for all these slots.
+	Closed smr.Slot
+	// Skipped: it proposes no more items in its own lane up to this slot.
+	Skipped smr.Slot
+}
+
+// Have is how far a replica has another one's stream. The items of the owner's lane in it are accepted and on the sender's disk, but for those up to Revoked, of which this says
+// nothing.
+type Have struct {
+	Owner   protocol.ID
+	Count   uint64
+	Revoked smr.Slot
+}
+
+// A Close is a decision of the coordinator about all slots of a lane above Low, up to High: these items, and otherwise no-ops.
+type Close struct {
+	Lane  Lane
+	Low   smr.Slot
+	High  smr.Slot
+	Items []Item
+}
+
+// A Part is what an acceptor has accepted from coordinators: a Close, with its ballot.
+type Part struct {
+	Ballot Ballot
+	Close
+}
+
+// What replicas say to each other. From is the sender's disk.
+type (
+	// News is what a replica's stream has in addition, and how far it is with everything. The stream is the sequence of its votes in the shared lane and its proposals
+	// in its own, numbered from 1.
+	News struct {
+		From  smr.Incarnation
+		First uint64 // number of the first of Items
+		Items []Item
+		// Base and Floor: the items up to number Base are not sent any more. They are of slots up to Floor, which the sender has executed.
+		Base  uint64
+		Floor smr.Slot
+		Claims
+		Executed smr.Slot
+		Have     []Have
+		// Promised is the ballot that the sender follows, of whose coordinator it has the first Accepted decisions on disk. Leads: that coordinator is the sender.
+		Promised Ballot
+		Accepted uint64
+		Leads    bool
+	}
+
+	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up to number Base are not sent any more: they are of slots up to Floor,
+	// executed by the sender. Generation is that of the members among whom the ballot holds.
+	Accept struct {
+		From       smr.Incarnation
+		Ballot     Ballot
+		Generation uint64
+		Base       uint64
+		Floor      smr.Slot
+		First      uint64
+		Closes     []Close
+	}
+
+	// Prepare is phase 1a of a ballot for all lanes.
+	Prepare struct {
+		From   smr.Incarnation
+		Ballot Ballot
+	}
+
+	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it has not executed.
+	Promise struct {
+		From     smr.Incarnation
+		Ballot   Ballot
+		Executed smr.Slot
+		Parts    []Part
+	}
+
+	// Refusal answers a message of a ballot below the sender's.
+	Refusal struct {
+		From     smr.Incarnation
+		Promised Ballot
+	}
+
+	// Revoke is phase 1a for slots of a lane that are not used yet: acceptors accept nothing more from the lane's owner, or of the shared lane, up to High.
+	Revoke struct {
+		From   smr.Incarnation
+		Ballot Ballot
+		Lane   Lane
+		High   smr.Slot
+	}
+
+	// Revoked answers it for a replica's lane with what the sender has accepted there up to High and not executed. For the shared lane News says it.
+	Revoked struct {
+		From   smr.Incarnation
+		Ballot Ballot
+		Lane   Lane
+		High   smr.Slot
+		// Executed: of slots up to it the sender knows more than what it accepted.
+		Executed smr.Slot
+		Items    []Item
+	}
+
+	// Learned says what is decided in a lane: what the coordinator knows before others, if it alone learns.
+	Learned struct {
+		From smr.Incarnation
+		Close
+	}
+
+	// Want asks for what was executed after a slot.
+	Want struct {
+		From  smr.Incarnation
+		After smr.Slot
+	}
+
+	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender has executed more if Executed is higher.
+	History struct {
+		From     smr.Incarnation
+		Low      smr.Slot
+		High     smr.Slot
+		Executed smr.Slot
+		Items    []Item
+	}
+
+	// Ask asks a replica for the highest slot in which it has accepted something: a Latest.
+	Ask struct {
+		From  smr.Incarnation
+		Round uint64
+	}
+
+	// Latest answers an Ask.
+	Latest struct {
+		From  smr.Incarnation
+		Round uint64
+		Slot  smr.Slot
+	}
+)
+
+// What clients and replicas say to each other, beside what smr has.
+type (
+	// Submit asks to have commands of a session executed. With a slot of the shared lane it goes to all replicas, of which Answer tells the results. Otherwise it goes to
+	// one, which proposes them in its lane, in a slot above After.
+	Submit struct {
+		smr.Request
+		Slot   smr.Slot
+		Answer protocol.ID
+		After  smr.Slot
+		Acks   []smr.Ack // what the client waits for, command by command
+	}
+
+	// Vote says what became of a Submit with a slot at one acceptor. Late: it had passed the slot, by so much, and never will vote for it. Members is the number of acceptors
+	// of the slot.
+	Vote struct {
+		Session smr.SessionID
+		Slot    smr.Slot
+		Members uint32
+		Verdict Verdict
+		Late    time.Duration
+	}
+
+	// Placed says that commands were proposed in a slot of a replica's lane and are on the sender's disk. Whole: a majority has them.
+	Placed struct {
+		Session smr.SessionID
+		Slot    smr.Slot
+		Members uint32
+		Whole   bool
+		Seqs    []smr.Seq
+	}
+
+	// Outcome says what was decided for a Submit with a slot.
+	Outcome struct {
+		Session   smr.SessionID
+		Slot      smr.Slot
+		Committed bool
+	}
+
+	// Ordered says that commands' slots are decided and that no later call gets an earlier one.
+	Ordered struct {
+		Session smr.SessionID
+		Slot    smr.Slot
+		Seqs    []smr.Seq
+	}
+
+	// Probe measures the way to a replica. Generation is that of the members that the sender knows.
+	Probe struct {
+		Sent       time.Duration
+		Generation uint64
+	}
+
+	// Echo answers a Probe.
+	Echo struct {
+		Sent   time.Duration // as in the Probe
+		Now    time.Duration // the time by which the sender closes slots
+		Delays []Delay       // to the other members
+		Leader protocol.ID   // who coordinates, 0 if not known
+		// Generation and Members are told to those who do not know them.
+		Generation uint64
+		Members    []smr.Member
+	}
+
+	// Delay is the round trip between a replica and another one.
+	Delay struct {
+		ID    protocol.ID
+		Round time.Duration
+	}
+)
+
+// A Verdict is an acceptor's answer to a Submit with a slot.
+type Verdict uint8
+
+const (
+	// Yes: it has voted for it.
+	Yes Verdict = iota + 1
+	// No: it never will.
+	No
+	// Full: it has not, as there is too much to do or the slot is too far ahead. It says nothing about later.
+	Full
+)
+
+// Records of the log.
+type (
+	// OwnRecord is what a replica added to its stream, from number First on.
+	OwnRecord struct {
+		First uint64
+		Items []Item
+	}
+
+	// LaneRecord is what was accepted of another replica's lane.
+	LaneRecord struct {
+		Owner protocol.ID
+		Items []Item
+	}
+
+	// CloseRecord is a decision that was accepted from a coordinator.
+	CloseRecord struct{ Part }
+)

@@ -1,0 +1,190 @@
+package domino
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// flush proposes what is in the queue and sends all members what they lack, with the claims of this moment. What it says waits for the disk.
+func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	if r.role != member {
+		return
+	}
+	r.propose(env)
+	a := &r.acceptor
+	a.begin(r.learner.executed)
+	a.claim(env, r.now(env), r.ahead(lease))
+	news := News{
+		From: r.admission.Own(), Base: a.own.base, Floor: a.own.floor, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
+		Leads: r.coord.phase == leading,
+	}
+	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
+	for _, id := range r.group {
+		news.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})
+	}
+	for _, id := range r.group {
+		p := r.peers[id]
+		p.next = max(p.next, a.own.base+1)
+		m := news
+		m.First = p.next
+		for m.Items = r.fitting(p.next); ; m.Items = r.fitting(p.next) {
+			p.next += uint64(len(m.Items))
+			env.Send(id, m)
+			if len(m.Items) == 0 || p.next > a.own.last() {
+				break
+			}
+			m.First = p.next
+		}
+	}
+}
+
+// fitting returns the items of the own stream from a number on that go in one message.
+func (r *Replica) fitting(first uint64) []Item {
+	items := r.acceptor.own.from(first)
+	size := 0
+	for i := range items {
+		if size += items[i].sizeBytes(); size > smr.MessageBytes && i > 0 {
+			return items[:i:i]
+		}
+	}
+	return items[:len(items):len(items)]
+}
+
+// onNews takes what a member has to tell.
+func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
+	p.executed = max(p.executed, m.Executed)
+	p.leads = m.Leads
+	if m.Leads && m.Promised > r.acceptor.promised {
+		r.coord.above = max(r.coord.above, m.Promised)
+	}
+	if m.Base > p.have {
+		// What is missing is of slots that the sender has executed.
+		if r.learner.executed < m.Floor {
+			r.want(env, p.id)
+		} else {
+			p.have = m.Base
+		}
+	}
+	r.takeItems(env, p, m)
+	switch {
+	case m.Count <= p.have || r.opt.fault == claimsWithoutStream:
+		p.claim(m.Claims)
+	case m.Count >= p.pending.Count:
+		p.pending = m.Claims
+	}
+	if p.pending.Count > 0 && p.pending.Count <= p.have {
+		p.claim(p.pending)
+		p.pending = Claims{}
+	}
+	for _, h := range m.Have {
+		old := p.holds[h.Owner]
+		p.holds[h.Owner] = Have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
+		if h.Owner == r.cfg.ID {
+			p.acked(h.Count)
+			r.floor = max(r.floor, min(h.Revoked, r.now(env)+r.ahead(2*horizon)))
+		}
+	}
+	r.onAccepted(env, p, m)
+}
+
+// claim takes claims that are known not to lack anything.
+func (p *peer) claim(c Claims) {
+	p.claims.Closed, p.claims.Skipped = max(p.claims.Closed, c.Closed), max(p.claims.Skipped, c.Skipped)
+	p.claims.Count = max(p.claims.Count, min(c.Count, p.have))
+}
+
+// acked notes how far a member has the own stream. One that has started anew has less than it had.
+func (p *peer) acked(count uint64) {
+	if count > p.reported || count+1 >= p.next {
+		p.stalled = 0
+	}
+	p.reported = count
+}
+
+// tickStreams sends again what members have not said that they have.
+func (r *Replica) tickStreams() {
+	for _, id := range r.group {
+		p := r.peers[id]
+		if p.next <= p.reported+1 {
+			p.stalled = 0
+		} else if p.stalled++; p.stalled >= resendTicks {
+			p.next, p.stalled = p.reported+1, 0
+		}
+	}
+}
+
+// Broken sends again what a member may not have got, as what it sent may be lost too. What it claims holds all the same: it says of what part of its stream.
+func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	if p := r.peers[from]; p != nil && r.role == member {
+		p.next = p.reported + 1
+		r.coord.again(r, p)
+		r.soon(env)
+	}
+}
+
+// takeItems takes the items that follow what is there. Those of the owner's lane are accepted, unless it was revoked.
+func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
+	var fresh []Item
+	for i, item := range m.Items {
+		number := m.First + uint64(i)
+		if number != p.have+1 || item.Slot > maxSlot {
+			continue
+		}
+		p.have = number
+		if item.Slot <= r.learner.executed {
+			continue
+		}
+		if digitOf(item.Slot) == sharedDigit {
+			r.learner.vote(p.id, item)
+			continue
+		}
+		r.learner.lane(laneOf(p.id)).add(number, item)
+		if p.id != r.cfg.ID && item.Slot > r.acceptor.lane(p.id).revoked {
+			fresh = append(fresh, item)
+		}
+	}
+	if len(fresh) > 0 {
+		r.acceptor.acceptLane(env, p.id, fresh)
+	}
+	if r.opt.Direct {
+		r.tellPlaced(env, p, m, fresh)
+	}
+	if len(m.Items) > 0 {
+		r.soon(env) // the owner waits for it
+	}
+}
+
+// tellPlaced tells clients of commands in a lane that are on this replica's disk now [beyond the thesis].
+func (r *Replica) tellPlaced(env *protocol.Env[smr.Message], p *peer, m News, fresh []Item) {
+	if p.id == r.cfg.ID { // what comes back is on disk
+		fresh = slices.DeleteFunc(slices.Clone(m.Items), func(i Item) bool {
+			return digitOf(i.Slot) == sharedDigit || i.Slot <= r.acceptor.lane(p.id).revoked
+		})
+	}
+	for _, i := range fresh {
+		if i.Slot <= r.learner.limit() { // who the members are is known
+			r.sendPlaced(env, i, false)
+		}
+	}
+}
+
+// sendPlaced tells the clients of an item's commands where these were proposed.
+func (r *Replica) sendPlaced(env *protocol.Env[smr.Message], i Item, whole bool) {
+	for first := 0; first < len(i.Entries); {
+		e := i.Entries[first]
+		m := Placed{Session: e.Session, Slot: i.Slot, Members: uint32(len(r.group)), Whole: whole}
+		next := first
+		for next < len(i.Entries) && i.Entries[next].Client == e.Client && i.Entries[next].Session == e.Session {
+			if i.Entries[next].Kind == smr.Command {
+				m.Seqs = append(m.Seqs, i.Entries[next].Seq)
+			}
+			next++
+		}
+		if len(m.Seqs) > 0 {
+			env.Send(e.Client, m)
+		}
+		first = next
+	}
+}

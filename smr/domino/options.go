@@ -1,0 +1,113 @@
+package domino
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// A Path is how a client has its commands agreed on.
+type Path uint8
+
+const (
+	// Measured is whichever is faster by the delays that the client measures [Thesis §4.3.6].
+	Measured Path = iota
+	// OnlyDFP is Domino's Fast Paxos, unless it does not work.
+	OnlyDFP
+	// OnlyDM is Domino's Mencius.
+	OnlyDM
+)
+
+// Options choose between variants of the protocol. The zero value is the thesis' Domino. All nodes of a group have the same.
+type Options struct {
+	// Slack is added to the timestamps of DFP, which makes votes that come too late rarer and execution later [Thesis §4.3.4].
+	Slack time.Duration
+	// Percentile, in (0, 1], is that of the delays in the last Window by which arrivals are predicted and paths are compared. 0 is 0.95.
+	Percentile float64
+	Window     time.Duration // 0 is a second
+	// Probe is the time between two measurements of a delay. 0 is a fifth of a round trip, but at least 20 ms.
+	Probe time.Duration
+	Path  Path
+
+	// Direct makes acceptors of DM answer the client themselves, beyond the thesis. It costs a message more and saves the way back to the owner.
+	Direct bool
+	// AllLearn makes all replicas count the votes of DFP. Otherwise only the coordinator does, and tells the others [Thesis §4.3.3].
+	AllLearn bool
+	// Arrival makes the owner of a lane use the time at which a majority will have its proposal, rather than that at which it will know [Thesis §4.3.5].
+	Arrival bool
+
+	fault fault
+}
+
+// A fault leaves out one of the protocol's rules, for tests that must notice.
+type fault uint8
+
+const (
+	none fault = iota
+	majorityThenAny
+	forgetPromises
+	claimsWithoutStream
+	waitForAll
+	executeTwice
+	unboundedFuture
+	clockMustRise
+	keepDeadLanes
+	floorIgnored
+	closersMajority
+)
+
+func (o Options) withDefaults(roundTrip time.Duration) (Options, error) {
+	switch {
+	case o.Slack < 0:
+		return o, fmt.Errorf("domino: Options.Slack is %v", o.Slack)
+	case !(o.Percentile >= 0 && o.Percentile <= 1):
+		return o, fmt.Errorf("domino: Options.Percentile is %v, not in (0, 1]", o.Percentile)
+	case o.Window < 0:
+		return o, fmt.Errorf("domino: Options.Window is %v", o.Window)
+	case o.Probe < 0:
+		return o, fmt.Errorf("domino: Options.Probe is %v", o.Probe)
+	case o.Path > OnlyDM:
+		return o, fmt.Errorf("domino: Options.Path is %d", o.Path)
+	}
+	o.Percentile = cmp.Or(o.Percentile, 0.95)
+	o.Window = cmp.Or(o.Window, time.Second)
+	o.Probe = cmp.Or(o.Probe, max(roundTrip/5, 20*time.Millisecond))
+	return o, nil
+}
+
+// Protocol returns the thesis' Domino as a member of its family.
+func Protocol() smr.Protocol {
+	return New("domino", "Domino: clients have commands accepted by their predicted arrival times, in one round trip to a supermajority.", Options{})
+}
+
+// Direct returns Domino with what goes beyond the thesis: acceptors answer clients, all replicas learn, and timestamps are arrivals.
+func Direct() smr.Protocol {
+	return New("domino-direct", "Domino in which acceptors answer clients themselves, all replicas learn, and timestamps are arrivals.",
+		Options{Direct: true, AllLearn: true, Arrival: true})
+}
+
+// New returns a variant of the protocol under a name. What is wrong with the options is told where nodes are made.
+func New(name, doc string, o Options) smr.Protocol {
+	return smr.Protocol{
+		Name: name,
+		Doc:  doc,
+		NewReplica: func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+			r, err := NewReplica(cfg, o)
+			if err != nil {
+				return nil, err
+			}
+			return r, nil
+		},
+		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
+			c, err := NewClient(cfg, o)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		Codec: Codec(),
+	}
+}

@@ -1,0 +1,438 @@
+package domino
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// role is what a replica is doing.
+type role uint8
+
+const (
+	blank   role = iota // does not take part, or not yet
+	member              // accepts, proposes in its lane, learns
+	removed             // was a member
+)
+
+// Replica is an acceptor and learner of all lanes, the owner of one, and a possible coordinator.
+type Replica struct {
+	cfg       smr.ReplicaConfig
+	opt       Options
+	state     *smr.State
+	admission *smr.Admission
+	role      role
+	group     []protocol.ID // the members, in order, by the state
+	digit     uint64        // of the own lane
+	rule      rule
+
+	acceptor acceptor
+	peers    map[protocol.ID]*peer // the members, the replica itself among them
+	learner  learner
+	coord    coordinator
+	reads    reads
+	desk     *smr.Desk
+	queue    []smr.Entry // to be proposed in the own lane
+	after    smr.Slot    // the floor of those in the queue
+	floor    smr.Slot    // of all proposals: others have revoked what is below
+	ordered  []watched   // commands whose clients want to know when they are ordered
+	wanted   map[smr.SessionID][]smr.Seq
+
+	snapshot smr.Slot // of the newest one on disk
+	sinceCut int      // commands executed since then
+	uncut    int      // records that it left in the log
+	incoming smr.Incoming
+	outgoing map[protocol.ID]*smr.Outgoing
+	past     history
+	wanting  bool          // a Want is not answered
+	asked    time.Duration // when it was sent
+	progress smr.Slot      // what was executed when execution last went on
+	stuck    int           // ticks since then
+
+	flushing bool
+	flushed  time.Duration
+	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
+}
+
+// peer is a member as others see it, or the replica itself: it sends itself what it sends to others, and counts it when it comes back, which is when it is on disk.
+type peer struct {
+	id       protocol.ID
+	have     uint64 // of its stream
+	claims   Claims // Invariant: claims.Count <= have.
+	pending  Claims // the newest for which something of the stream is missing
+	executed smr.Slot
+	holds    map[protocol.ID]Have // by owner
+	promised Ballot
+	accepted uint64
+	leads    bool
+	silent   int // ticks since it was heard
+	delay    *clock.Delay
+
+	next     uint64 // of the own stream, to be sent
+	reported uint64 // of it, what the peer said last that it has
+	stalled  int    // ticks since it had more of what was sent
+}
+
+// The timers of a replica.
+type (
+	flushTimer    struct{} // what came up is told to the others together
+	tickTimer     struct{}
+	wakeTimer     struct{} // the clock passes a slot that is in use
+	campaignTimer struct{}
+)
+
+// Times, as multiples of ReplicaConfig.RoundTrip.
+const (
+	tick         = 0.5
+	lease        = 4  // how far ahead promises by the clock are written to disk
+	horizon      = 20 // how far ahead it is decided that the members do not change
+	horizonLeft  = 14
+	revokeAhead  = 12 // how far ahead slots of a failed replica are revoked
+	revokeLeft   = 5
+	campaignSpan = 1.5
+	courtesy     = 2
+)
+
+// And as ticks.
+const (
+	suspectTicks  = 4 // a replica that was not heard for so long has failed
+	stalledTicks  = 4 // a lane in which nothing was decided for so long needs the coordinator
+	patientTicks  = 8
+	candidateFor  = 10
+	holdTicks     = 6
+	resendTicks   = 3
+	behindTicks   = 2
+	outgoingTicks = 6
+)
+
+// NewReplica returns a replica.
+func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("domino: %w", err)
+	}
+	if len(cfg.Members) > maxMembers {
+		return nil, fmt.Errorf("domino: ReplicaConfig.Members has %d members, more than %d", len(cfg.Members), maxMembers)
+	}
+	if o, err = o.withDefaults(cfg.RoundTrip); err != nil {
+		return nil, err
+	}
+	group := cfg.Members
+	if cfg.Join {
+		group = nil
+	}
+	r := &Replica{
+		cfg: cfg, opt: o, state: smr.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
+		wanted: map[smr.SessionID][]smr.Seq{}, outgoing: map[protocol.ID]*smr.Outgoing{},
+	}
+	r.admission = smr.NewAdmission(cfg, r.state)
+	r.desk = smr.NewDesk(cfg, r.state)
+	r.acceptor = newAcceptor()
+	r.learner = newLearner()
+	r.coord.busy = map[Lane]uint64{}
+	r.coord.revoking = map[protocol.ID]*revocation{}
+	return r, nil
+}
+
+func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
+
+func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(r.times(n)) }
+
+// now returns the time by which the replica fills slots: its clock, or what a majority has passed, so that a clock that is slow holds nothing up.
+func (r *Replica) now(env *protocol.Env[smr.Message]) smr.Slot {
+	return max(slotAt(env.Now), r.passed())
+}
+
+// passed returns the slot that a majority's clocks have passed, whatever the replica's own clock shows.
+func (r *Replica) passed() smr.Slot {
+	passed := make([]smr.Slot, 0, maxMembers)
+	for _, id := range r.group {
+		passed = append(passed, r.peers[id].claims.Skipped)
+	}
+	return quorum.KthLargest(passed, r.rule.classic)
+}
+
+// Receive takes a message.
+func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
+		env.Send(protocol.App, r.status(q.ID))
+		return
+	}
+	if from == protocol.App || r.admission.Refused() || r.role == removed {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.Hello:
+		r.admission.Hello(env, from, msg)
+	case smr.Welcome:
+		r.admission.Welcome(env, from, msg)
+		r.maybeTakePart(env)
+	case Submit, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+		r.onClient(env, from, msg)
+	case Probe:
+		r.onProbe(env, from, msg)
+	case Echo:
+		r.onEcho(env, from, msg)
+	default:
+		r.onReplica(env, from, msg)
+	}
+	r.settle(env)
+}
+
+// onReplica takes what replicas say to each other.
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	disk, ok := sender(msg)
+	if !ok || !r.admission.Genuine(env, from, disk) {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.SnapshotChunk:
+		r.onChunk(env, from, msg)
+	case smr.SnapshotWanted:
+		r.onSnapshotWanted(env, from, msg)
+	case Want:
+		r.onWant(env, from, msg)
+	case History:
+		r.onHistory(env, from, msg)
+	}
+	p := r.peers[from]
+	if r.role != member || p == nil {
+		return
+	}
+	p.silent = 0
+	switch msg := msg.(type) {
+	case News:
+		r.onNews(env, p, msg)
+	case Accept:
+		r.onAccept(env, from, msg)
+	case Prepare:
+		r.onPrepare(env, from, msg)
+	case Promise:
+		r.onPromise(env, from, msg)
+	case Refusal:
+		r.onRefusal(env, msg)
+	case Revoke:
+		r.onRevoke(env, from, msg)
+	case Revoked:
+		r.onRevoked(env, from, msg)
+	case Learned:
+		r.onLearned(from, msg)
+	case Ask:
+		env.Send(from, Latest{From: r.admission.Own(), Round: msg.Round, Slot: r.latest()})
+	case Latest:
+		r.onLatest(env, from, msg)
+	}
+}
+
+// sender returns the disk that a replica's message says it comes from.
+func sender(msg smr.Message) (smr.Incarnation, bool) {
+	switch m := msg.(type) {
+	case smr.SnapshotChunk:
+		return m.From, true
+	case smr.SnapshotWanted:
+		return m.From, true
+	case News:
+		return m.From, true
+	case Accept:
+		return m.From, true
+	case Prepare:
+		return m.From, true
+	case Promise:
+		return m.From, true
+	case Refusal:
+		return m.From, true
+	case Revoke:
+		return m.From, true
+	case Revoked:
+		return m.From, true
+	case Learned:
+		return m.From, true
+	case Want:
+		return m.From, true
+	case History:
+		return m.From, true
+	case Ask:
+		return m.From, true
+	case Latest:
+		return m.From, true
+	}
+	return 0, false
+}
+
+// Expire does what a timer is for.
+func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.admission.Refused() || r.role == removed {
+		return
+	}
+	switch t.(type) {
+	case smr.AdmissionTimer:
+		r.admission.Expire(env)
+	case flushTimer:
+		r.flushing, r.flushed = false, env.Now
+		r.flush(env)
+	case tickTimer:
+		r.onTick(env)
+	case wakeTimer:
+		r.wake = 0
+		r.soon(env)
+	case campaignTimer:
+		r.campaign(env)
+	}
+	r.settle(env)
+}
+
+// settle does what has become possible: decides, executes, answers.
+func (r *Replica) settle(env *protocol.Env[smr.Message]) {
+	if r.role == member {
+		r.learn(env)
+		r.coordinate(env)
+		r.answerReads(env)
+		r.tellOrdered(env)
+		r.setWake(env)
+	}
+	r.desk.Flush(env)
+}
+
+// soon tells the others what is new when what comes up at the same time is there too.
+func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+	if !r.flushing && r.role == member {
+		r.flushing = true
+		env.After(smr.Pace(env.Now, r.flushed, r.cfg.RoundTrip), flushTimer{})
+	}
+}
+
+// setWake has the others told when the clock passes the next slot that is in use: they wait for it.
+func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
+	next := r.learner.nextUsed(min(r.acceptor.closed, r.acceptor.skipped))
+	if next == 0 {
+		return
+	}
+	if now := r.now(env); next <= now {
+		r.soon(env)
+	} else if r.wake == 0 || next < r.wake {
+		r.wake = next
+		env.After(max(at(next-now), r.times(0.01)), wakeTimer{})
+	}
+}
+
+func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
+	env.After(r.times(tick), tickTimer{})
+	for _, id := range r.group {
+		p := r.peers[id]
+		p.silent++
+		if id != r.cfg.ID {
+			env.SendAhead(id, Probe{Sent: env.Now})
+		}
+	}
+	r.tickStreams()
+	r.tickCatchUp(env)
+	r.tickReads(env)
+	if r.role == member {
+		r.tickCoordinator(env)
+		r.soon(env)
+	}
+}
+
+// alive tells whether a member was heard recently.
+func (r *Replica) alive(id protocol.ID) bool {
+	return id == r.cfg.ID || r.peers[id] != nil && r.peers[id].silent < suspectTicks
+}
+
+func (r *Replica) countAlive() int {
+	n := 0
+	for _, id := range r.group {
+		if r.alive(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// maybeTakePart makes a member of a replica that was admitted.
+func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+	if r.role != blank || !r.admission.Admitted() {
+		return
+	}
+	if _, ok := r.state.Member(r.cfg.ID); !ok {
+		return
+	}
+	r.role = member
+	r.adoptMembers(env)
+	r.acceptor.begin(r.learner.executed)
+	r.soon(env)
+	if r.acceptor.promised == 0 && !r.cfg.Join {
+		wait := r.times(campaignSpan * env.Rand.Float64())
+		switch r.cfg.Leader {
+		case 0:
+		case r.cfg.ID:
+			wait = 0
+		default:
+			wait += r.times(courtesy)
+		}
+		env.After(wait, campaignTimer{})
+	}
+}
+
+// adoptMembers makes the members that the state has those with whom the replica works.
+func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
+	r.group = r.group[:0]
+	keep := map[protocol.ID]*peer{}
+	for i, m := range r.state.Members() {
+		r.group = append(r.group, m.ID)
+		if m.ID == r.cfg.ID {
+			r.digit = uint64(i) + 1
+		}
+		p := r.peers[m.ID]
+		if p == nil {
+			delay, err := clock.NewDelay(clock.DelayConfig{Window: r.opt.Window, Percentile: r.opt.Percentile})
+			if err != nil {
+				panic(err) // the options were validated
+			}
+			p = &peer{id: m.ID, holds: map[protocol.ID]Have{}, delay: delay, next: 1}
+		}
+		keep[m.ID] = p
+	}
+	r.peers = keep
+	r.rule = fastPaxos(len(r.group))
+	r.learner.adopt(r.group)
+	r.coord.adopt(env, r)
+}
+
+// membersChanged says who the members are, at the start and when they have changed.
+func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+	r.admission.Changed(env)
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members // of one that joins: whom to ask
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	switch {
+	case r.state.Removed(r.cfg.ID):
+		r.role = removed
+		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+	case r.role == member:
+		r.adoptMembers(env)
+	default:
+		r.maybeTakePart(env)
+	}
+}
+
+func (r *Replica) status(id smr.CallID) smr.Status {
+	role := [...]string{"blank", "acceptor", "removed"}[r.role]
+	switch {
+	case r.admission.Refused():
+		role = "refused"
+	case r.coord.phase == leading:
+		role = "leader"
+	}
+	return smr.Status{
+		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader(), Ballot: uint64(r.acceptor.promised),
+		Committed: r.learner.lastDecided(), Applied: r.state.Applied(), Snapshot: r.snapshot,
+		LogSize: len(r.acceptor.records), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
+	}
+}

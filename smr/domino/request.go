@@ -1,0 +1,241 @@
+package domino
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// onClient takes what clients ask for.
+func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if r.role != member {
+		r.redirect(env, from)
+		return
+	}
+	switch msg := msg.(type) {
+	case Submit:
+		switch {
+		case len(msg.Acks) != len(msg.Commands) || len(msg.Commands) == 0 || msg.Slot > maxSlot || msg.After > maxSlot:
+		case msg.Slot != 0:
+			r.onVote(env, from, msg)
+		default:
+			r.onSubmit(env, from, msg)
+		}
+	case smr.OpenRequest:
+		r.queue = r.desk.Take(env, from, msg, r.queue)
+		r.soon(env)
+	case smr.ReadRequest:
+		r.onRead(env, from, msg)
+	case smr.ChangeRequest:
+		r.onChange(env, from, msg)
+	}
+}
+
+// redirect tells a client who coordinates.
+func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
+	m := smr.Redirect{}
+	leader := r.leader()
+	for _, o := range r.state.Members() {
+		if o.ID == leader && leader != r.cfg.ID {
+			m.Leader = o
+		}
+	}
+	env.SendAhead(to, m)
+}
+
+// onVote votes for commands in a slot of the shared lane that their client has chosen, unless the slot has passed or another client's commands have the vote.
+func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
+	a := &r.acceptor
+	item := Item{Slot: m.Slot, Answer: m.Answer, Entries: entries(from, m)}
+	verdict, late := No, time.Duration(0)
+	had, voted := a.votes.get(m.Slot)
+	now := r.now(env)
+	switch {
+	case digitOf(m.Slot) != sharedDigit:
+		return
+	case voted && had.equal(item):
+		verdict = Yes
+	case voted:
+	case m.Slot <= a.closed:
+		late = at(a.closed - m.Slot)
+	case m.Slot > r.learner.limit() && r.opt.fault != unboundedFuture, len(a.votes) >= r.cfg.MaxPending:
+		verdict = Full // nobody knows who will be a member then; or there is too much to do
+	default:
+		verdict = Yes
+		late = at(now) - at(m.Slot)
+		a.votes.add(item)
+		a.add(env, item)
+		r.soon(env)
+	}
+	if m.Answer == r.cfg.ID && verdict == Yes && !voted {
+		r.watch(from, m.Slot, m)
+	}
+	env.Send(from, Vote{Session: m.Session, Slot: m.Slot, Members: uint32(len(r.group)), Verdict: verdict, Late: late})
+}
+
+// entries are the commands of a client as they go into the log.
+func entries(from protocol.ID, m Submit) []smr.Entry {
+	out := make([]smr.Entry, len(m.Commands))
+	for i, c := range m.Commands {
+		out[i] = smr.Entry{Kind: smr.Command, Client: from, Session: m.Session, Seq: c.Seq, Acked: min(m.Acked, c.Seq), Command: c.Command}
+	}
+	return out
+}
+
+// onSubmit takes commands that are to be proposed in the replica's own lane.
+func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
+	before := len(r.queue)
+	r.queue = r.desk.Take(env, from, m.Request, r.queue)
+	if len(r.queue) == before {
+		return
+	}
+	r.after = max(r.after, m.After)
+	if slices.Contains(m.Acks, smr.AckOrdered) {
+		for i, c := range m.Commands {
+			if m.Acks[i] == smr.AckOrdered && len(r.wanted[m.Session]) < r.cfg.MaxPending {
+				r.wanted[m.Session] = append(r.wanted[m.Session], c.Seq)
+			}
+		}
+	}
+	r.soon(env)
+}
+
+// propose proposes what is in the queue, in slots of the replica's own lane. If its clock is too far ahead of what is known about the members, others should propose.
+func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+	for len(r.queue) > 0 {
+		n := smr.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
+		a := &r.acceptor
+		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.floor)
+		if last := a.lane(r.cfg.ID).items; len(last) > 0 {
+			s = max(s, last[len(last)-1].Slot)
+		}
+		if r.opt.fault != floorIgnored {
+			s = max(s, r.after)
+		}
+		s = above(s, r.digit)
+		if s > r.learner.limit() {
+			r.desk.GiveBack(env, r.queue)
+			r.queue = nil
+			break
+		}
+		item := Item{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(r.queue[:n])}
+		r.queue = slices.Delete(r.queue, 0, n)
+		a.lane(r.cfg.ID).items.add(item)
+		a.add(env, item)
+		r.watchOwn(item)
+	}
+	r.after = 0
+	clear(r.wanted)
+}
+
+// watchOwn notes whose clients want to know when the commands of an item are ordered.
+func (r *Replica) watchOwn(item Item) {
+	for _, e := range item.Entries {
+		if !slices.Contains(r.wanted[e.Session], e.Seq) {
+			continue
+		}
+		n := len(r.ordered)
+		if n > 0 && r.ordered[n-1].slot == item.Slot && r.ordered[n-1].session == e.Session && r.ordered[n-1].client == e.Client {
+			r.ordered[n-1].seqs = append(r.ordered[n-1].seqs, e.Seq)
+		} else if n < r.cfg.MaxPending {
+			r.ordered = append(r.ordered, watched{item.Slot, e.Client, e.Session, []smr.Seq{e.Seq}})
+		}
+	}
+}
+
+// predicted returns how far ahead of now the replica's proposals are: it is the time that it takes to have a majority accept one [Thesis §4.3.5], or, with Arrival, to
+// reach a majority.
+func (r *Replica) predicted(now time.Duration) time.Duration {
+	var delays []time.Duration
+	for _, id := range r.group {
+		if id == r.cfg.ID {
+			delays = append(delays, 0)
+			continue
+		}
+		d, ok := r.peers[id].delay.RoundTrip(now)
+		if r.opt.Arrival {
+			d, ok = r.peers[id].delay.OneWay(now)
+		}
+		if ok {
+			delays = append(delays, d)
+		}
+	}
+	if len(delays) < r.rule.classic {
+		return 0
+	}
+	slices.Sort(delays)
+	return min(max(0, delays[r.rule.classic-1]), r.times(horizon/4))
+}
+
+// onProbe tells a client, or another replica, what it needs to predict.
+func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Probe) {
+	if r.role != member {
+		return
+	}
+	e := Echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.state.Generation()}
+	if r.peers[from] == nil {
+		for _, id := range r.group {
+			if d, ok := r.peers[id].delay.RoundTrip(env.Now); ok {
+				e.Delays = append(e.Delays, Delay{id, d})
+			}
+		}
+		if m.Generation != e.Generation {
+			e.Members = r.state.Members()
+		}
+	}
+	env.SendAhead(from, e)
+}
+
+func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo) {
+	if p := r.peers[from]; p != nil && from != r.cfg.ID {
+		p.silent = 0 // it does not wait for a disk, as News does
+		addProbe(p.delay, env.Now, m)
+	}
+}
+
+// onChange takes a change of the members: the coordinator makes it.
+func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+	r.desk.Meet(env, m.Change)
+	if r.coord.phase != leading {
+		r.redirect(env, from)
+		return
+	}
+	id := m.Change.Add.ID
+	_, isMember := r.state.Member(id)
+	_, there := r.admission.Joiner(id)
+	reason := ""
+	switch {
+	case m.Change.Remove != 0 || isMember || r.state.Removed(id) || !there:
+	case len(r.group) >= maxMembers:
+		reason = fmt.Sprintf("the group has %d members, which is as many as can be", maxMembers)
+	case r.coord.joiner != id || r.coord.joined+r.ahead(horizonLeft) < r.learner.executed:
+		reason = fmt.Sprintf("replica %d is being brought up to date", id)
+	}
+	if reason != "" {
+		env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
+		return
+	}
+	r.coord.changes = r.desk.TakeChange(env, from, m, r.admission, r.coord.changes)
+}
+
+// leader returns who coordinates, as far as the replica knows, 0 for nobody.
+func (r *Replica) leader() protocol.ID {
+	if r.coord.phase == leading {
+		return r.cfg.ID
+	}
+	best := Ballot(0)
+	for _, id := range r.group {
+		if p := r.peers[id]; p.leads && r.alive(id) && p.promised.owner() == id {
+			best = max(best, p.promised)
+		}
+	}
+	return best.owner()
+}
+
+func addProbe(d *clock.Delay, now time.Duration, m Echo) {
+	d.Add(clock.Probe{Sent: m.Sent, Peer: m.Now, Received: now})
+}
