@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -196,6 +197,25 @@ func TestRequestIDs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzTraceparent: whatever comes in a header, an id is a trace id or none.
+func FuzzTraceparent(f *testing.F) {
+	f.Add("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	f.Add("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x")
+	f.Add(strings.Repeat("-", 55))
+	f.Fuzz(func(t *testing.T, header string) {
+		requests, control := recorded(t)
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"traceparent": {header}})
+		_, _ = observe.UnaryServerInterceptor(control)(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) { return nil, nil })
+		id := requests.take()[0].ID
+		if id == "" {
+			return
+		}
+		if trace, err := trace.TraceIDFromHex(id); err != nil || !trace.IsValid() || !strings.Contains(header, id) {
+			t.Errorf("%q has the id %q", header, id)
+		}
+	})
 }
 
 // TestInterceptorsTellFailures: errors and panics fail a request, and go on as they are.

@@ -5,7 +5,10 @@ import "fmt"
 // summary says in a sentence what there is to save, and what is saved.
 func (q *RequestReport) summary() string {
 	r := q.Realised
-	if q.Foreseen.Requests == 0 && r == nil {
+	switch {
+	case len(q.Methods) == 0:
+		return "it makes no calls that are observed: calls belong to a request by its context"
+	case q.Foreseen.Requests == 0 && r == nil:
 		return "nothing is known yet"
 	}
 	if r == nil {

@@ -89,8 +89,12 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 		if m.Guessed > 0 {
 			hits = percent(m.HitRate)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%.3g\t%s\t%s\t%s\t+%s\t%s\n", m.Name, m.modeText(), m.CallsPerRequest, ms(m.Latency.P50MS), hits,
-			ms(max(m.SavedMS, m.SavedAloneMS)), percent(m.ExtraLoad), m.Verdict)
+		saves, load := ms(max(m.SavedMS, m.SavedAloneMS)), "+"+percent(m.ExtraLoad)
+		if !m.foreseen() {
+			saves, load = "-", "-"
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.modeText(), m.CallsPerRequest, ms(m.Latency.P50MS), hits,
+			saves, load, m.Verdict)
 	}
 	_ = t.Flush() // to memory
 	rows := strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
@@ -105,6 +109,11 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 			fmt.Fprintf(b, "      site file: %s\n", m.Configure)
 		}
 	}
+}
+
+// foreseen tells whether it is known at all what predictions would save and cost.
+func (m *MethodReport) foreseen() bool {
+	return m.SavedMS > 0 || m.SavedAloneMS > 0 || m.GainMS > 0 || m.CostMS > 0 || m.Verdict == WorthIt || m.Verdict == NotWorthIt
 }
 
 func (m *MethodReport) modeText() string {

@@ -159,7 +159,7 @@ func ms(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64) + " ms"
 	case a >= 9.995:
 		return strconv.FormatFloat(v, 'f', 1, 64) + " ms"
-	case a == 0:
+	case a < 0.005:
 		return "0 ms"
 	default:
 		return strconv.FormatFloat(v, 'f', 2, 64) + " ms"
