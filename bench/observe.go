@@ -142,7 +142,7 @@ func observerTrials(size int, span time.Duration) ([][]trial, error) {
 		for _, w := range all {
 			group = append(group, trial{
 				stack: w.stack,
-				load:  load{callers: clients, calls: calls, perCaller: 8, span: span}, // 8 requests again and again
+				load:  load{callers: clients, calls: calls, perCaller: 2, span: span}, // again and again: most answers are known
 				params: []Cell{
 					{"bytes", size}, {"calls", calls}, {"callers", clients}, {"predictor", w.predictor}, {"grouped", w.grouped},
 				},
