@@ -53,7 +53,7 @@ func TestLargeRequests(t *testing.T) {
 	for i := range w.used {
 		w.used[i].weighed = true
 	}
-	if err := w.foresee(r.Duration); err != nil {
+	if err := w.replay(r.Duration); err != nil {
 		t.Fatal(err)
 	}
 	for i := range w.used {

@@ -80,10 +80,12 @@ func (c *Collector) Record(r *foresay.RequestRecord) {
 	if !k.enter(r, w) {
 		return
 	}
-	if err := w.foresee(r.Duration); err != nil {
+	if err := w.replay(r.Duration); err != nil {
 		c.broken.Add(1)
 		return
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.foreseen(r, w)
 }
 
@@ -182,7 +184,7 @@ type arm struct {
 	latency histogram
 }
 
-// enter adds a request to the sums, and reports whether it is to be worked out.
+// enter adds a request to the sums, and reports whether it is still to be worked out.
 func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -230,13 +232,15 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 	case !worth:
 		k.unworked.add(r.Duration)
 	}
+	if worth && w.simple(r.Duration) {
+		k.foreseen(r, w)
+		return false
+	}
 	return worth
 }
 
-// foreseen adds what a request would have been.
+// foreseen adds what a request would have been. Under mu.
 func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	saved := r.Duration - w.together.End
 	for _, s := range []*kindSums{&k.total, &k.now} {
 		s.worked++

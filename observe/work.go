@@ -89,14 +89,6 @@ func (w *work) assign(i int, m *method) {
 	}
 }
 
-// foresee works out what predictions would have changed.
-func (w *work) foresee(duration time.Duration) error {
-	if w.simple(duration) {
-		return nil
-	}
-	return w.replay(duration)
-}
-
 // simple works out what takes no thinking: a request without guesses, and one with a single call.
 func (w *work) simple(duration time.Duration) bool {
 	as := critpath.Result{End: duration}
