@@ -11,7 +11,7 @@ import (
 	"github.com/foresay/foresay"
 )
 
-// maxSpans bounds the spans that a task makes when it has ended.
+// maxSpans bounds the spans of a task, besides its own.
 const maxSpans = 512
 
 // never is what a foresay.Report has for times that did not come.
@@ -21,17 +21,16 @@ const never = time.Duration(-1)
 func (t *task) Ended(r *foresay.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := &writer{task: t, report: r, wrong: make(map[fork]trace.SpanContext)}
+	w := &writer{task: t, report: r, wrong: make(map[fork]trace.SpanContext), spans: len(t.branches)}
 	for i := range r.Runs {
 		w.run(&r.Runs[i])
 	}
 	for i := range r.Calls {
 		w.held(&r.Calls[i])
 	}
-	for _, b := range t.branches { // of runs that did not come so far
+	for _, b := range t.branches {
 		if !b.told {
-			b.span.SetAttributes(keyRun.Int(b.run), keyOutcome.String(unresolved))
-			b.span.End(trace.WithTimestamp(w.at(r.Duration)))
+			w.untold(b)
 		}
 	}
 	w.task.close(r, w.leftOut)
@@ -95,7 +94,12 @@ type writer struct {
 
 func (w *writer) at(d time.Duration) time.Time { return w.report.Start.Add(d) }
 
-func (w *writer) call(id int) *foresay.CallReport { return &w.report.Calls[id-1] }
+func (w *writer) call(id int) *foresay.CallReport {
+	if id < 1 || id > len(w.report.Calls) {
+		return new(foresay.CallReport)
+	}
+	return &w.report.Calls[id-1]
+}
 
 // run writes a run's span, if it is a replay, and those of its steps.
 func (w *writer) run(r *foresay.RunReport) {
@@ -142,6 +146,21 @@ func (w *writer) replay(r *foresay.RunReport) {
 func (w *writer) settled(s *foresay.StepReport) bool {
 	c := w.call(s.Call)
 	return s.Adopted && c.Confirmed != never && c.Match == s.Prediction && max(c.Answered, c.Confirmed) <= s.Resumed
+}
+
+// untold ends the branch of a run that did not come as far as the prediction for
+// which it was started.
+func (w *writer) untold(b *branch) {
+	outcome, end := unresolved, w.report.Duration
+	for _, r := range w.report.Runs {
+		if r.ID == b.run && r.State == discarded {
+			outcome, end = discarded, r.Ended
+		}
+	}
+	site := w.call(b.call).Site
+	b.span.SetName(named("branch", site))
+	b.span.SetAttributes(keyRun.Int(b.run), keyCall.Int(b.call), keySite.String(site), keyOutcome.String(outcome))
+	b.span.End(trace.WithTimestamp(w.at(end)))
 }
 
 // adopted writes the span of a step that an earlier run's call answered.

@@ -57,24 +57,29 @@ type clientHandler struct{ stats.Handler }
 func (h *clientHandler) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	method, streamed := strings.CutSuffix(info.FullMethodName, specSuffix)
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
-	if a != nil && a.site != method { // an interceptor's own
-		a = nil
+	if a == nil || a.site != method { // nobody follows it, or it is an interceptor's own
+		ctx = h.Handler.TagRPC(ctx, info)
+	} else {
+		ctx = h.follow(ctx, info, a, streamed)
 	}
-	if a != nil && a.speculative && !streamed {
+	if streamed {
+		ctx = context.WithValue(ctx, streamKey{}, new(stream))
+	}
+	return ctx
+}
+
+// follow has the inner handler make the span of an attempt, and keeps it.
+func (h *clientHandler) follow(ctx context.Context, info *stats.RPCTagInfo, a *attempt, streamed bool) context.Context {
+	if a.speculative && !streamed {
 		ctx = trace.ContextWithSpan(ctx, a.outer)
 	}
 	before := trace.SpanContextFromContext(ctx)
 	ctx = h.Handler.TagRPC(ctx, info)
 	span := trace.SpanFromContext(ctx)
-	own := span.IsRecording() && span.SpanContext().SpanID() != before.SpanID()
-	if own && a != nil {
-		sc := span.SpanContext()
+	if sc := span.SpanContext(); span.IsRecording() && sc.SpanID() != before.SpanID() {
 		a.span.Store(&sc)
 	}
-	if !streamed {
-		return ctx
-	}
-	return context.WithValue(ctx, streamKey{}, new(stream))
+	return ctx
 }
 
 func (h *clientHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {

@@ -42,7 +42,6 @@ type branch struct {
 // attempt is a call that is sent, as ClientHandler sees it.
 type attempt struct {
 	site        string
-	run         int
 	speculative bool
 	outer       trace.Span // the code's, where the call would be without a guess
 	span        atomic.Pointer[trace.SpanContext]
@@ -62,25 +61,29 @@ func (t *task) Run(ctx context.Context, run foresay.RunReport) context.Context {
 	if run.Cause == 0 || run.ReplayOf != 0 {
 		return t.ctx
 	}
-	b := t.begin(t.ctx, branchKey{run.ID, run.Cause, t.span.SpanContext().SpanID()}, run.Started)
-	return trace.ContextWithSpan(ctx, b.span)
+	if b := t.begin(t.ctx, branchKey{run.ID, run.Cause, t.span.SpanContext().SpanID()}, run.Started); b != nil {
+		return trace.ContextWithSpan(ctx, b.span)
+	}
+	return t.ctx
 }
 
 // Attempt puts a call that stands on a guess below the branch of that guess.
 func (t *task) Attempt(ctx context.Context, call foresay.CallReport, run foresay.RunReport, on int, speculative bool) context.Context {
 	outer := trace.SpanFromContext(ctx)
-	a := &attempt{site: call.Site, run: run.ID, speculative: speculative, outer: outer}
+	a := &attempt{site: call.Site, speculative: speculative, outer: outer}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.attempts[call.ID] = a
 	if speculative && on != 0 {
-		ctx = trace.ContextWithSpan(ctx, t.branch(ctx, outer, run, on).span)
+		if b := t.branch(ctx, outer, run, on); b != nil {
+			ctx = trace.ContextWithSpan(ctx, b.span)
+		}
 	}
 	return context.WithValue(ctx, attemptKey{}, a)
 }
 
 // branch returns the branch of a run that went on with a prediction of a call, for
-// code whose span is outer. Under mu.
+// code whose span is outer, or nil if there are too many. Under mu.
 func (t *task) branch(ctx context.Context, outer trace.Span, run foresay.RunReport, on int) *branch {
 	key := branchKey{run.ID, on, outer.SpanContext().SpanID()}
 	for _, b := range t.branches {
@@ -98,8 +101,12 @@ func (t *task) branch(ctx context.Context, outer trace.Span, run foresay.RunRepo
 	return t.begin(ctx, key, since)
 }
 
-// begin begins a branch's span, which gets its name with its verdict. Under mu.
+// begin begins a branch's span, which gets its name with its verdict, unless there
+// are too many. Under mu.
 func (t *task) begin(ctx context.Context, key branchKey, since time.Duration) *branch {
+	if len(t.branches) >= maxSpans {
+		return nil
+	}
 	_, span := t.tracer.Start(ctx, "branch", trace.WithTimestamp(t.start.Add(since)))
 	b := &branch{branchKey: key, span: span}
 	t.branches = append(t.branches, b)

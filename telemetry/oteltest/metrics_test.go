@@ -26,6 +26,7 @@ type metrics struct {
 	*testing.T
 	control  *foresay.Control
 	registry *prom.Registry
+	provider metric.MeterProvider
 	meter    metric.Meter
 	stop     metric.Registration
 }
@@ -37,7 +38,8 @@ func newMetrics(t *testing.T) *metrics {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)).Meter("test")
+	m.provider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	m.meter = m.provider.Meter("test")
 	requests, err := telemetry.Requests(m.meter)
 	if err != nil {
 		t.Fatal(err)

@@ -211,6 +211,57 @@ func TestUnsampled(t *testing.T) {
 	})
 }
 
+// TestFutures: each future that is a task of its own has a task's span.
+func TestFutures(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.dial(w.serve("a", kv{}))
+		ctx, span := w.begin()
+		one := foresay.Go(ctx, func(ctx context.Context) (string, error) { return get(ctx, c, "one", value("one")) }, foresay.WithName("one"))
+		two := foresay.Then(one, func(ctx context.Context, v string) (string, error) { return get(ctx, c, v) }, foresay.WithName("two"))
+		if _, err := two.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		span.End()
+		wantTree(w, `
+caller 0-10
+  task one 0-10 outcome=confirmed runs=1 saved_ms=0 task=one wasted_calls=0 wasted_ms=0
+    branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
+    TestKV/Get 0-10 client
+      TestKV/Get 5-5 server
+  task two 0-10 outcome=confirmed runs=1 saved_ms=10 task=two wasted_calls=0 wasted_ms=0
+    branch future 0-10 call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=future
+      TestKV/Get.spec 0-20 client speculative=true
+        TestKV/Get.spec 5-15 server speculative=true
+`)
+	})
+}
+
+// TestManySpans: a task has a bounded number of spans, and says what is missing.
+func TestManySpans(t *testing.T) {
+	inWorld(t, func(w *world) {
+		follow := telemetry.NewTracer(w.provider).Task(w.Context(), "page")
+		report := &foresay.Report{Start: time.Now(), Outcome: "confirmed", Runs: []foresay.RunReport{{ID: 1, State: "confirmed"}}}
+		follow.Run(w.Context(), report.Runs[0])
+		for id := 1; id <= 1000; id++ {
+			call := foresay.CallReport{ID: id, Site: "/a/b", Match: 0}
+			report.Calls = append(report.Calls, call)
+			report.Runs[0].Steps = append(report.Runs[0].Steps, foresay.StepReport{Call: id})
+			follow.Attempt(w.Context(), call, report.Runs[0], id-1, id > 1)
+		}
+		follow.Ended(report)
+		task := w.spans.Ended()[len(w.spans.Ended())-1]
+		left := int64(0)
+		for _, kv := range task.Attributes() {
+			if kv.Key == "foresay.left_out" {
+				left = kv.Value.AsInt64()
+			}
+		}
+		if n := len(w.spans.Ended()); n != 513 || len(w.spans.Started()) != n || left != 1000-512 {
+			t.Errorf("%d spans of %d have ended and %d are left out, want 512 and the task's, and %d", n, len(w.spans.Started()), left, 1000-512)
+		}
+	})
+}
+
 // TestRoot: without a caller's span the task's is the first of its trace.
 func TestRoot(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -383,8 +434,7 @@ caller 0-10
 // relay is a server that calls another one.
 type relay struct {
 	kv
-	next    kvpb.TestKVClient
-	control *foresay.Control
+	next kvpb.TestKVClient
 }
 
 func (r relay) Get(ctx context.Context, in *kvpb.GetRequest) (*kvpb.GetResponse, error) {

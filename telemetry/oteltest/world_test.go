@@ -101,10 +101,16 @@ func (w *world) dial(addr string, opts ...grpc.DialOption) kvpb.TestKVClient {
 // dialConn returns the connection, once it is made.
 func (w *world) dialConn(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	w.Helper()
+	handler := telemetry.ClientHandler(otelgrpc.NewClientHandler(w.otelOptions()...))
+	return w.dialWith(addr, append(opts, grpc.WithStatsHandler(handler))...)
+}
+
+// dialWith connects with nothing but these options.
+func (w *world) dialWith(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
+	w.Helper()
 	opts = append([]grpc.DialOption{
 		grpc.WithContextDialer(w.net.DialContext("client")),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStatsHandler(telemetry.ClientHandler(otelgrpc.NewClientHandler(w.otelOptions()...))),
 		specgrpc.WithControl(w.control), specgrpc.WithMode(foresay.ModeOn),
 	}, opts...)
 	cc, err := specgrpc.NewClient("passthrough:///"+addr, opts...)

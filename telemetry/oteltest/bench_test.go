@@ -1,0 +1,211 @@
+package oteltest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/telemetry"
+)
+
+// BenchmarkSampled compares tasks with telemetry, of which 1 % are sampled, with
+// tasks without: in a program without traces otherwise, and in one that has a span
+// for each request and otelgrpc's for its calls anyhow. A round of one is followed by a round of the other; "ratio",
+// "cpu-ratio" and "allocs-ratio" are the medians of what a round with takes to one
+// without.
+func BenchmarkSampled(b *testing.B) {
+	for _, size := range []int{64, 4096} {
+		for _, name := range []string{"bare", "otelgrpc"} {
+			b.Run(fmt.Sprintf("%s/%dB/16-callers", name, size), func(b *testing.B) {
+				traced := name == "otelgrpc"
+				without, with := newStack(b, traced, false, size), newStack(b, traced, true, size)
+				compare(b, without, with)
+			})
+		}
+	}
+}
+
+// stack makes requests of two calls, the second of which stands on a right
+// prediction of the first.
+type stack struct {
+	client  kvpb.TestKVClient
+	control *foresay.Control
+	tracer  trace.Tracer // of the program's own spans, if it has some
+	keys    [2]string
+	values  [2]*kvpb.GetResponse
+}
+
+// sampled is a provider that records one trace of a hundred, and throws it away.
+func sampled(b *testing.B) *sdktrace.TracerProvider {
+	p := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.01))), sdktrace.WithBatcher(nowhere{}))
+	b.Cleanup(func() { _ = p.Shutdown(context.Background()) })
+	return p
+}
+
+type nowhere struct{}
+
+func (nowhere) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (nowhere) Shutdown(context.Context) error                             { return nil }
+
+func newStack(b *testing.B, traced, telemetered bool, size int) *stack {
+	b.Helper()
+	provider := sampled(b)
+	options := []otelgrpc.Option{otelgrpc.WithTracerProvider(provider), otelgrpc.WithMeterProvider(sdkmetric.NewMeterProvider())}
+	cfg := foresay.ControlConfig{Recent: -1}
+	var client, server stats.Handler
+	if traced {
+		client, server = otelgrpc.NewClientHandler(options...), otelgrpc.NewServerHandler(options...)
+	}
+	if telemetered {
+		cfg.Tracer = telemetry.NewTracer(provider)
+		if traced {
+			client, server = telemetry.ClientHandler(client), telemetry.ServerHandler(server)
+		}
+	}
+	control, err := foresay.NewControl(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if telemetered {
+		reader := sdkmetric.NewManualReader()
+		if _, err := telemetry.Register(control, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("bench")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s := &stack{client: connected(b, control, client, server), control: control}
+	if traced {
+		s.tracer = provider.Tracer("bench")
+	}
+	for i := range s.keys {
+		s.keys[i] = strings.Repeat(string(rune('a'+i)), size)
+		s.values[i] = value(s.keys[i])
+	}
+	return s
+}
+
+// connected returns a client of a server over the loopback interface.
+func connected(b *testing.B, control *foresay.Control, client, server stats.Handler) kvpb.TestKVClient {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var opts []grpc.ServerOption
+	dial := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithControl(control), specgrpc.WithMode(foresay.ModeOn)}
+	if client != nil {
+		opts, dial = append(opts, grpc.StatsHandler(server)), append(dial, grpc.WithStatsHandler(client))
+	}
+	s := grpc.NewServer(opts...)
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.NoInterceptors()), kv{})
+	go func() { _ = s.Serve(l) }()
+	b.Cleanup(s.Stop)
+	cc, err := specgrpc.NewClient(l.Addr().String(), dial...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = cc.Close() })
+	return kvpb.NewTestKVClient(cc)
+}
+
+func (s *stack) request(ctx context.Context) error {
+	if s.tracer != nil {
+		var span trace.Span
+		ctx, span = s.tracer.Start(ctx, "request")
+		defer span.End()
+	}
+	_, err := foresay.Do(s.control.Context(ctx), func(ctx context.Context) (string, error) {
+		if _, err := get(ctx, s.client, s.keys[0], s.values[0]); err != nil {
+			return "", err
+		}
+		return get(ctx, s.client, s.keys[1])
+	})
+	return err
+}
+
+const (
+	callers = 16
+	round   = 10 // requests of each caller
+)
+
+// cost is what a round took.
+type cost struct{ elapsed, cpu, allocs float64 }
+
+// round makes requests.
+func (s *stack) round(b *testing.B) cost {
+	before := spent(b)
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range round {
+				if err := s.request(b.Context()); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	after := spent(b)
+	return cost{after.elapsed - before.elapsed, after.cpu - before.cpu, after.allocs - before.allocs}
+}
+
+// spent returns what was spent so far: times in nanoseconds.
+func spent(b *testing.B) cost {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return cost{float64(time.Now().UnixNano()), float64(u.Utime.Nano() + u.Stime.Nano()), float64(m.Mallocs)}
+}
+
+// compare measures both stacks by turns.
+func compare(b *testing.B, without, with *stack) {
+	for range 3 {
+		without.round(b)
+		with.round(b)
+	}
+	var elapsed, cpu, allocs []float64
+	total, turn := 0.0, 0
+	for b.Loop() {
+		var x, y cost
+		if turn++; turn%2 == 0 {
+			x = without.round(b)
+			y = with.round(b)
+		} else {
+			y = with.round(b)
+			x = without.round(b)
+		}
+		elapsed, cpu, allocs = append(elapsed, y.elapsed/x.elapsed), append(cpu, y.cpu/x.cpu), append(allocs, y.allocs/x.allocs)
+		total += x.cpu
+	}
+	b.ReportMetric(median(elapsed), "ratio")
+	b.ReportMetric(median(cpu), "cpu-ratio")
+	b.ReportMetric(median(allocs), "allocs-ratio")
+	b.ReportMetric(total/1e3/float64(turn*callers*round), "cpu-µs/request-without")
+	b.ReportMetric(0, "ns/op")
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
