@@ -22,6 +22,7 @@ type backend struct {
 	seed  uint64
 	data  *data
 	calls atomic.Int64 // begun
+	down  atomic.Bool  // permissions cannot be checked
 }
 
 // register registers the i-th service.
@@ -72,6 +73,9 @@ func (b *backend) RecordView(ctx context.Context, req *bffv1.RecordViewRequest) 
 // Check implements the Permissions service.
 func (b *backend) Check(ctx context.Context, req *bffv1.CheckRequest) (*bffv1.CheckResponse, error) {
 	b.calls.Add(1)
+	if b.down.Load() {
+		return nil, status.Error(codes.Unavailable, "permissions are out of order")
+	}
 	allowed, ok := get(b.data, b.data.may, req.GetPlan())
 	if !ok || req.GetAction() != seePrices {
 		return nil, status.Errorf(codes.NotFound, "there is no plan %q or no action %q", req.GetPlan(), req.GetAction())
