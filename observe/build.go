@@ -166,7 +166,7 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	if s.workedGuessed > 0 {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
-	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, requests: f.total.requests, stats: out.site(r.Status)}
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, speculated: f.total.speculated, stats: out.site(r.Status)}
 	j.judge()
 	return out
 }

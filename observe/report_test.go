@@ -20,94 +20,6 @@ import (
 	"github.com/foresay/foresay/specgrpc"
 )
 
-// TestVerdicts: two calls of 10 ms, one after the other, of which the first is what is judged.
-func TestVerdicts(t *testing.T) {
-	const ms = time.Millisecond
-	for _, test := range []struct {
-		name     string
-		requests int
-		call     func(i int, c *foresay.CallRecord)
-		took     time.Duration // by the first call
-		want     observe.Verdict
-		why      string
-		needed   bool
-		line     string
-	}{
-		{
-			"pays", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right, c.Digest = true, i%20 > 0, true }, 10 * ms, observe.WorthIt,
-			"the last response to the same request would have been right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
-			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1, "predictors": [{"kind": "last"}]}`,
-		},
-		{
-			"pays, with a predictor", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%20 > 0 }, 10 * ms, observe.WorthIt,
-			"right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
-			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1}`,
-		},
-		{
-			"mostly wrong", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%5 == 0 }, 10 * ms, observe.NotWorthIt,
-			"right 20 % of 1,000; needs 50 %", false, "",
-		},
-		{
-			"loads too much", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%3 > 0 }, 10 * ms, observe.NotWorthIt,
-			"its wrong guesses add 16.7 % of load, above the budget of 10 %", false, "",
-		},
-		{
-			"nothing waits", 1000, func(_ int, c *foresay.CallRecord) { c.Guessed, c.Right = true, true }, 20 * time.Microsecond, observe.NotWorthIt,
-			"the request's end hardly waits for it: a right guess saves 0.02 ms", false, "",
-		},
-		{
-			"few", 12, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = i > 0, true }, 10 * ms, observe.TooEarly,
-			"there was a guess for 11 of 12 calls: 9 more are needed", true, "",
-		},
-		{
-			"close", 100, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%50 < 27 }, 10 * ms, observe.TooEarly,
-			"about 497 more guesses are needed", true, "",
-		},
-		{
-			"never the same", 1000, func(_ int, c *foresay.CallRecord) { c.Digest = true }, 10 * ms, observe.NotWorthIt,
-			"its requests hardly repeat: there was a last response for only 0 of 1,000 calls", false, "",
-		},
-		{
-			"effects", 1000, func(_ int, c *foresay.CallRecord) {
-				c.Effect, c.Guessed, c.Right, c.Digest = foresay.EffectImmediate, true, true, true
-			}, 10 * ms, observe.HasEffects,
-			"what follows it wait; its name says that it only reads: if so, say it (the last response to the same request would have been right 100 % of 1,000; to predict it would save 10.0 ms, for what follows it)",
-			false, `{"method": "/a.S/Get", "effect": "none"}`,
-		},
-		{
-			"effects, predicted on purpose", 1000, func(i int, c *foresay.CallRecord) {
-				c.Effect, c.Guessed, c.Right = foresay.EffectImmediate, true, i%20 > 0
-			}, 10 * ms, observe.WorthIt, "right 95 % of 1,000; needs 50 %", false, `"mode": "canary"`,
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c, _ := watched(t, foresay.ControlConfig{})
-			for i := range test.requests {
-				first := foresay.CallRecord{Site: "/a.S/Get", Effect: foresay.EffectNone, Mode: foresay.ModeObserve, End: test.took}
-				test.call(i, &first)
-				c.Record(&foresay.RequestRecord{
-					Name: "GET /page", Start: time.Unix(int64(i), 0), Duration: test.took + 10*ms,
-					Calls: []foresay.CallRecord{first, {Site: "/a.S/List", Effect: foresay.EffectNone, Mode: foresay.ModeObserve, Start: test.took, End: test.took + 10*ms}},
-				})
-			}
-			m := methodOf(t, only(t, c.Report(nil)), "/a.S/Get")
-			if m.Verdict != test.want || !strings.Contains(m.Why, test.why) || (m.Needed > 0) != test.needed || !strings.Contains(m.Configure, test.line) || test.line == "" && m.Configure != "" {
-				t.Errorf("got %q: %s (needed %d)\n%s\nwant %q: ...%s\n%s", m.Verdict, m.Why, m.Needed, m.Configure, test.want, test.why, test.line)
-			}
-			if m.Configure != "" {
-				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+m.Configure+`]}`), map[string]foresay.Predictor{"last": nothing{}}); err != nil {
-					t.Errorf("the line to write is refused: %v", err)
-				}
-			}
-		})
-	}
-}
-
-type nothing struct{}
-
-func (nothing) Predict(context.Context, any) []any { return nil }
-func (nothing) Learn(context.Context, any, any)    {}
-
 // TestParallelReads: of two calls side by side, none saves anything alone, and each does with the other.
 func TestParallelReads(t *testing.T) {
 	c, _ := watched(t, foresay.ControlConfig{})
@@ -284,6 +196,19 @@ func TestCanaryIsCompared(t *testing.T) {
 		again, err := json.Marshal(&back)
 		if err != nil || !bytes.Equal(data, again) {
 			s.t.Errorf("JSON does not come back as it was: %v\n%s", err, cmp.Diff(string(data), string(again)))
+		}
+	})
+}
+
+// TestOnWithoutTasks: a mode alone makes no call speculate, and the report says what is missing.
+func TestOnWithoutTasks(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
+		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOn))
+		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(control))
+		m := methodOf(s.t, only(s.t, collector.Report(control)), check)
+		if m.Verdict != observe.WorthIt || !strings.Contains(m.Why, "its mode is on, but no call was speculated") || m.Configure != "" {
+			s.t.Errorf("%s: %s (%s)", m.Verdict, m.Why, m.Configure)
 		}
 	})
 }

@@ -12,11 +12,11 @@ import (
 // judge decides on one method.
 type judge struct {
 	*MethodReport
-	method   *method
-	cfg      *Config
-	budget   float64
-	requests int64
-	stats    foresay.SiteStats // of all connections
+	method     *method
+	cfg        *Config
+	budget     float64
+	speculated int64             // requests in which calls were
+	stats      foresay.SiteStats // of all connections
 }
 
 // rarely is the share of calls with a guess below which requests are said not to repeat.
@@ -139,6 +139,9 @@ func (j *judge) tooClose() {
 func (j *judge) step() {
 	switch j.Mode {
 	case foresay.ModeOn.String(), foresay.ModeCanary.String(), "mixed":
+		if j.speculated == 0 && j.State != foresay.StateTripped.String() {
+			j.Why += "; its mode is " + j.Mode + ", but no call was speculated: calls speculate in tasks, which foresay.Do and replayable handlers make"
+		}
 		return
 	}
 	settings := `"mode": "canary", "share": 0.1`
