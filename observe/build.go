@@ -158,7 +158,7 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	hit := wilson(float64(s.right), float64(s.guessed))
 	out := MethodReport{
 		Name: m.name, Effect: m.effect.String(), Calls: s.calls, CallsPerRequest: per(float64(s.calls), f.total.requests),
-		Failed: s.failed, Guessed: s.guessed, Right: s.right, HitRate: hit.Value, HitRateLow: hit.Low, HitRateHigh: hit.High,
+		Failed: s.failed, Asked: s.asked, Guessed: s.guessed, Right: s.right, HitRate: hit.Value, HitRateLow: hit.Low, HitRateHigh: hit.High,
 		RecentHitRate: per(float64(m.now.right), m.now.guessed), RecentGuessed: m.now.guessed, Latency: m.latency.latency(),
 		SavedAloneMS: per(s.alone, f.total.worked), SavedMS: per(s.saved, f.total.worked),
 		ExtraLoad: per(s.aloneExtra, f.total.calls), BreakEven: s.breakEven(),
@@ -166,7 +166,7 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	if s.workedGuessed > 0 {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
-	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, speculated: f.total.speculated, stats: out.site(r.Status)}
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, speculated: f.total.speculated, stats: out.site(r.Status)}
 	j.judge()
 	return out
 }

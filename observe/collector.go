@@ -172,7 +172,7 @@ type method struct {
 
 // methodSums are a method's sums.
 type methodSums struct {
-	calls, failed, guessed, right int64
+	calls, failed, asked, guessed, right int64
 	// Of requests that were worked out, numbers and milliseconds, weighted: see work.weight.
 	workedGuessed, workedRight, alone, saved, gain, cost, aloneExtra float64
 }
@@ -196,6 +196,7 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		for _, s := range []*methodSums{&m.total, &m.now} {
 			s.calls++
 			s.failed += count(c.Failed)
+			s.asked += count(c.Mode != foresay.ModeOff)
 			s.guessed += count(c.Guessed)
 			s.right += count(c.Guessed && c.Right)
 		}
@@ -349,6 +350,7 @@ func (s *methodSums) gainOfRight() float64 {
 func (s *methodSums) add(o *methodSums) {
 	s.calls += o.calls
 	s.failed += o.failed
+	s.asked += o.asked
 	s.guessed += o.guessed
 	s.right += o.right
 	s.workedGuessed += o.workedGuessed

@@ -120,8 +120,11 @@ type MethodReport struct {
 	Calls           int64   `json:"calls"`
 	CallsPerRequest float64 `json:"calls_per_request"`
 	Failed          int64   `json:"failed"`
-	Guessed         int64   `json:"guessed"`
-	Right           int64   `json:"right"`
+	// Asked is for how many calls a guess was looked for, Guessed for how many there was one: none is looked for in mode
+	// off, and after the kill switch.
+	Asked   int64 `json:"asked"`
+	Guessed int64 `json:"guessed"`
+	Right   int64 `json:"right"`
 	// HitRate is Right of Guessed; with 95 % certainty it is between the two others.
 	HitRate     float64 `json:"hit_rate"`
 	HitRateLow  float64 `json:"hit_rate_low"`

@@ -15,6 +15,7 @@ type judge struct {
 	method     *method
 	cfg        *Config
 	budget     float64
+	killed     bool
 	speculated int64             // requests in which calls were
 	stats      foresay.SiteStats // of all connections
 }
@@ -30,19 +31,18 @@ func (j *judge) judge() {
 		j.say(TooEarly, "it stands for methods that are not told apart: raise Config.MaxMethods")
 	case j.effects() && !j.method.predicted:
 		j.hasEffects()
-	case j.Calls > 0 && j.Guessed == 0 && j.Mode == foresay.ModeOff.String():
-		j.say(TooEarly, "its mode is off, so nothing is known of predictions")
-		j.configure(`"mode": "observe"`)
-	case j.Guessed < enoughGuesses && j.Calls < 10*enoughGuesses:
+	case j.Asked == 0:
+		j.off()
+	case j.Guessed < enoughGuesses && j.Asked < 10*enoughGuesses:
 		j.Needed = enoughGuesses - j.Guessed
-		j.say(TooEarly, "there was a guess for %s of %s calls: %s more are needed", number(j.Guessed), number(j.Calls), number(j.Needed))
-	case float64(j.Guessed) < rarely*float64(j.Calls) && saved < least:
-		j.say(NotWorthIt, "%s for only %s of %s calls", j.basis("its requests hardly repeat: there was a last response", "its predictors had a guess"), number(j.Guessed), number(j.Calls))
+		j.say(TooEarly, "there was a guess for %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked), number(j.Needed))
+	case float64(j.Guessed) < rarely*float64(j.Asked) && saved < least:
+		j.say(NotWorthIt, "%s for only %s of %s calls", j.basis("its requests hardly repeat: there was a last response", "its predictors had a guess"), number(j.Guessed), number(j.Asked))
 	case j.method.total.workedGuessed == 0:
 		j.inUse()
 	case j.Guessed < enoughGuesses:
 		j.Needed = enoughGuesses - j.Guessed
-		j.say(TooEarly, "there was a guess for only %s of %s calls: %s more are needed", number(j.Guessed), number(j.Calls), number(j.Needed))
+		j.say(TooEarly, "there was a guess for only %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked), number(j.Needed))
 	case j.GainMS < least && saved < least:
 		j.say(NotWorthIt, "the request's end hardly waits for it: a right guess saves %s", ms(j.GainMS))
 	case j.HitRateHigh < j.BreakEven:
@@ -50,7 +50,7 @@ func (j *judge) judge() {
 	case j.HitRateLow < j.BreakEven:
 		j.tooClose()
 	case saved < least:
-		j.say(NotWorthIt, "there was a guess for only %s of %s calls: it saves %s per request", number(j.Guessed), number(j.Calls), ms(saved))
+		j.say(NotWorthIt, "there was a guess for only %s of %s calls: it saves %s per request", number(j.Guessed), number(j.Asked), ms(saved))
 	case j.budget >= 0 && j.ExtraLoad > j.budget:
 		j.say(NotWorthIt, "%s, but its wrong guesses add %s of load, above the budget of %s", j.sum(), percent(j.ExtraLoad), percent(j.budget))
 	default:
@@ -102,6 +102,18 @@ func (j *judge) hasEffects() {
 		why += ")"
 	}
 	j.say(HasEffects, "%s", why)
+}
+
+// off tells why nothing is known.
+func (j *judge) off() {
+	if j.killed {
+		j.say(TooEarly, "the kill switch has stopped all predictions, so nothing is known of them")
+		return
+	}
+	j.say(TooEarly, "no guess was looked for, so nothing is known of predictions")
+	if j.Mode == foresay.ModeOff.String() {
+		j.configure(`"mode": "observe"`)
+	}
 }
 
 // inUse judges a method of which only speculation itself is known: no request was without.

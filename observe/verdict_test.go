@@ -59,6 +59,10 @@ func TestVerdicts(t *testing.T) {
 			"its requests hardly repeat: there was a last response for only 0 of 1,000 calls", false, "",
 		},
 		{
+			"off", 1000, func(_ int, c *foresay.CallRecord) { c.Mode = foresay.ModeOff }, 10 * ms, observe.TooEarly,
+			"no guess was looked for, so nothing is known of predictions", false, "",
+		},
+		{
 			"effects", 1000, func(_ int, c *foresay.CallRecord) {
 				c.Effect, c.Guessed, c.Right, c.Digest = foresay.EffectImmediate, true, true, true
 			}, 10 * ms, observe.HasEffects,
@@ -98,3 +102,17 @@ type nothing struct{}
 
 func (nothing) Predict(context.Context, any) []any { return nil }
 func (nothing) Learn(context.Context, any, any)    {}
+
+// TestKilled: a method of which nothing is known because of the kill switch is not said to have no guesses.
+func TestKilled(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(s.t, foresay.ControlConfig{})
+		control.Kill(true)
+		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
+		s.visit(300, &page{back: conn}, observe.UnaryServerInterceptor(control))
+		m := methodOf(s.t, only(s.t, collector.Report(control)), getUser)
+		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why, "kill switch") || m.Calls != 300 || m.Asked != 0 {
+			s.t.Errorf("%s: %s, %+v", m.Verdict, m.Why, m)
+		}
+	})
+}
