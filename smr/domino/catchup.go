@@ -64,7 +64,6 @@ func (l *learner) begin(executed, last smr.Slot) {
 
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	r.forget()
 	if r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery {
 		return
 	}

@@ -283,7 +283,6 @@ func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	o := &l.shared
 	low := o.w
-	var items []Item
 	for r.jump(o); r.counts(); {
 		closed, bound := r.closedByAll(r.rule.noOp), r.bound(o)
 		if bound <= o.w {
@@ -305,13 +304,14 @@ func (r *Replica) learnShared(env *protocol.Env[smr.Message]) {
 		votes, passed := c.tally(r.group, r.closedBy)
 		if k := slices.IndexFunc(votes, func(v int) bool { return v >= r.rule.command }); k >= 0 {
 			l.decide(c.candidates[k].Item)
-			items = append(items, c.candidates[k].Item)
 		} else if passed < r.rule.noOp {
 			break
 		}
 		o.rise(c.slot)
 	}
 	if !r.opt.AllLearn && r.coord.phase == leading && o.w > low {
+		items := slices.Clone(l.decided.within(low, o.w)) // also those that it decided itself
+		items = slices.DeleteFunc(items, func(i Item) bool { return digitOf(i.Slot) != sharedDigit })
 		r.tellLearned(env, Close{Shared, low, o.w, items})
 	}
 	r.settleContests(env)

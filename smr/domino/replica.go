@@ -54,6 +54,7 @@ type Replica struct {
 	progress smr.Slot      // what was executed when execution last went on
 	stuck    int           // ticks since then
 
+	ticks    int
 	flushing bool
 	flushed  time.Duration
 	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
@@ -176,8 +177,10 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onClient(env, from, msg)
 	case Probe:
 		r.onProbe(env, from, msg)
+		return
 	case Echo:
 		r.onEcho(env, from, msg)
+		return
 	default:
 		r.onReplica(env, from, msg)
 	}
@@ -322,13 +325,15 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	env.After(r.times(tick), tickTimer{})
+	r.ticks++
 	for _, id := range r.group {
 		p := r.peers[id]
 		p.silent++
-		if id != r.cfg.ID {
+		if id != r.cfg.ID && r.ticks%2 == 0 {
 			env.SendAhead(id, Probe{Sent: env.Now})
 		}
 	}
+	r.forget()
 	r.tickStreams()
 	r.tickCatchUp(env)
 	r.tickReads(env)
