@@ -45,12 +45,14 @@ func (s *shop) busy(t *testing.T, every time.Duration) {
 	all.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		for i := 0; ; i++ {
+		for i, start := 0, time.Now(); ; {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
-				all.Go(func() { s.task(t, ctx, fmt.Sprint("task ", i), i%4 > 0, 5*time.Millisecond) })
+			case <-ticker.C: // which may leave some out
+				for ; time.Duration(i)*every < time.Since(start); i++ {
+					all.Go(func() { s.task(t, ctx, fmt.Sprint("task ", i), i%4 > 0, 5*time.Millisecond) })
+				}
 			}
 		}
 	})

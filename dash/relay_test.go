@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,14 +14,29 @@ import (
 )
 
 // network is several servers in memory, by name.
-type network map[string]*site
+type network struct {
+	mu    sync.Mutex
+	sites map[string]*site
+}
 
-func (n network) client() *http.Client {
+func (n *network) client() *http.Client {
 	return &http.Client{Transport: n}
 }
 
-func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
-	return n[r.URL.Host].client.Transport.RoundTrip(r)
+func (n *network) at(name string) *site {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sites[name]
+}
+
+func (n *network) put(name string, s *site) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sites[name] = s
+}
+
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	return n.at(r.URL.Host).client.Transport.RoundTrip(r)
 }
 
 type aboutService struct {
@@ -38,10 +54,10 @@ func TestRelay(t *testing.T) {
 			}
 			return nil
 		}
-		services := network{
+		services := &network{sites: map[string]*site{
 			"a": serve(t, dash.Handler(dash.Config{Control: a.control, Name: "prices", Authorize: secret})),
 			"b": serve(t, dash.Handler(dash.Config{Control: b.control, Name: "stock"})),
-		}
+		}}
 		relay, err := dash.NewRelay(dash.RelayConfig{
 			Services: []dash.Service{
 				{URL: "http://a" + dash.Path, Header: http.Header{"Authorization": {"Bearer sesame"}}},
@@ -94,12 +110,12 @@ func TestRelay(t *testing.T) {
 			t.Errorf("a foreign page: %d %s", code, text)
 		}
 
-		services["b"].server.Close()
+		services.at("b").server.Close()
 		time.Sleep(time.Second)
 		if s := last(); s[1].Up || s[1].Error == "" || !s[0].Up {
 			t.Errorf("after b went down: %+v", s)
 		}
-		services["b"] = serve(t, dash.Handler(dash.Config{Control: b.control}))
+		services.put("b", serve(t, dash.Handler(dash.Config{Control: b.control})))
 		time.Sleep(20 * time.Second)
 		if s := last(); !s[1].Up || s[1].Error != "" || s[1].Name != "B" {
 			t.Errorf("after b came back: %+v", s)
@@ -140,7 +156,7 @@ func TestRelayOfOthers(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				services := network{"a": serve(t, c.h)}
+				services := &network{sites: map[string]*site{"a": serve(t, c.h)}}
 				relay, err := dash.NewRelay(dash.RelayConfig{Services: []dash.Service{{URL: "http://a"}}, Client: services.client()})
 				if err != nil {
 					t.Fatal(err)

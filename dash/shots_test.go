@@ -19,7 +19,7 @@ func TestScreenshots(t *testing.T) {
 		for _, width := range []int{1440, 390} {
 			b.shape(width, 900, theme)
 			b.open(address)
-			b.until(`document.querySelector("#task-view .line") && document.querySelector(".sites tbody tr") && document.querySelector(".line-good") && document.querySelector("td.col-calls div").textContent !== "–"`)
+			b.until(`document.querySelector("#task-view .seg.adopted") && document.querySelector(".sites tbody tr") && document.querySelector(".line-good") && document.querySelector("td.col-calls div").textContent !== "–"`)
 			name := fmt.Sprintf("dash-%s-%s.png", map[int]string{1440: "desktop", 390: "phone"}[width], theme)
 			height := int(b.eval("document.documentElement.scrollHeight").(float64))
 			if err := os.WriteFile(filepath.Join(dir, name), b.picture(width, height), 0o644); err != nil {

@@ -34,7 +34,7 @@ function show(id, label, figure, unit, note, alarm) {
 export function drawHeadline() {
   const t = totals();
   hitRate(t);
-  show("saved", "Waiting spared", number(t.saved, t.saved < 10 ? 1 : 0), "ms per second", perTask());
+  show("saved", "Waiting spared", number(t.saved, t.saved < 10 ? 1 : 0), "ms/s", perTask());
   budget(t);
   const tripped = t.states.tripped || 0;
   const others = ["active", "learning", "probing"].filter((s) => t.states[s]).map((s) => number(t.states[s]) + " " + s);

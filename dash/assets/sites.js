@@ -49,18 +49,35 @@ export function drawSites() {
   const words = at("sites-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = at("sites-state").value;
   const list = all.filter((a) => (!wanted || a.state === wanted) && words.every((w) => (a.name + " " + (a.conn || "") + " " + a.service.info.name).toLowerCase().includes(w)));
-  const { by } = columns.find((c) => c.id === sorting.id);
-  list.sort((a, b) => {
-    const [x, y] = [by(a), by(b)];
-    const order = typeof x === "string" ? x.localeCompare(y) : (x || 0) - (y || 0);
-    return (sorting.down ? -order : order) || (a.key < b.key ? -1 : 1);
-  });
+  arrange(list);
   for (const c of columns) if (c.th) attr(c.th, "aria-sort", c.id === sorting.id ? (sorting.down ? "descending" : "ascending") : null);
   text(at("sites-count"), all.length ? (list.length < all.length ? `${number(list.length)} of ${number(all.length)}` : number(all.length)) : "");
   table.root.hidden = !list.length;
   table.none.hidden = !!list.length;
   if (!list.length) put(table.none, all.length ? noMatch() : noSites());
   keyed(table.body, list, (a) => a.key, makeRow, updateRow);
+}
+
+let order = { key: "", at: 0, of: new Map() };
+
+// arrange sorts the sites. As figures change all the time, an order holds for a
+// while, and as long as somebody points at it.
+function arrange(list) {
+  const { by } = columns.find((c) => c.id === sorting.id);
+  const key = [sorting.id, sorting.down, list.length, ...list.map((a) => a.key).sort()].join("|");
+  const now = performance.now();
+  if (key !== order.key || (now - order.at > 10000 && !table.body.matches(":hover"))) {
+    list.sort((a, b) => {
+      const [x, y] = [by(a), by(b)];
+      const less = typeof x === "string" ? x.localeCompare(y) : (x || 0) - (y || 0);
+      return (sorting.down ? -less : less) || (a.key < b.key ? -1 : 1);
+    });
+    // Before there are rates the order means nothing.
+    const early = list.some((a) => Number.isNaN(per(rates(a), "calls")));
+    order = { key: early ? "" : key, at: now, of: new Map(list.map((a, i) => [a.key, i])) };
+    return;
+  }
+  list.sort((a, b) => order.of.get(a.key) - order.of.get(b.key));
 }
 
 const noMatch = () => [h("strong", null, "No site fits the filter"), "Clear the filter to see all sites."];

@@ -99,7 +99,7 @@ function noTasks() {
 
 function makeRow(task) {
   const saved = task.saved_ns;
-  const gain = Math.abs(saved) < 0.05e6 ? "" : saved > 0 ? `saved ${nanos(saved)}` : `lost ${nanos(-saved)}`;
+  const gain = Math.abs(saved) < Math.max(0.1e6, 0.005 * task.duration_ns) ? "" : saved > 0 ? `saved ${nanos(saved)}` : `lost ${nanos(-saved)}`;
   const what = [plural(task.runs.length, "run"), task.wasted ? `${number(task.wasted)} in vain` : "", state.services.size > 1 ? task.service.info.name : ""].filter(Boolean).join(" · ");
   const row = h("div", { cls: "task", role: "option", id: "task-" + ++makeRow.count },
     h("div", { cls: "name" }, task.task || "task"), h("div", { cls: "took" }, nanos(task.duration_ns)),

@@ -22,8 +22,8 @@ type LiveOptions struct {
 	Think time.Duration // how long a user pauses before buying again. Default 200 ms
 	Seed  uint64
 	// Calm is for how long users seldom change their minds, Fickle for how long they
-	// often do after that, and so on. Predictions are wrong when they did. Default
-	// 50 s and 20 s.
+	// often do after that while the data server's replica lags, and so on.
+	// Predictions are wrong then. Default 50 s and 20 s.
 	Calm, Fickle time.Duration
 	Logger       *slog.Logger // of the Control. Default: nobody
 }
@@ -37,6 +37,14 @@ type Live struct {
 	world     *world
 	fickle    atomic.Bool
 }
+
+const (
+	// kept is how many purchases of a user the servers keep: this goes on for hours.
+	kept = 12
+	// changed is how many of them are others when a user's mind has changed, and how
+	// many the replica lags.
+	changed = 8
+)
 
 // How probably a user's mind has changed before a purchase.
 const (
@@ -68,8 +76,7 @@ func NewLive(o LiveOptions) (*Live, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	// What a user bought is kept for a while only: this goes on for hours.
-	if l.world, err = newWorld(Options{Users: o.Users, control: l.Control, keep: 12}, false, o.Seed); err != nil {
+	if l.world, err = newWorld(Options{Users: o.Users, control: l.Control, keep: kept, lag: changed}, false, o.Seed); err != nil {
 		return nil, err
 	}
 	// Half of the purchases are made without predictions, to compare.
@@ -98,10 +105,12 @@ func (l *Live) Run(ctx context.Context) error {
 				return nil
 			}
 			l.fickle.Store(true)
+			l.world.data.allStale(true)
 			if pause(ctx, l.o.Fickle) != nil {
 				return nil
 			}
 			l.fickle.Store(false)
+			l.world.data.allStale(false)
 		}
 	})
 	return ended(ctx, g.Wait())
@@ -142,12 +151,21 @@ func (l *Live) shop(ctx context.Context, i int) error {
 	}
 }
 
+// allStale has all users' replicas fall behind, or catch up.
+func (d *dataServer) allStale(stale bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for u := range d.histories {
+		d.stale[u] = stale
+	}
+}
+
 // change has a user take to something: what was bought elsewhere shows it.
 func (d *dataServer) change(u string, interest int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.histories[u]
-	for range max(1, d.keep*2/3) {
+	for range changed {
 		h = append(h, item(interest))
 	}
 	d.histories[u] = h[max(0, len(h)-d.keep):]

@@ -26,6 +26,7 @@ type Options struct {
 
 	control *foresay.Control // of all connections, if set
 	keep    int              // how many purchases of a user the servers keep; 0: all
+	lag     int              // how many a stale replica lacks; 0: two
 }
 
 // Result is what the demo found.

@@ -32,14 +32,15 @@ type dataServer struct {
 
 	mu        sync.Mutex
 	histories map[string][]*demov1.Purchase
-	// stale users' local replicas lack the newest two purchases: what is
-	// predicted from them is often wrong.
+	// stale users' local replicas lack the newest purchases, as many as lag says:
+	// what is predicted from them is often wrong.
 	stale map[string]bool
+	lag   int
 	keep  int // how many purchases of a user are kept; 0: all
 }
 
 func newDataServer(users, staleUsers int) *dataServer {
-	d := &dataServer{histories: map[string][]*demov1.Purchase{}, stale: map[string]bool{}}
+	d := &dataServer{histories: map[string][]*demov1.Purchase{}, stale: map[string]bool{}, lag: 2}
 	for i := range users {
 		u := user(i)
 		for n := range 3 {
@@ -65,7 +66,7 @@ func (d *dataServer) history(u string, replica bool) *demov1.GetPHResponse {
 	defer d.mu.Unlock()
 	h := d.histories[u]
 	if replica && d.stale[u] {
-		h = h[:max(0, len(h)-2)]
+		h = h[:max(0, len(h)-d.lag)]
 	}
 	return &demov1.GetPHResponse{Purchases: slices.Clone(h)}
 }

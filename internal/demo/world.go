@@ -47,6 +47,9 @@ type world struct {
 func newWorld(o Options, plain bool, seed uint64) (*world, error) {
 	w := &world{net: shape.NewLoopback(matrix(), seed), data: newDataServer(o.Users, o.Stale), control: o.control}
 	w.data.keep = o.keep
+	if o.lag > 0 {
+		w.data.lag = o.lag
+	}
 	if err := w.open(plain); err != nil {
 		w.close()
 		return nil, err

@@ -1,0 +1,74 @@
+package dash
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// TestHistory checks what becomes of sites that come, go, begin anew, and look alike.
+func TestHistory(t *testing.T) {
+	at := time.Unix(1000, 0)
+	status := func(calls ...int64) foresay.Status {
+		at = at.Add(2 * time.Second)
+		st := foresay.Status{At: at}
+		for _, n := range calls {
+			st.Sites = append(st.Sites, foresay.SiteStatus{Name: "/s/m", Conn: "c", Stats: foresay.SiteStats{Calls: n, Right: n, WouldBeWrong: 1}})
+		}
+		return st
+	}
+	var h history
+	h.note(status(10, 20))
+	for i, c := range []struct {
+		status foresay.Status
+		calls  int64
+		sites  int
+	}{
+		{status(15, 22), 7, 0},
+		{status(15), 0, 0},   // one is gone
+		{status(4), 4, 0},    // the other began anew
+		{status(4, 3), 3, 2}, // one came back; the fifth point has sites
+		{status(5, 3), 1, 0}, {status(5, 3), 0, 0}, {status(5, 3), 0, 0}, {status(5, 3), 0, 0}, {status(5, 3), 0, 1},
+	} {
+		p := h.note(c.status)
+		if p.Calls != c.calls || p.Right != c.calls || len(p.Sites) != c.sites || p.Seconds != 2 {
+			t.Errorf("point %d: %+v; want %d calls, %d sites", i+1, p, c.calls, c.sites)
+		}
+	}
+}
+
+// TestBusiest checks that of many sites those have charts that are busiest.
+func TestBusiest(t *testing.T) {
+	var h history
+	st := foresay.Status{At: time.Unix(1000, 0)}
+	for i := range 300 {
+		st.Sites = append(st.Sites, foresay.SiteStatus{Name: fmt.Sprint("/s/", i), Stats: foresay.SiteStats{Right: int64(i)}})
+	}
+	var last point
+	for range siteEvery {
+		last = h.note(st)
+	}
+	if len(last.Sites) != maxSitePoints || last.Sites[0].Name != "/s/299" || last.Sites[99].Name != "/s/200" {
+		t.Errorf("%d sites, first %+v", len(last.Sites), last.Sites[0])
+	}
+}
+
+// BenchmarkSample is what a service with 300 sites spends every two seconds.
+func BenchmarkSample(b *testing.B) {
+	c, err := foresay.NewControl(foresay.ControlConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 300 {
+		if _, err := c.NewSite(foresay.SiteConfig{Name: fmt.Sprintf("/pkg.Service%d/Method", i)}, "dns:///backend:443"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s := newSource(Config{Control: c})
+	b.ReportAllocs()
+	for b.Loop() {
+		s.sample()
+	}
+}
