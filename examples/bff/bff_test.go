@@ -131,7 +131,7 @@ func TestCheckRefuses(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	for _, args := range []string{
-		"--rung moon", "--requests 0", "--rate 0", "--rate NaN", "--report x", "on", "--rung plain --debug localhost:0",
+		"--rung moon", "--rung on --ladder", "--requests 0", "--rate 0", "--rate NaN", "--report x", "on", "--rung plain --debug localhost:0",
 	} {
 		if err := run(t.Context(), strings.Fields(args), new(strings.Builder)); err == nil {
 			t.Errorf("%s: no error", args)

@@ -1,7 +1,7 @@
 // The program bff is an ordinary "backend for frontends": pages over HTTP, made of what four gRPC services know. It takes
 // itself up the ladder of docs/adopting.md, under load, and checks every answer.
 //
-//	go run ./examples/bff                 all rungs, one after the other, and a table
+//	go run ./examples/bff --ladder        all rungs, one after the other, and a table
 //	go run ./examples/bff --rung observe  one rung, and what observing it brought
 package main
 
@@ -31,7 +31,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var cfg config
 	var name string
 	flags := flag.NewFlagSet("bff", flag.ContinueOnError)
-	flags.StringVar(&name, "rung", "", "the rung: "+strings.Join(names(), ", ")+" (default: plain, observe, canary and on, one after the other)")
+	all := flags.Bool("ladder", false, "climb plain, observe, canary and on, one after the other; the default without --rung")
+	flags.StringVar(&name, "rung", "", "stay on one rung: "+strings.Join(names(), ", "))
 	flags.IntVar(&cfg.requests, "requests", 600, "how many pages are asked for")
 	flags.Float64Var(&cfg.rate, "rate", 120, "pages per second")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "what data, latencies and requests are drawn from")
@@ -50,6 +51,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("--rate %v: want a number above 0 and up to 10000", cfg.rate)
 	case name == "" && (cfg.siteFile != "" || cfg.debug != "" || cfg.report != ""):
 		return errors.New("--config, --debug and --report are for one rung: give --rung, too")
+	case name != "" && *all:
+		return errors.New("--ladder climbs all rungs: leave --rung out")
 	case name == "":
 		return ladder(ctx, loopback{}, cfg, out)
 	}
