@@ -47,7 +47,7 @@ func climb(ctx context.Context, n network, r rung, cfg config) (*result, error) 
 	}
 	f, err := r.start(n, s, file)
 	if err != nil {
-		return nil, cmp.Or(f.stop(), err)
+		return nil, cmp.Or(err, f.stop())
 	}
 	res, err := f.load(ctx, n, s, r, cfg)
 	return res, cmp.Or(err, f.stop())
@@ -107,6 +107,9 @@ func (f *front) load(ctx context.Context, n network, s *services, r rung, cfg co
 
 // quantile returns the latency below which a share of the answers lies.
 func (r *result) quantile(share float64) time.Duration {
+	if len(r.answers) == 0 {
+		return 0
+	}
 	took := make([]time.Duration, len(r.answers))
 	for i, a := range r.answers {
 		took[i] = a.took

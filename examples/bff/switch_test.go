@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -255,5 +257,42 @@ func TestOutage(t *testing.T) {
 		}
 		backend.down.Store(false)
 		s.play(t, 50)
+	})
+}
+
+// TestNotFound: errors are the plain program's, on whatever rung.
+func TestNotFound(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sites.json")
+	modeFile(t, file, "on")
+	synctest.Test(t, func(t *testing.T) {
+		s := openStage(t, file)
+		s.play(t, 20)
+		for _, r := range []request{{id: "x", user: "nobody", sku: "a0"}, {id: "y", user: "u0", sku: "nothing"}} {
+			var p Page
+			err := ask(t.Context(), s.client, s.front.address, r, &p)
+			if err == nil || !strings.Contains(err.Error(), "404") {
+				t.Errorf("user %s, article %s: %v, %v", r.user, r.sku, p, err)
+			}
+		}
+	})
+}
+
+// TestInterrupted: a load that is stopped early is checked as far as it came.
+func TestInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, after := range []time.Duration{0, time.Second} {
+			n := virtual()
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			res, err := climb(ctx, n, rungs()[4], config{requests: 600, rate: 120, seed: 1})
+			cancel()
+			n.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(res.answers); (got == 0) != (after == 0) || got == 600 || res.verdict.same+res.verdict.meanwhile != got {
+				t.Errorf("stopped after %v, %d answers are there, checked are %+v", after, got, res.verdict)
+			}
+			writeTable(io.Discard, []*result{res})
+		}
 	})
 }
