@@ -3,6 +3,7 @@ package observe_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -43,10 +44,12 @@ type shop struct {
 	t       *testing.T
 	net     *shape.Network
 	refuses string // a plan that has no price
+	seed    uint64 // spreads the times of the services, if it is not 0
 
-	mu    sync.Mutex
-	plan  string
-	calls []string // with what the server saw of them
+	mu     sync.Mutex
+	visits uint64
+	plan   string
+	calls  []string // with what the server saw of them
 }
 
 func inShop(t *testing.T, f func(s *shop)) {
@@ -68,10 +71,23 @@ func (s *shop) handled(ctx context.Context, what string) string {
 	return s.plan
 }
 
+// become begins another visit, of a user with this plan.
 func (s *shop) become(plan string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.plan = plan
+	s.visits++
+}
+
+// work takes a service some time, or with a seed between none and four times that, the same for all calls of a visit.
+func (s *shop) work(service uint64, d time.Duration) {
+	if s.seed != 0 {
+		s.mu.Lock()
+		chance := rand.New(rand.NewPCG(s.seed, s.visits<<8|service))
+		s.mu.Unlock()
+		d = time.Duration(4 * chance.Float64() * chance.Float64() * float64(d))
+	}
+	time.Sleep(d)
 }
 
 func (s *shop) handledCalls() []string {
@@ -82,7 +98,7 @@ func (s *shop) handledCalls() []string {
 
 func (s *shop) GetUser(ctx context.Context, r *bffpb.GetUserRequest) (*bffpb.GetUserResponse, error) {
 	plan := s.handled(ctx, "user "+r.GetUser())
-	time.Sleep(5 * time.Millisecond)
+	s.work(1, 5*time.Millisecond)
 	return &bffpb.GetUserResponse{Plan: plan}, nil
 }
 
@@ -93,6 +109,9 @@ func (s *shop) RecordView(ctx context.Context, r *bffpb.RecordViewRequest) (*bff
 
 func (s *shop) Check(ctx context.Context, r *bffpb.CheckRequest) (*bffpb.CheckResponse, error) {
 	s.handled(ctx, "check "+r.GetPlan())
+	if s.seed != 0 {
+		s.work(2, 8*time.Millisecond)
+	}
 	return &bffpb.CheckResponse{Allowed: true}, nil
 }
 
@@ -101,7 +120,7 @@ func (s *shop) Quote(ctx context.Context, r *bffpb.QuoteRequest) (*bffpb.QuoteRe
 	if r.GetPlan() == s.refuses {
 		return nil, status.Error(codes.FailedPrecondition, "no price for the plan "+r.GetPlan())
 	}
-	time.Sleep(10 * time.Millisecond)
+	s.work(3, 10*time.Millisecond)
 	return &bffpb.QuoteResponse{PriceCents: uint32(len(r.GetPlan()))}, nil
 }
 
@@ -237,10 +256,7 @@ func (s *shop) visit(n int, p *page, interceptors ...grpc.UnaryServerInterceptor
 	// The connections are there before it begins.
 	time.Sleep(time.Second)
 	for i := range n {
-		s.become("free")
-		if i%10 == 9 {
-			s.become("gold")
-		}
+		s.become([]string{"free", "gold"}[i%10/9])
 		r, err := visitor.Get(s.t.Context(), &kvpb.GetRequest{Key: "ada"})
 		seen = append(seen, fmt.Sprint(r.GetValue(), err))
 		time.Sleep(100 * time.Millisecond)
