@@ -137,14 +137,20 @@ func (c *Client) chooseOwner(now time.Duration, avoid protocol.ID) protocol.ID {
 	return c.members[0].ID
 }
 
-// bestOwner returns the replica whose lane takes the least time, and how long that is.
+// bestOwner returns the replica whose lane takes the least time, and how long that is. Of several that take about as long, the nearest is the best: results come from it.
 func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.ID, least time.Duration, ok bool) {
+	var lowest time.Duration
 	for _, m := range c.members {
 		if m.ID == avoid && len(c.members) > 1 {
 			continue
 		}
-		if d, known := c.throughOwner(now, m.ID); known && (!ok || d < least) {
-			best, least, ok = m.ID, d, true
+		d, known := c.throughOwner(now, m.ID)
+		if !known {
+			continue
+		}
+		trip, _ := c.roads[m.ID].delay.RoundTrip(now)
+		if cost := d + trip/8; !ok || cost < lowest {
+			best, least, lowest, ok = m.ID, d, cost, true
 		}
 	}
 	return best, least, ok

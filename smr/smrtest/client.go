@@ -86,6 +86,12 @@ func (c *client) operate(in history.KVInput, id commandID, propose bool) {
 	case propose && in.Kind != history.KVCAS:
 		msg.Kind, k.brief = smr.Propose, true
 	}
+	if w.durable() {
+		msg.After = w.token
+		if msg.Kind == smr.Propose {
+			msg.Ack = smr.AckDurable
+		}
+	}
 	if !k.read {
 		k.proposal = &proposal{history.Proposal[commandID]{ID: id, Client: name, Call: w.Sim.Now()}}
 		w.proposals = append(w.proposals, k.proposal)
@@ -119,6 +125,7 @@ func (c *client) done(d smr.Done) {
 		w.fail("client %d: call %d has the outcome %v", c.id, d.ID, d.Outcome)
 		return
 	}
+	w.token = max(w.token, d.Slot)
 	if k.recorded {
 		w.counts[d.Outcome]++
 		c.record(k, d, now)

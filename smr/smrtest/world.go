@@ -34,10 +34,12 @@ type World struct {
 	counts    [4]int // calls by outcome
 	lastDone  time.Duration
 	gap       time.Duration
-	fresh     int   // replicas that took the place of others
-	changes   int   // of the members, that are asked for
-	stopped   bool  // clients begin nothing any more
-	err       error // of what must not happen
+	// token is the highest slot that any client was told: with it, each call says that it comes after all that were done. Only if durable.
+	token   smr.Slot
+	fresh   int   // replicas that took the place of others
+	changes int   // of the members, that are asked for
+	stopped bool  // clients begin nothing any more
+	err     error // of what must not happen
 }
 
 // appliedLog is what one incarnation of a replica applied since it began or last restored a snapshot.
@@ -139,6 +141,9 @@ func (w *World) app(from protocol.ID, msg smr.Message) {
 		}
 	}
 }
+
+// durable tells whether proposals are done as soon as their slots are decided. Then clients hand on what they were told: all that was done before a call comes before it.
+func (w *World) durable() bool { return w.sc.Seed%3 == 0 }
 
 func (w *World) fail(format string, args ...any) {
 	if w.err == nil {
@@ -276,6 +281,8 @@ func (w *World) differences() []string {
 		case w.gone[id]:
 		case !ok || !known:
 			out = append(out, fmt.Sprintf("%d: unknown", id))
+		case s.Applied < w.token:
+			out = append(out, fmt.Sprintf("%d: applied %d, a client was told of %d", id, s.Applied, w.token))
 		case s.Applied != first.Applied || s.Applied != s.Committed:
 			out = append(out, fmt.Sprintf("%d: applied %d of %d, %d has %d", id, s.Applied, s.Committed, first.Replica, first.Applied))
 		}
