@@ -99,7 +99,7 @@ func TestForeseenIsWhatTheHandComputes(t *testing.T) {
 // TestForeseenIsRealised: the same program, then with speculation, saves what was foreseen, with services that always
 // take the same time and with such that take between none and four times that.
 func TestForeseenIsRealised(t *testing.T) {
-	for _, seed := range []uint64{0, 1, 2, 3} {
+	for _, seed := range []uint64{0, 1, 2} {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			testRealised(t, seed, false)
 			testRealised(t, seed, true)
@@ -121,8 +121,8 @@ func testRealised(t *testing.T, seed uint64, view bool) {
 	want(t, "saved, by the tasks", realised.Realised.SavedMS, foreseen.Foreseen.SavedMS, 0.02*foreseen.Foreseen.SavedMS)
 	want(t, "p50", realised.Latency.P50MS, foreseen.Foreseen.Then.P50MS, 0.02*foreseen.Foreseen.Then.P50MS)
 	want(t, "extra load", realised.Realised.ExtraLoad, foreseen.Foreseen.ExtraLoad, 0.02)
-	if realised.Realised.Tasks != 200 {
-		t.Errorf("%d tasks, want 200", realised.Realised.Tasks)
+	if realised.Realised.Tasks != 100 {
+		t.Errorf("%d tasks, want 100", realised.Realised.Tasks)
 	}
 	t.Logf("view=%v: foreseen %.2f ms, realised %.2f ms (tasks: %.2f); extra load foreseen %.4f, realised %.4f", view, foreseen.Foreseen.SavedMS, saved,
 		realised.Realised.SavedMS, foreseen.Foreseen.ExtraLoad, realised.Realised.ExtraLoad)
@@ -138,7 +138,7 @@ func visits(t *testing.T, mode foresay.Mode, seed uint64, view bool) (q *observe
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}
-		seen = s.visit(200, &page{back: conn, wrap: task, view: view}, observe.UnaryServerInterceptor(control))
+		seen = s.visit(100, &page{back: conn, wrap: task, view: view}, observe.UnaryServerInterceptor(control))
 		q = only(t, collector.Report(control))
 	})
 	return q, seen
