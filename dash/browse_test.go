@@ -150,6 +150,8 @@ func browseMany(t *testing.T, b *browser) {
 	}
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll, Name: strings.Repeat("long-name-", 9)}))
 	b.open(page(addr))
+	b.until(`document.querySelectorAll(".sites tbody tr").length === 25 && document.querySelector(".more").textContent === "Show all 300"`)
+	b.eval(`document.querySelector(".more").click()`)
 	b.until(`document.querySelectorAll(".sites tbody tr").length === 300`)
 	b.eval(`(() => { const f = document.getElementById("sites-filter"); f.value = "something29 v2"; f.dispatchEvent(new Event("input")); })()`)
 	b.until(`document.querySelectorAll(".sites tbody tr").length === 4 && document.getElementById("sites-count").textContent === "4 of 300"`)
@@ -225,17 +227,20 @@ func browseFast(t *testing.T, b *browser) {
 		window.extra = new EventSource("events");
 		window.extra.addEventListener("task", (e) => { const t = JSON.parse(e.data); window.late.push(Date.now() - Date.parse(t.start) - t.duration_ns / 1e6); });
 	})()`)
+	b.call("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
+	worked := b.busyFor()
 	start := time.Now()
 	s.busy(t, time.Millisecond)
 	b.until(`window.late.length > 250`)
 	_, total := s.control.Tasks(0)
 	t.Logf("%.0f tasks a second", float64(total)/time.Since(start).Seconds())
+	share := (b.busyFor() - worked) / time.Since(start).Seconds()
 	longest := b.eval(`window.longest`)
 	late := b.eval(`window.late.sort((a, b) => a - b)[Math.floor(window.late.length * 0.95)]`)
-	t.Logf("the longest that the page was busy: %v ms; 95 %% of the tasks were there after at most %.0f ms", longest, late)
-	// Other programs share the machine, so that this only says that the page lives.
-	if longest.(float64) > 1000 || late.(float64) > 2000 {
-		t.Errorf("the page cannot follow: busy for %v ms, late by %v ms", longest, late)
+	t.Logf("the longest that the page was busy: %v ms; 95 %% of the tasks were there after at most %.0f ms; it took %.0f %% of a processor", longest, late, 100*share)
+	// The others are not checked: they are as long as other programs make them.
+	if share > 0.5 {
+		t.Errorf("the page takes %.0f %% of a processor", 100*share)
 	}
 	b.eval(`window.extra.close()`)
 	b.clean()

@@ -218,8 +218,8 @@ func (b *chromium) send(method string, params any, session string, result any) e
 			return json.Unmarshal(a.Result, result)
 		}
 		return nil
-	case <-time.After(30 * time.Second):
-		return fmt.Errorf("%s: no answer in 30 s", method)
+	case <-time.After(90 * time.Second):
+		return fmt.Errorf("%s: no answer in 90 s", method)
 	}
 }
 
@@ -252,7 +252,7 @@ func (b *browser) eval(expression string) any {
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	ok := b.eval(`new Promise((done) => {
-		const end = performance.now() + 20000;
+		const end = performance.now() + 60000;
 		const look = () => {
 			let is = false;
 			try { is = !!(` + expression + `); } catch (e) { is = false; }
@@ -261,7 +261,7 @@ func (b *browser) until(expression string) {
 		look();
 	})`)
 	if ok != true {
-		b.t.Fatalf("after 20 s it is still not true that %s; the page says:\n%v", expression, b.eval("document.body.innerText.slice(0, 3000)"))
+		b.t.Fatalf("after a minute it is still not true that %s; the page says:\n%v", expression, b.eval("document.body.innerText.slice(0, 3000)"))
 	}
 }
 
@@ -286,6 +286,26 @@ func (b *browser) key(name string, code int) {
 	for _, kind := range []string{"rawKeyDown", "keyUp"} {
 		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code}, nil)
 	}
+}
+
+// busyFor returns how long the page's main thread has worked, in seconds of CPU
+// time: what other programs do on the machine does not count.
+func (b *browser) busyFor() float64 {
+	b.t.Helper()
+	var out struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	b.call("Performance.getMetrics", nil, &out)
+	for _, m := range out.Metrics {
+		if m.Name == "TaskDuration" {
+			return m.Value
+		}
+	}
+	b.t.Fatalf("the browser does not tell how long it worked: %v", out)
+	return 0
 }
 
 // shape sets the window, in CSS pixels.

@@ -69,6 +69,16 @@ func TestNoControl(t *testing.T) {
 	}
 }
 
+// TestNoFlush serves events through what hides that they can be flushed.
+func TestNoFlush(t *testing.T) {
+	h := dash.Handler(dash.Config{Control: newShop(t, foresay.ControlConfig{}).control})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(struct{ http.ResponseWriter }{w}, httptest.NewRequest(http.MethodGet, dash.Path+"events", nil))
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "Flush") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, foresay.ControlConfig{})

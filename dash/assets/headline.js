@@ -6,7 +6,7 @@ import { totals, shown } from "./state.js";
 
 const tiles = new Map();
 
-function tile(id, label) {
+function tile(id) {
   let t = tiles.get(id);
   if (!t) {
     const value = h("div", { cls: "value" });
@@ -14,16 +14,18 @@ function tile(id, label) {
     const figure = h("span");
     value.append(figure, unit);
     const note = h("div", { cls: "note" });
-    const root = h("div", { cls: "tile", id: "tile-" + id }, h("div", { cls: "label" }, label), value, note);
+    const name = h("div", { cls: "label" });
+    const root = h("div", { cls: "tile", id: "tile-" + id }, name, value, note);
     at("headline").append(root);
-    t = { root, figure, unit, note };
+    t = { root, name, figure, unit, note };
     tiles.set(id, t);
   }
   return t;
 }
 
 function show(id, label, figure, unit, note, alarm) {
-  const t = tile(id, label);
+  const t = tile(id);
+  text(t.name, label);
   text(t.figure, figure);
   text(t.unit, unit);
   text(t.note, note);
@@ -49,7 +51,7 @@ function hitRate(t) {
   const n = t.right + t.wrong;
   const would = t.would + t.wouldWrong;
   if (n >= 1) show("hits", "Hit rate", percent(t.right / n), "", "of " + plural(Math.round(n), "recent prediction"));
-  else if (would >= 1) show("hits", "Hit rate, if predictions were used", percent(t.would / would), "", "nothing is taken: observing");
+  else if (would >= 1) show("hits", "Hit rate, if it were used", percent(t.would / would), "", "predictions are only compared");
   else show("hits", "Hit rate", "–", "", "no recent predictions");
 }
 
@@ -57,7 +59,8 @@ function hitRate(t) {
 function perTask() {
   const all = shown().flatMap((v) => v.tasks).filter((t) => t.outcome === "confirmed").map((t) => t.saved_ns).sort((a, b) => a - b);
   if (!all.length) return "no task kept yet";
-  return millis(all[all.length >> 1] / 1e6) + " in the median task";
+  const median = all[all.length >> 1] / 1e6;
+  return (Math.abs(median) < 0.1 ? "nothing" : millis(median)) + " in the median task";
 }
 
 function budget(t) {

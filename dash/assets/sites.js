@@ -17,6 +17,7 @@ const columns = [
 ];
 
 const sorting = { id: "calls", down: true };
+const FIRST = 25; // rows that are shown at once
 let table;
 
 export function initSites(redraw) {
@@ -41,7 +42,14 @@ export function initSites(redraw) {
   });
   table = { body: h("tbody"), none: h("div", { cls: "empty", hidden: true }) };
   table.root = h("table", { cls: "sites" }, h("thead", null, h("tr", null, head)), table.body);
-  put(at("sites-body"), table.root, table.none);
+  table.more = h("button", {
+    type: "button", cls: "more", hidden: true,
+    onclick: () => {
+      table.all = !table.all;
+      redraw();
+    },
+  });
+  put(at("sites-body"), table.root, table.none, table.more);
 }
 
 export function drawSites() {
@@ -55,7 +63,9 @@ export function drawSites() {
   table.root.hidden = !list.length;
   table.none.hidden = !!list.length;
   if (!list.length) put(table.none, all.length ? noMatch() : noSites());
-  keyed(table.body, list, (a) => a.key, makeRow, updateRow);
+  table.more.hidden = list.length <= FIRST;
+  text(table.more, table.all ? "Show the first only" : `Show all ${number(list.length)}`);
+  keyed(table.body, table.all ? list : list.slice(0, FIRST), (a) => a.key, makeRow, updateRow);
 }
 
 let order = { key: "", at: 0, of: new Map() };

@@ -86,10 +86,8 @@ export function drawTasks(force) {
 // pick shows a task that has something to show, as long as nobody chose one.
 function pick(all) {
   const worth = (t) => (t.outcome === "confirmed" ? 1 : 0) + (t.runs.length > 1 ? 2 : 0) + (t.runs.some((r) => (r.steps || []).some((s) => s.adopted)) ? 2 : 0) + (t.calls.some((c) => (c.held || []).length) ? 1 : 0) + (t.wasted ? 1 : 0);
-  if (selected && all.includes(selected) && (pick.until > performance.now() || worth(selected) >= 5)) return;
   const best = [...all].sort((a, b) => worth(b) - worth(a) || orders.newest(a, b))[0];
-  pick.until = performance.now() + 5000;
-  if (best && best !== selected) select(best, false);
+  if (!all.includes(selected) || worth(best) > worth(selected)) select(best, false);
 }
 
 function noTasks() {
