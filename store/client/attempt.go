@@ -1,11 +1,11 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/foresay/foresay"
@@ -19,10 +19,11 @@ type txn struct {
 	tracer   *tracer // nil: none is wanted
 	priority store.Priority
 	attempts int
-	quorum   bool        // guesses do not get on: a quorum is asked
-	wanted   []store.Key // by the last attempt
+	quorum   bool // guesses do not get on: a quorum is asked
 	// seeds are what the refusal of a predicated attempt told.
 	seeds map[store.Key]store.Value
+	// blocked are keys that the refusal said were about to change.
+	blocked []store.Key
 }
 
 // attempt is one try of a transaction. It does not change.
@@ -39,13 +40,13 @@ type attempt struct {
 }
 
 // predicatedTries is how many attempts of a transaction are predicated at most: the nearest site may be cut off from the others, and never know better.
-const predicatedTries = 24
+const predicatedTries = 64
 
 func newTxn(ctx context.Context, c *Client) *txn {
 	return &txn{client: c, class: classOf(ctx), tracer: newTracer(ctx)}
 }
 
-// begin begins an attempt. What the last one wanted is reserved at all sites.
+// begin begins an attempt.
 func (t *txn) begin(ctx context.Context) *attempt {
 	t.attempts++
 	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: foresay.InTask(ctx), began: time.Now(), priority: t.priority}
@@ -62,9 +63,6 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	if !a.inTask { // how long something takes must make no difference to a task
 		a.watch = &watch{attempt: a}
 		t.client.stats.attempts.Add(1)
-	}
-	if t.attempts > 1 && len(t.wanted) > 0 {
-		t.client.cfg.Backend.Reserve(t.wanted, t.priority)
 	}
 	return a
 }
@@ -87,7 +85,6 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 // decided learns from what became of an attempt.
 func (t *txn) decided(a *attempt, d Decision) {
 	t.priority = d.Txn.Priority
-	t.want(d)
 	t.plant(a, d)
 	if !a.inTask { // in a task, what is sent counts, when it is
 		t.client.stats.count(d.Outcome)
@@ -98,38 +95,45 @@ func (t *txn) decided(a *attempt, d Decision) {
 	a.trace.decided(d)
 }
 
-// maxWanted bounds the keys that are reserved for another attempt.
-const maxWanted = 64
-
-// want keeps which keys the next attempt reserves: those that it may not read itself at all sites.
-func (t *txn) want(d Decision) {
-	t.wanted = t.wanted[:0]
-	for _, w := range d.Txn.Writes {
-		t.wanted = append(t.wanted, w.Key)
-	}
-	for _, r := range d.Txn.Reads {
-		if _, ok := slices.BinarySearchFunc(d.Txn.Writes, r.Key, func(w store.Write, k store.Key) int { return cmp.Compare(w.Key, k) }); !ok {
-			t.wanted = append(t.wanted, r.Key)
-		}
-	}
-	t.wanted = t.wanted[:min(len(t.wanted), maxWanted)]
-}
-
 // plant keeps what the next predicated attempt can take for granted, since the refusals say so.
 func (t *txn) plant(a *attempt, d Decision) {
-	t.seeds = nil
+	t.seeds, t.blocked = nil, nil
 	if a.validation == nil || d.Outcome.Verdict != store.Aborted {
 		return
 	}
 	t.seeds = map[store.Key]store.Value{}
 	for _, c := range d.Current {
-		if old, ok := t.seeds[c.Key]; !c.Locked && (!ok || c.Value.Version.After(old.Version)) {
-			t.seeds[c.Key] = c.Value
+		switch {
+		case !c.Locked:
+			t.seed(c.Key, c.Value)
+		case !slices.Contains(t.blocked, c.Key):
+			t.blocked = append(t.blocked, c.Key)
 		}
 	}
-	for _, c := range d.Current {
-		if c.Locked {
-			delete(t.seeds, c.Key) // the nearest site answers when it has changed
+}
+
+// seed keeps the newest value that is known of a key.
+func (t *txn) seed(key store.Key, v store.Value) {
+	if old, ok := t.seeds[key]; !ok || v.Version.After(old.Version) {
+		t.seeds[key] = v
+	}
+}
+
+// settle waits until the keys that were about to change can be read at the nearest site, and keeps what they hold then. What fails is for the next attempt to find out.
+func (t *txn) settle(ctx context.Context) {
+	answers := make([]*Answer, len(t.blocked))
+	var all sync.WaitGroup
+	for i, key := range t.blocked {
+		all.Go(func() {
+			if a, err := t.client.cfg.Backend.ReadNearest(ctx, key, t.priority); err == nil {
+				answers[i] = &a
+			}
+		})
+	}
+	all.Wait()
+	for i, key := range t.blocked {
+		if answers[i] != nil {
+			t.seed(key, answers[i].Value)
 		}
 	}
 }
@@ -141,12 +145,9 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 		failed.Err = context.Cause(ctx)
 		return failed
 	}
+	t.settle(ctx)
 	pause := func(ctx context.Context) (struct{}, error) {
-		longest := t.client.cfg.Backoff << min(t.attempts-1, 3)
-		if r := d.Outcome.Reason; r == store.StaleRead || r == store.StaleWrite {
-			longest = 1 // nobody is in the way, now that the newer version is known
-		}
-		timer := time.NewTimer(rand.N(longest))
+		timer := time.NewTimer(rand.N(t.pause(d.Outcome.Reason)))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -161,4 +162,21 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 		return failed
 	}
 	return nil
+}
+
+// patient is how many attempts of a transaction there are before its pauses are long: what is in the way may be blocked.
+const patient = 16
+
+// pause returns what the pause before another attempt is shorter than. The sites keep what the transaction needs from younger ones, so there is little to wait for.
+func (t *txn) pause(why store.Reason) time.Duration {
+	backoff := t.client.cfg.Backoff
+	switch {
+	case why == store.StaleRead, why == store.StaleWrite:
+		return 1 // nobody is in the way, now that the newer version is known
+	case t.attempts > patient:
+		return backoff << 6
+	case why == store.Locked:
+		return 1 // that was decided while the refusal was on its way
+	}
+	return backoff << min(t.attempts-1, 3)
 }

@@ -19,8 +19,6 @@ type Backend interface {
 	Resolve(ctx context.Context, txn store.Txn) Decision
 	// Stale tells whether a quorum refuses reads because some are not valid any more.
 	Stale(ctx context.Context, reads []store.Read) bool
-	// Reserve keeps younger transactions from keys for a while, if it can. It does not wait.
-	Reserve(keys []store.Key, p store.Priority)
 }
 
 // An Answer is what is known of a key.

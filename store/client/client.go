@@ -31,7 +31,7 @@ func New(cfg Config) (*Client, error) {
 	case cfg.MaxAttempts < 0 || cfg.Backoff < 0 || cfg.QuorumAfter < 0:
 		return nil, fmt.Errorf("client: Config.MaxAttempts, Backoff or QuorumAfter of %d, %v, %v is negative", cfg.MaxAttempts, cfg.Backoff, cfg.QuorumAfter)
 	}
-	cfg.Backoff = cmp.Or(cfg.Backoff, 50*time.Millisecond)
+	cfg.Backoff = cmp.Or(cfg.Backoff, 6*time.Millisecond)
 	cfg.QuorumAfter = cmp.Or(cfg.QuorumAfter, 500*time.Millisecond)
 	cfg.Limits.Depth = cmp.Or(cfg.Limits.Depth, store.MaxAccesses)
 	c := &Client{cfg: cfg}

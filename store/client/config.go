@@ -51,7 +51,9 @@ type Config struct {
 	Mode    Mode
 	// MaxAttempts bounds how often a transaction is tried. 0: until its context ends.
 	MaxAttempts int
-	// Backoff is the longest pause before the second attempt; it doubles with each one, up to eight times. Pauses are drawn at random. 0 is 50 ms.
+	// Backoff is the longest pause before the second attempt, where an older transaction goes first; it doubles with each one, up to eight times. What was in the way of
+	// others is over when the refusal is there, and they are tried again at once. After 16 attempts pauses are up to 64 times as long. They are drawn at random.
+	// 0 is 6 ms.
 	Backoff time.Duration
 	// QuorumAfter is how long a transaction in mode Predicated may take until its reads are asked of a quorum too: its function may wait for something that needs to
 	// know, or loop on values that do not go together. 0 is 500 ms.

@@ -24,10 +24,11 @@ func classOf(ctx context.Context) string {
 const (
 	maxClasses = 1024 // further ones count as the class without a name
 	probeEvery = 64   // one attempt of so many is made in the mode that is not chosen
-	learnFirst = 4    // attempts in each mode before there is a choice
+	learnFirst = 8    // attempts in each mode before there is a choice
 	weight     = 1.0 / 32
-	harmless   = 0.25 // aborts that do not make it worth while to look at the other mode
-	hysteresis = 0.9  // the other mode is chosen if it takes less than this share
+	harmless   = 0.5  // aborts that do not make it worth while to look at the other mode
+	hopeless   = 0.97 // aborts that make it worth while to look at once
+	hysteresis = 0.7  // the other mode is chosen if it takes less than this share
 )
 
 // controller chooses between the modes Predicated and Spec. An attempt that takes so long and is aborted with such a chance costs the one divided by what the other leaves:
@@ -82,7 +83,9 @@ func (c *controller) choose(name string) Mode {
 	if k.chosen == Predicated && k.modes[Predicated].aborted <= harmless {
 		return Predicated // it is half as long: Spec cannot be better, and to try it would cost something
 	}
-	if k.attempts%probeEvery == 0 || k.modes[k.chosen].n >= learnFirst && k.modes[other(k.chosen)].n < learnFirst {
+	now, then := k.modes[k.chosen], k.modes[other(k.chosen)]
+	// Where others are in the way they are in both modes, and a few attempts that were lucky say little: so the other mode is looked at seldom.
+	if k.attempts%probeEvery == 0 || now.n >= learnFirst && then.n < learnFirst && now.aborted > hopeless {
 		return other(k.chosen)
 	}
 	return k.chosen

@@ -47,8 +47,31 @@ func (s *Server) Check() error {
 			return fmt.Errorf("replicatedcommit: server %d: reads wait for %q, which nobody writes", s.cfg.ID, key)
 		}
 	}
+	if err := s.checkReservations(); err != nil {
+		return err
+	}
 	if n != s.waiters || n > s.cfg.MaxWaiting {
 		return fmt.Errorf("replicatedcommit: server %d: %d reads wait, counted as %d, with a limit of %d", s.cfg.ID, n, s.waiters, s.cfg.MaxWaiting)
+	}
+	return nil
+}
+
+func (s *Server) checkReservations() error {
+	n := 0
+	for _, key := range slices.Sorted(maps.Keys(s.reservations)) {
+		queue := s.reservations[key]
+		n += len(queue)
+		if len(queue) == 0 || len(queue) > maxQueue || !slices.IsSortedFunc(queue, func(a, b reservation) int {
+			if a.priority.Before(b.priority) {
+				return -1
+			}
+			return 1
+		}) {
+			return fmt.Errorf("replicatedcommit: server %d: %q is reserved by %v", s.cfg.ID, key, queue)
+		}
+	}
+	if n != s.reserved || n > s.cfg.MaxWaiting {
+		return fmt.Errorf("replicatedcommit: server %d: %d reservations, counted as %d, with a limit of %d", s.cfg.ID, n, s.reserved, s.cfg.MaxWaiting)
 	}
 	return nil
 }

@@ -155,6 +155,8 @@ const (
 	ruleAdmission                          // a new disk does not vote under an old ID
 	ruleTombstones                         // a deletion leaves its version
 	ruleAbsentReads                        // keys that were read as absent are validated like others
+	ruleRefusedWait                        // R7: who is refused is in the queue of each key, until it is tried again
+	ruleBlockedAlone                       // R7: who meets a blocked transaction reserves nothing
 	ruleSync                               // a newcomer does not vote or answer reads before it has what others have
 	ruleSyncEnough                         // it copies one of each majority's voters
 	ruleSyncSettled                        // and that only when what was voted for is decided

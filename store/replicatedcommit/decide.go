@@ -25,6 +25,9 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	}
 	if voted == Yes {
 		s.unlock(env, r)
+		if state == Aborted {
+			s.reserveAll(env, r.reads, r.writes, r.priority) // others have refused it
+		}
 	}
 }
 

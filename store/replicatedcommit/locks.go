@@ -74,7 +74,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 			return store.StaleRead, v.Time
 		case l != nil && !l.writer.IsZero():
 			return store.Locked, 0
-		case !firm && s.reservedBefore(env, a.Key, t.Priority) && !t.ReadOnly():
+		case !firm && s.reservedBefore(env, a.Key, false, t.Priority) && !t.ReadOnly():
 			return store.Reserved, 0
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 			return store.StaleWrite, v.Time
 		case l != nil:
 			return store.Locked, 0
-		case !firm && s.reservedBefore(env, w.Key, t.Priority):
+		case !firm && s.reservedBefore(env, w.Key, true, t.Priority):
 			return store.Reserved, 0
 		}
 	}
@@ -100,46 +100,3 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 // aheadStep is how far a version may be above those of its keys when these are too far ahead themselves: their keys can be written, by clients that see them. Votes
 // follow one another more slowly than that, so writes do not drag versions away from the clock.
 const aheadStep = uint64(time.Microsecond)
-
-// fresh returns a priority, or none if no transaction that is still tried can have it: nobody goes before all others, time and again.
-func (s *Server) fresh(env *protocol.Env[Message], p store.Priority) store.Priority {
-	now := max(env.Now, 0)
-	if p.Began < uint64(max(now-s.cfg.Retain, 0)) || p.Began > uint64(now)+uint64(s.cfg.MaxAhead) {
-		return store.Priority{}
-	}
-	return p
-}
-
-// reservedBefore tells whether a transaction that goes before one of a priority wants the key.
-func (s *Server) reservedBefore(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
-	q, ok := s.reservations[key]
-	return ok && q != p && q.Before(s.fresh(env, p))
-}
-
-// reserve keeps a key for a transaction that was refused before, unless an older one has it. It is a hint that ends by itself, not a lock.
-func (s *Server) reserve(env *protocol.Env[Message], key store.Key, p store.Priority) {
-	q, ok := s.reservations[key]
-	p = s.fresh(env, p)
-	if s.cfg.skip.has(rulePriority) || p.IsZero() || ok && q.Before(p) || !ok && len(s.reservations) >= s.cfg.MaxWaiting {
-		return
-	}
-	s.reservations[key] = p
-	env.After(3*s.cfg.RoundTrip, reserveTimer{key})
-}
-
-// unreserveAll gives back what a transaction that is done had reserved.
-func (s *Server) unreserveAll(env *protocol.Env[Message], reads []store.Read, writes []store.Write, p store.Priority) {
-	for _, a := range reads {
-		s.unreserve(env, a.Key, p)
-	}
-	for _, w := range writes {
-		s.unreserve(env, w.Key, p)
-	}
-}
-
-func (s *Server) unreserve(env *protocol.Env[Message], key store.Key, p store.Priority) {
-	if q, ok := s.reservations[key]; ok && q == p {
-		delete(s.reservations, key)
-		env.Stop(reserveTimer{key})
-	}
-}

@@ -18,7 +18,7 @@ func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m ReadRequ
 	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.shardOf(m.Key) != s.place.index || s.behind() {
 		return
 	}
-	s.reserve(env, m.Key, m.Priority)
+	s.reserve(env, m.Key, false, m.Priority)
 	l := s.locks[m.Key]
 	if l == nil || l.writer.IsZero() || s.waiters >= s.cfg.MaxWaiting {
 		s.answer(env, m.Key, waiter{from, m.Ref})

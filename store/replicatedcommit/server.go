@@ -37,8 +37,9 @@ type Server struct {
 	old          uint64
 	locks        map[store.Key]*lock
 	waiting      map[store.Key][]waiter
-	waiters      int // Invariant: the sum over waiting, at most MaxWaiting
-	reservations map[store.Key]store.Priority
+	waiters      int                         // Invariant: the sum over waiting, at most MaxWaiting
+	reservations map[store.Key][]reservation // Invariant: the oldest first, none of them empty
+	reserved     int                         // Invariant: the sum over reservations, at most MaxWaiting
 	newcomer     newcomer
 	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool   // those of earlier epochs are carried out
@@ -53,7 +54,7 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
-		waiting: map[store.Key][]waiter{}, reservations: map[store.Key]store.Priority{},
+		waiting: map[store.Key][]waiter{}, reservations: map[store.Key][]reservation{},
 	}
 	s.shards, s.coordinators = cfg.Layout.places()
 	p, ok := s.shards[cfg.ID]
@@ -156,7 +157,7 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	case waitTimer:
 		s.endWait(env, t)
 	case reserveTimer:
-		delete(s.reservations, t.key)
+		s.keep(env, t.key, func(q reservation) bool { return q.until > env.Now })
 	case retentionTimer:
 		s.retain(env)
 	case lookTimer:

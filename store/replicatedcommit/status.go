@@ -42,7 +42,7 @@ const blockedAfter = 2
 func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 	st := ServerStatus{
 		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
-		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: len(s.reservations), Old: s.old,
+		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reserved, Old: s.old,
 	}
 	if s.newcomer.syncing {
 		st.Needed = neededSources(s.cfg.Layout)

@@ -15,7 +15,7 @@ func TestSyncMutations(t *testing.T) {
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(500) {
+			for seed := range uint64(1000) {
 				if _, err := playLossOnce(1+seed, m.skip, nil); err != nil {
 					t.Logf("seed %d: %.600v", 1+seed, err)
 					return

@@ -37,6 +37,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		if r.reason, r.hint = s.refused(env, t, m.Firm); r.reason != store.NoReason {
 			r.state = No
 			current = s.current(env, t)
+			s.reserveRefused(env, t)
 		} else {
 			s.lock(r)
 		}
@@ -57,7 +58,7 @@ func (s *Server) current(env *protocol.Env[Message], t store.Txn) []Current {
 	bytes := 0
 	for _, a := range t.Reads {
 		c := Current{Key: a.Key}
-		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(env, a.Key, t.Priority) {
+		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(env, a.Key, false, t.Priority) {
 			c.Locked = true
 		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue
@@ -96,6 +97,7 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 		s.unreserveAll(env, t.Reads, nil, t.Priority)
 	case !s.behind():
 		v.Current = s.current(env, t)
+		s.reserveRefused(env, t)
 	}
 	env.Send(from, v)
 }

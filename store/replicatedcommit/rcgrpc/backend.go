@@ -124,13 +124,6 @@ func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
 	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }
 
-// Reserve implements client.Backend.
-func (c *Conn) Reserve(keys []store.Key, p store.Priority) {
-	for _, key := range keys {
-		c.ask(nil, func(ref uint64) rc.Message { return rc.Get{Ref: ref, Key: key, Priority: p} }) // nobody waits for the answer
-	}
-}
-
 // trouble says what the machines' last calls failed with, empty if none did.
 func (c *Conn) trouble() string {
 	c.mu.Lock()
