@@ -72,7 +72,7 @@ func NewLive(o LiveOptions) (*Live, error) {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	if l.Control, err = foresay.NewControl(foresay.ControlConfig{
-		Budget: 0.25, OnRequest: []func(*foresay.RequestRecord){l.Collector.Record}, Logger: o.Logger,
+		OnRequest: []func(*foresay.RequestRecord){l.Collector.Record}, Logger: o.Logger,
 	}); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
