@@ -170,6 +170,10 @@ func rcContention() Experiment {
 				suffix: "end-to-end-ratio", title: "Retwis: transactions with all their attempts, against those of mode spec", x: "alpha", xLabel: "skew (alpha)",
 				y: "end_to_end_ratio_to_spec", yLabel: "times spec's mean latency", series: []string{"system"}, where: all,
 			},
+			{
+				suffix: "auto", title: "Retwis: transactions with all their attempts, against the best other mode at that skew", x: "alpha", xLabel: "skew (alpha)",
+				y: "end_to_end_ratio_to_best", yLabel: "times the best mode's mean latency", series: []string{"system"}, where: all,
+			},
 		},
 	}
 }
