@@ -19,7 +19,7 @@ func TestWatchEnds(t *testing.T) {
 		}
 		h := Handler(Config{Control: c}).(*handler)
 		time.Sleep(11 * time.Second)
-		if n := len(h.source.feed.points.items); n != 5 {
+		if n := len(h.source.feed.since(new(cursor)).points); n != 5 {
 			t.Errorf("%d points in 11 s", n)
 		}
 		w := weak.Make(h.source)
