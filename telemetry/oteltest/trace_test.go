@@ -142,7 +142,7 @@ caller 0-20
 	})
 }
 
-// TestHeldByServer: a server that knows no speculative streams has a call made
+// TestHeldByServer: a server that refuses calls on guesses has one made
 // once more, where it would be without Foresay, and no error is seen.
 func TestHeldByServer(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -156,6 +156,26 @@ caller 0-30
     TestKV/Get 0-20 client
       TestKV/Get 5-15 server
     held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server refused it: REASON_LIMIT 0 calls of speculative callers are under way site=/TestKV/Get
+    TestKV/Get 20-30 client
+      TestKV/Get 25-25 server
+`)
+	})
+}
+
+// TestUnaware: that a server knows no speculative streams is no error either. Of a
+// method that there is not gRPC tells a server's handlers of no end.
+func TestUnaware(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.neverEnd = 1
+		run(w, chain(w.dial(w.serve("a", unaware{kv{slow: "one"}})), "", "one", "two"))
+		wantTree(w, `
+caller 0-30
+  task page 0-30 outcome=confirmed runs=1 saved_ms=0 task=page wasted_calls=0 wasted_ms=0
+    branch /TestKV/Get 0-20 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
+      TestKV/Get.spec 0-10 client speculative=true UNIMPLEMENTED
+    TestKV/Get 0-20 client
+      TestKV/Get 5-15 server
+    held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server does not speak /TestKV/Get.spec site=/TestKV/Get
     TestKV/Get 20-30 client
       TestKV/Get 25-25 server
 `)
