@@ -23,7 +23,7 @@ type LiveOptions struct {
 	Seed  uint64
 	// Calm is for how long users seldom change their minds, Fickle for how long they
 	// often do after that while the data server's replica lags, and so on.
-	// Predictions are wrong then. Default 50 s and 20 s.
+	// Predictions are wrong then. Default 50 s and 30 s.
 	Calm, Fickle time.Duration
 	Logger       *slog.Logger // of the Control. Default: nobody
 }
@@ -49,7 +49,7 @@ const (
 // How probably a user's mind has changed before a purchase.
 const (
 	seldom = 0.04
-	often  = 0.6
+	often  = 0.9
 )
 
 // NewLive opens the world. Run must be called, which closes it.
@@ -64,7 +64,7 @@ func NewLive(o LiveOptions) (*Live, error) {
 		o.Calm = 50 * time.Second
 	}
 	if o.Fickle == 0 {
-		o.Fickle = 20 * time.Second
+		o.Fickle = 30 * time.Second
 	}
 	l := &Live{o: o}
 	var err error
