@@ -164,8 +164,9 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 	return nil
 }
 
-// patient is how many attempts of a transaction there are before its pauses are long: what is in the way may be blocked.
-const patient = 16
+// patient is how many attempts of a transaction there are before its pauses are long: what is in the way may be blocked. Those that were tried most often are the oldest, so that
+// others wait for them while they pause.
+const patient = 64
 
 // pause returns what the pause before another attempt is shorter than. The sites keep what the transaction needs from younger ones, so there is little to wait for.
 func (t *txn) pause(why store.Reason) time.Duration {

@@ -52,7 +52,7 @@ type Config struct {
 	// MaxAttempts bounds how often a transaction is tried. 0: until its context ends.
 	MaxAttempts int
 	// Backoff is the longest pause before the second attempt, where an older transaction goes first; it doubles with each one, up to eight times. What was in the way of
-	// others is over when the refusal is there, and they are tried again at once. After 16 attempts pauses are up to 64 times as long. They are drawn at random.
+	// others is over when the refusal is there, and they are tried again at once. After 64 attempts pauses are up to 64 times as long. They are drawn at random.
 	// 0 is 6 ms.
 	Backoff time.Duration
 	// QuorumAfter is how long a transaction in mode Predicated may take until its reads are asked of a quorum too: its function may wait for something that needs to

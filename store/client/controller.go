@@ -85,7 +85,7 @@ func (c *controller) choose(name string) Mode {
 	}
 	now, then := k.modes[k.chosen], k.modes[other(k.chosen)]
 	// Where others are in the way they are in both modes, and a few attempts that were lucky say little: so the other mode is looked at seldom.
-	if k.attempts%probeEvery == 0 || now.n >= learnFirst && then.n < learnFirst && now.aborted > hopeless {
+	if k.attempts%probeEvery == 0 || now.n >= probeEvery && then.n < learnFirst && now.aborted > hopeless {
 		return other(k.chosen)
 	}
 	return k.chosen
