@@ -1,0 +1,209 @@
+package epaxos
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+func (r *Replica) tick(env *protocol.Env[smr.Message]) {
+	if !r.ticking {
+		r.ticking = true
+		env.After(r.times(0.5), tickTimer{})
+	}
+}
+
+// onTick repeats what was not answered, asks what became of instances that were not heard of for long, and recovers those of which nobody knows.
+func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
+	r.ticks++
+	for _, id := range slices.Sorted(maps.Keys(r.out)) {
+		r.out[id].Continue(env, id, r.admission.Own(), r.times(resend))
+	}
+	switch {
+	case r.removed:
+		if len(r.out) == 0 {
+			return
+		}
+	case r.ahead != 0 && r.ticks%resendTicks == 0:
+		env.SendAhead(r.ahead, Want{Head: r.head()})
+		r.ahead = 0
+	}
+	if r.active {
+		r.tendInstances(env)
+		r.tendReads(env)
+		if r.ticks%newsTicks == 0 {
+			r.others(func(id protocol.ID) { env.SendAhead(id, News{Head: r.head(), Top: r.index.top.clone()}) })
+		}
+	}
+	r.tick(env)
+}
+
+// tendInstances looks after what is not decided.
+func (r *Replica) tendInstances(env *protocol.Env[smr.Message]) {
+	late, recovers := false, 0
+	own := r.position(r.cfg.ID)
+	for p := range r.rows {
+		w := &r.rows[p]
+		for x := w.known + 1; x <= w.top(); x++ {
+			i := w.at(x)
+			if i.phase == committed {
+				continue
+			}
+			i.age++
+			if i.due == 0 {
+				i.due = recoverTicks + env.Rand.IntN(recoverSpan)
+			}
+			switch {
+			case p == own && i.ballot == 0 && i.hint == 0 && i.phase != unknown && (i.try == nil || i.try.ballot == 0):
+				r.tendOwn(env, i)
+			case i.age >= i.due && recovers < maxRecovers:
+				recovers++
+				r.stopWaiting(i.try)
+				r.recover(env, i)
+			}
+			late = late || i.age >= askTicks
+		}
+	}
+	if late {
+		n := len(r.group)
+		if to := r.group[int(r.ticks)%n].ID; to != r.cfg.ID {
+			r.want(env, to)
+		}
+	}
+}
+
+// tendOwn goes on with an own instance in ballot 0, after a restart too.
+func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
+	switch {
+	case i.try == nil && i.phase == preAccepted:
+		r.startPreAccept(env, i)
+	case i.try == nil:
+		i.try = &attempt{of: i, stage: accepting, cmd: i.cmd, deps: i.deps, votes: quorum.Votes{}}
+		r.sendAccepts(env, i.try)
+		env.Send(r.cfg.ID, Accepted{Head: r.head(), ID: i.id})
+	case i.age%resendTicks != 0:
+	case i.try.stage == preAccepting:
+		r.sendPreAccepts(env, i)
+		r.maybeChoose(env, i.try, true)
+	case i.try.stage == accepting:
+		r.sendAccepts(env, i.try)
+	}
+}
+
+func (r *Replica) tendReads(env *protocol.Env[smr.Message]) {
+	for _, p := range r.reads.polls {
+		if p.age++; p.age%resendTicks == 0 && p.votes.Len() < slowQuorum(len(r.group)) {
+			r.others(func(id protocol.ID) { env.SendAhead(id, p.Poll) })
+		}
+	}
+}
+
+// want asks for what was decided of all that is not known to be.
+func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
+	m := Want{Head: r.head()}
+	for p := range r.rows {
+		w := &r.rows[p]
+		for x := w.known + 1; x <= w.top() && len(m.Missing) < maxRanges; x++ {
+			if w.at(x).phase == committed {
+				continue
+			}
+			if n := len(m.Missing); n > 0 && m.Missing[n-1].Row == r.group[p].ID && m.Missing[n-1].Last == x-1 {
+				m.Missing[n-1].Last = x
+			} else {
+				m.Missing = append(m.Missing, Range{r.group[p].ID, x, x})
+			}
+		}
+	}
+	if len(m.Missing) > 0 {
+		env.SendAhead(from, m)
+	}
+}
+
+// onWant sends what is decided, as much as goes in one message's bytes.
+func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Want) {
+	_, member := r.state.Member(from)
+	switch {
+	case r.gen == 0 || !member && !r.state.Removed(from):
+		return
+	case m.Gen < r.gen:
+		r.startTransfer(env, from)
+		return
+	case m.Gen > r.gen || !r.active:
+		return
+	}
+	left := smr.MessageBytes
+	for _, x := range m.Missing[:min(len(m.Missing), maxRanges)] {
+		p := r.position(x.Row)
+		if p < 0 {
+			continue
+		}
+		w := &r.rows[p]
+		if x.First <= w.base {
+			r.startTransfer(env, from)
+			return
+		}
+		for k := x.First; k <= min(x.Last, w.top()); k++ {
+			i := w.at(k)
+			if !i.decided() {
+				continue
+			}
+			if left -= 64 + size(i); left < 0 {
+				return
+			}
+			env.SendAhead(from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+		}
+	}
+}
+
+func size(i *instance) int {
+	n := 0
+	if i.cmd != nil {
+		for _, e := range i.cmd.Entries {
+			n += 32 + len(e.Command)
+		}
+	}
+	return n
+}
+
+// startTransfer begins to send a replica the newest snapshot, unless one is on its way.
+func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
+	if o := r.out[to]; o != nil {
+		o.Continue(env, to, r.admission.Own(), r.times(resend))
+		return
+	}
+	s, ok, err := smr.LoadSnapshot(env)
+	if !ok || err != nil || s.Slot == 0 {
+		return // it is asked for again
+	}
+	r.out[to] = smr.NewOutgoing(s)
+	r.out[to].Continue(env, to, r.admission.Own(), r.times(resend))
+	r.tick(env)
+}
+
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
+	o := r.out[from]
+	if o == nil {
+		return
+	}
+	if o.Wanted(env, m) {
+		delete(r.out, from)
+		return
+	}
+	o.Continue(env, from, r.admission.Own(), r.times(resend))
+}
+
+// onChunk takes a part of a snapshot. What it says was decided, whoever sends it.
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+	if r.removed || !r.active && r.gen > 0 && !r.admission.Admitted() && !r.cfg.Join {
+		return
+	}
+	answer, whole := r.incoming.Take(m, r.state.Applied())
+	if whole != nil && !r.install(env, *whole) {
+		return
+	}
+	answer.From = r.admission.Own()
+	env.Send(from, answer)
+}

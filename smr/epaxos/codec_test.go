@@ -1,0 +1,116 @@
+package epaxos_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/epaxos"
+)
+
+// messages are of all kinds that nodes send or record.
+func messages() []smr.Message {
+	h := epaxos.Head{From: 7, Gen: 2}
+	id := epaxos.ID{Row: 3, Index: 1 << 40}
+	deps := epaxos.Deps{4, 0, 1 << 50}
+	work := &epaxos.Command{Kind: epaxos.Work, Stamp: 9, Entries: []smr.Entry{
+		{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
+		{Kind: smr.OpenSession, Client: 7, Seq: 1 << 63, Open: &smr.Open{MaxSessions: 10, Window: 100}},
+		{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}},
+	}}
+	nothing := &epaxos.Command{Kind: epaxos.Nothing}
+	return []smr.Message{
+		epaxos.PreAccept{Head: h, ID: id, Cmd: work, Deps: deps},
+		epaxos.PreAccepted{Head: h, ID: id, Deps: deps, Fenced: true},
+		epaxos.Accept{Head: h, ID: id, Ballot: 1<<32 | 2, Cmd: nothing, Deps: deps},
+		epaxos.Accepted{Head: h, ID: id, Ballot: 5},
+		epaxos.Commit{Head: h, ID: id, Cmd: &epaxos.Command{Kind: epaxos.Checkpoint, Stamp: 3}, Deps: deps},
+		epaxos.Recover{Head: h, ID: id, Ballot: 5},
+		epaxos.Recovered{Head: h, ID: id, Ballot: 5},
+		epaxos.Recovered{Head: h, ID: id, Ballot: 5, Phase: 2, Voted: 4, Cmd: work, Init: deps, Deps: deps},
+		epaxos.Validate{Head: h, ID: id, Ballot: 5, Cmd: work, Deps: deps},
+		epaxos.Validated{Head: h, ID: id, Ballot: 5, Invalid: true, Pending: []epaxos.ID{id, {Row: 1, Index: 1}}},
+		epaxos.Waiting{Head: h, ID: id, Agreed: 2},
+		epaxos.Refusal{Head: h, ID: id, Promised: 6},
+		epaxos.News{Head: h, Top: deps},
+		epaxos.Want{Head: h, Missing: []epaxos.Range{{Row: 1, First: 2, Last: 3}, {Row: 2, First: 1, Last: 1}}},
+		epaxos.Poll{Head: h, Round: 3, Keys: []string{"ka", "kb"}},
+		epaxos.Poll{Head: h, Round: 3, All: true},
+		epaxos.Polled{Head: h, Round: 3, Deps: deps},
+		epaxos.Settled{Head: h, ID: id},
+		epaxos.Submit{After: 8, Request: smr.Request{Session: 3, Acked: 4, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}}},
+		epaxos.InstanceRecord{ID: id, Phase: 1, Cmd: work, Init: deps, Deps: deps},
+		epaxos.InstanceRecord{ID: id, Phase: 3, Ballot: 6, Voted: 5, Nothing: true, Deps: deps},
+	}
+}
+
+func TestCodec(t *testing.T) {
+	codec := epaxos.Codec()
+	for _, m := range messages() {
+		b, err := codec.Append([]byte("before"), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := codec.Decode(b[len("before"):])
+		if err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+		if diff := cmp.Diff(m, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", m, diff)
+		}
+		for n := range len(b) - len("before") {
+			if _, err := codec.Decode(b[len("before") : len("before")+n]); err == nil {
+				t.Errorf("%T cut off after %d bytes was decoded", m, n)
+			}
+		}
+	}
+	if _, err := codec.Append(nil, 7); err == nil || !strings.Contains(err.Error(), "int is no message") {
+		t.Errorf("an int was encoded: %v", err)
+	}
+	for what, m := range map[string]smr.Message{
+		"there is no command kind 9": epaxos.Accept{Cmd: &epaxos.Command{Kind: 9}},
+		"there is no command":        epaxos.PreAccept{},
+		"there is no phase 4":        epaxos.InstanceRecord{Phase: 4},
+	} {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := codec.Decode(b); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%T: error %v, want one that says %q", m, err, what)
+		}
+	}
+}
+
+// FuzzCodec decodes anything; what can be decoded is encoded to bytes that stand for the same.
+func FuzzCodec(f *testing.F) {
+	codec := epaxos.Codec()
+	for _, m := range messages() {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := codec.Decode(b)
+		if err != nil {
+			return
+		}
+		once, err := codec.Append(nil, m)
+		if err != nil {
+			t.Fatalf("%#v: %v", m, err)
+		}
+		again, err := codec.Decode(once)
+		if err != nil {
+			t.Fatalf("%#v: %v", m, err)
+		}
+		if twice, _ := codec.Append(nil, again); !bytes.Equal(once, twice) {
+			t.Errorf("%#v becomes %#v", m, again)
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package epaxos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// beginGeneration begins one with the members of the state, in which nothing was proposed yet.
+func (r *Replica) beginGeneration(gen uint64) {
+	r.gen, r.group = gen, r.state.Members()
+	n := len(r.group)
+	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
+	r.stable, r.reach, r.checkpoint, r.taken = make(Deps, n), make(Deps, n), ID{}, 0
+	r.woken, r.waiting = nil, nil
+}
+
+// endGeneration ends a generation: a change of the members was executed. What else was proposed in it is not executed, whatever is decided about it, and is proposed again
+// if its clients still wait here. All replicas know of each command whether it came before, as the change conflicts with everything.
+func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
+	r.beginGeneration(r.gen + 1)
+	r.active, r.ahead = false, 0
+	r.rewrite(env)
+	r.proposeAgain(env)
+	r.reads.restart(r)
+	r.membersChanged(env)
+	for _, m := range r.group {
+		if m.ID != r.cfg.ID {
+			env.Send(m.ID, News{Head: r.head(), Top: r.index.top.clone()})
+		}
+	}
+}
+
+// proposeAgain queues what was proposed and is not executed.
+func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
+	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
+		r.again(env, r.mine[id])
+		delete(r.mine, id)
+	}
+}
+
+// maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take turns; if one does not, the next one does a little later.
+func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
+	if !r.active || r.since < smr.Slot(r.cfg.SnapshotEvery) {
+		return
+	}
+	n := uint64(len(r.group))
+	turn := (uint64(r.position(r.cfg.ID)) + n - r.taken%n) % n
+	late := smr.Slot(turn) * smr.Slot(r.cfg.SnapshotEvery/8+1)
+	if r.since < smr.Slot(r.cfg.SnapshotEvery)+late {
+		return
+	}
+	own := &r.rows[r.position(r.cfg.ID)]
+	for x := own.done + 1; x <= own.top(); x++ {
+		if i := own.at(x); i.cmd != nil && i.cmd.Kind == Checkpoint && !i.executed {
+			return
+		}
+	}
+	r.begin(env, &Command{Kind: Checkpoint}, &proposal{})
+}
+
+// takeSnapshot writes a snapshot of the state behind a checkpoint. All that conflicts with nothing was executed in some order, but all replicas that come to it have executed
+// the same instances: those up to reach. What was before the last checkpoint is forgotten now, so that a replica that lags a little needs no snapshot.
+func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *instance) {
+	old := r.stable
+	r.stable, r.checkpoint = r.reach.clone(), checkpoint.id
+	r.taken++
+	for p := range r.rows {
+		r.rows[p].forget(old[p])
+	}
+	r.index.forget(r.stable)
+	r.rewrite(env)
+}
+
+// rewrite puts a snapshot of the state, and what is not in it, in the place of the log.
+func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
+	r.evenOut()
+	data, err := r.image()
+	if err != nil {
+		// Without it the disk does not have what the others rely on: the state machine cannot be replicated any more.
+		r.fail(env, fmt.Sprintf("the state machine makes no snapshot: %v", err))
+		return
+	}
+	r.snapshot = r.state.Applied()
+	smr.SaveSnapshot(env, smr.Snapshot{Slot: r.snapshot, Data: data})
+	r.rewriteLog(env)
+}
+
+func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
+	first := env.NextIndex()
+	r.logged = 0
+	for p := range r.rows {
+		w := &r.rows[p]
+		for x := max(w.base, r.stable[p]) + 1; x <= w.top(); x++ {
+			if i := w.at(x); i.phase != unknown || i.ballot != 0 {
+				i.logged = false
+				r.save(env, i, true)
+			}
+		}
+	}
+	env.Truncate(first)
+}
+
+// fail ends the replica's part.
+func (r *Replica) fail(env *protocol.Env[smr.Message], reason string) {
+	if !r.removed {
+		env.Send(protocol.App, smr.Refused{Reason: reason})
+	}
+	r.removed, r.active = true, false
+}
+
+const imageVersion = 1
+
+// image returns the state with where in the order of instances it stands.
+func (r *Replica) image() ([]byte, error) {
+	state, err := r.state.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	w := wire{}
+	w.Buf = append(w.Buf, imageVersion)
+	w.Uint(r.gen)
+	w.Uint(r.taken)
+	w.Uint(r.stamp)
+	w.id(r.checkpoint)
+	w.deps(r.stable)
+	w.Uint(r.sessions.opened)
+	w.List(len(r.sessions.used))
+	for _, id := range slices.Sorted(maps.Keys(r.sessions.used)) {
+		w.Uint(uint64(id))
+		w.Uint(r.sessions.used[id])
+	}
+	w.Bytes(state)
+	return w.Buf, nil
+}
+
+// place is what an image says beside the state.
+type place struct {
+	gen, taken, stamp uint64
+	checkpoint        ID
+	stable            Deps
+	sessions          sessionAges
+}
+
+// restore puts the state of an image in the place of the replica's.
+func (r *Replica) restore(image []byte) (place, error) {
+	in := reader{wirefmt.NewReader(image)}
+	if v := in.Byte(); v != imageVersion {
+		return place{}, fmt.Errorf("image of version %d, this program knows version %d", v, imageVersion)
+	}
+	p := place{gen: in.Uint(), taken: in.Uint(), stamp: in.Uint(), checkpoint: in.id(), stable: in.deps()}
+	p.sessions.opened = in.Uint()
+	p.sessions.used = map[smr.SessionID]uint64{}
+	for range in.List(2) {
+		id := smr.SessionID(in.Uint())
+		p.sessions.used[id] = in.Uint()
+	}
+	state := in.Bytes()
+	if err := in.Close(); err != nil {
+		return place{}, fmt.Errorf("image: %w", err)
+	}
+	if err := r.state.Restore(state); err != nil {
+		return place{}, err
+	}
+	if len(p.stable) != len(r.state.Members()) || p.gen == 0 {
+		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.gen, len(p.stable), len(r.state.Members()))
+	}
+	return p, nil
+}
+
+// adopt takes over where an image stands.
+func (r *Replica) adopt(p place) {
+	r.taken, r.stamp, r.checkpoint, r.sessions = p.taken, max(r.stamp, p.stamp), p.checkpoint, p.sessions
+	r.stable, r.reach = p.stable.clone(), p.stable.clone()
+	if c := r.position(p.checkpoint.Row); c >= 0 && p.checkpoint.Index > 0 {
+		r.index.note(c, p.checkpoint.Index, footprint{all: true})
+	}
+	r.snapshot, r.since, r.high = r.state.Applied(), 0, 0
+}
+
+// load takes over what is on the disk, and tells whether it is blank.
+func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
+	snap, ok, err := smr.LoadSnapshot(env)
+	switch {
+	case err != nil:
+		return false, err
+	case ok:
+		p, err := r.restore(snap.Data)
+		if err != nil {
+			return false, err
+		}
+		r.beginGeneration(p.gen)
+		r.adopt(p)
+		for k := range r.rows {
+			r.rows[k].forget(p.stable[k])
+		}
+	case len(log) == 0 && !r.cfg.Join:
+		data, err := r.image()
+		if err != nil {
+			return false, err
+		}
+		smr.SaveSnapshot(env, smr.Snapshot{Data: data})
+	}
+	for _, rec := range log {
+		if err := r.loadRecord(rec); err != nil {
+			return false, err
+		}
+	}
+	for k := range r.rows {
+		w := &r.rows[k]
+		for x := w.base + 1; x <= w.top(); x++ {
+			if i := w.at(x); i.phase == committed {
+				r.woken = append(r.woken, i)
+				if x == w.known+1 {
+					w.known++
+				}
+			}
+		}
+	}
+	return len(log) == 0 && r.snapshot == 0, nil
+}
+
+func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
+	m, ok := rec.Msg.(InstanceRecord)
+	if !ok {
+		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
+	}
+	if p := r.position(m.ID.Row); p >= 0 && m.ID.Index <= r.rows[p].base {
+		return nil
+	}
+	i := r.find(m.ID)
+	if i == nil || len(m.Deps) > 0 && !r.hear(m.Deps) {
+		return fmt.Errorf("record %d is of the instance %v, which cannot be", rec.Index, m.ID)
+	}
+	if m.Cmd != nil {
+		r.setCommand(i, m.Cmd)
+	}
+	i.phase, i.ballot, i.voted, i.nothing, i.init, i.deps = phase(m.Phase), m.Ballot, m.Voted, m.Nothing, m.Init, m.Deps
+	if !i.logged {
+		i.logged = true
+		r.logged++
+	}
+	if i.phase > unknown && (len(i.deps) == 0 || i.cmd == nil && !i.nothing) {
+		return fmt.Errorf("record %d: the instance %v is %v without a command", rec.Index, m.ID, i.phase)
+	}
+	return nil
+}
+
+// install puts a snapshot in the place of the state. Within a generation, what was promised and voted for later instances stays.
+func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
+	p, err := r.restore(s.Data)
+	if err != nil {
+		r.fail(env, "a snapshot could not be restored, so the state cannot be trusted: "+err.Error())
+		return false
+	}
+	smr.SaveSnapshot(env, s)
+	if p.gen != r.gen {
+		r.beginGeneration(p.gen)
+		r.active = false
+		r.adopt(p)
+		r.proposeInstalled(env)
+		r.reads.restart(r)
+	} else {
+		r.adopt(p)
+		r.proposeInstalled(env)
+		r.woken = nil
+	}
+	r.ahead = 0
+	for k := range r.rows {
+		r.rows[k].forget(p.stable[k])
+	}
+	r.index.forget(r.stable)
+	r.rewriteLog(env)
+	r.fences = slices.DeleteFunc(r.fences, func(i *instance) bool { return i.id.Index <= r.stable[i.row] })
+	r.waiting = slices.DeleteFunc(r.waiting, func(t *attempt) bool { return t.of.id.Index <= r.stable[t.of.row] })
+	for k := range r.rows {
+		w := &r.rows[k]
+		for x := w.base + 1; x <= w.top(); x++ {
+			i := w.at(x)
+			i.waiters = nil
+			if i.decided() && !i.executed {
+				r.woken = append(r.woken, i)
+			}
+			if i.decided() && x == w.known+1 {
+				w.known++
+			}
+			if i.executed && x == w.done+1 {
+				w.done++
+			}
+		}
+	}
+	r.membersChanged(env)
+	r.execute(env)
+	return true
+}
+
+// proposeInstalled sees to the own proposals that a snapshot has overtaken: what it has executed is answered, the rest is proposed again.
+func (r *Replica) proposeInstalled(env *protocol.Env[smr.Message]) {
+	own := r.position(r.cfg.ID)
+	for _, id := range slices.SortedFunc(maps.Keys(r.mine), func(a, b ID) int { return int(int64(a.Index - b.Index)) }) {
+		if own >= 0 && id.Index > r.stable[own] && r.rows[own].at(id.Index) != nil {
+			continue // still to be decided
+		}
+		r.again(env, r.mine[id])
+		delete(r.mine, id)
+	}
+}

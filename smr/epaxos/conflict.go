@@ -1,0 +1,105 @@
+package epaxos
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/foresay/foresay/smr"
+)
+
+// An Interferer is a state machine that knows which of its commands commute. A replica whose state machine is none takes all commands to conflict, and
+// then all replicas execute all of them in one order.
+type Interferer interface {
+	// Footprint returns the keys that a command or a query is about. Two commands whose keys are disjoint have the same results and lead to the same state in either
+	// order. ok is false for one that conflicts with everything. It depends on nothing but its argument.
+	Footprint(command []byte) (keys []string, ok bool)
+}
+
+// footprint is what a command conflicts by: with all, or with those that share a key.
+type footprint struct {
+	all  bool
+	keys []string
+}
+
+// meets tells whether two footprints conflict.
+func (f footprint) meets(o footprint) bool {
+	if f.all || o.all {
+		return true
+	}
+	return slices.ContainsFunc(f.keys, func(k string) bool { return slices.Contains(o.keys, k) })
+}
+
+// footprint returns what a command conflicts by. The commands of a session conflict, so that its table of answers is the same everywhere, and its
+// commands are executed in order. What changes the sessions or the members conflicts with all.
+func (r *Replica) footprint(c *Command) footprint {
+	if c.Kind != Work || r.interferer == nil {
+		return footprint{all: true}
+	}
+	var f footprint
+	for _, e := range c.Entries {
+		keys, ok := r.interferer.Footprint(e.Command)
+		if e.Kind != smr.Command || !ok {
+			return footprint{all: true}
+		}
+		for _, k := range keys {
+			f.keys = append(f.keys, "k"+k)
+		}
+		f.keys = append(f.keys, "s"+strconv.FormatUint(uint64(e.Session), 36))
+	}
+	slices.Sort(f.keys)
+	f.keys = slices.Compact(f.keys)
+	return f
+}
+
+// conflictIndex tells by key which instances were heard of last.
+type conflictIndex struct {
+	byKey   map[string]Deps
+	barrier Deps // that conflict with all
+	top     Deps // of all
+}
+
+func newConflictIndex(n int) conflictIndex {
+	return conflictIndex{byKey: map[string]Deps{}, barrier: make(Deps, n), top: make(Deps, n)}
+}
+
+// note takes in an instance whose command is known.
+func (x *conflictIndex) note(row int, index uint64, f footprint) {
+	x.top[row] = max(x.top[row], index)
+	if f.all {
+		x.barrier[row] = max(x.barrier[row], index)
+	}
+	for _, k := range f.keys {
+		d := x.byKey[k]
+		if d == nil {
+			d = make(Deps, len(x.top))
+			x.byKey[k] = d
+		}
+		d[row] = max(d[row], index)
+	}
+}
+
+// conflicts returns, of each row, the last instance that conflicts.
+func (x *conflictIndex) conflicts(f footprint) Deps {
+	if f.all {
+		return x.top.clone()
+	}
+	d := x.barrier.clone()
+	for _, k := range f.keys {
+		d.join(x.byKey[k])
+	}
+	return d
+}
+
+// forget drops what is only about instances up to some.
+func (x *conflictIndex) forget(stable Deps) {
+	for _, k := range slices.Sorted(maps.Keys(x.byKey)) {
+		gone := true
+		for i, v := range x.byKey[k] {
+			gone = gone && v <= stable[i]
+		}
+		if gone {
+			delete(x.byKey, k)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package epaxos
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// frame is an instance of which the search looks at what it depends on.
+type frame struct {
+	i     *instance
+	row   int    // where it looks
+	index uint64 // the last that it has looked at there
+}
+
+// search finds the strongly connected components of what is decided, those first that others depend on [EPaxos §4.3.2], without recursion: a chain of dependencies may
+// be long.
+type search struct {
+	frames []frame
+	stack  []*instance
+	count  uint64
+}
+
+// execute executes what can be executed now, of what was decided since the last time.
+func (r *Replica) execute(env *protocol.Env[smr.Message]) {
+	if r.executing {
+		return
+	}
+	r.executing = true
+	gen := r.gen
+	r.pass++
+	for len(r.woken) > 0 && r.gen == gen {
+		i := r.woken[0]
+		r.woken = r.woken[1:]
+		if i.decided() && !i.executed {
+			r.executeFrom(env, i)
+		}
+	}
+	r.executing = false
+	if r.gen != gen {
+		r.woken = nil
+		r.execute(env)
+	}
+}
+
+// executeFrom executes an instance with all that it depends on, if all that is decided.
+func (r *Replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
+	s := &search{}
+	s.push(root)
+	gen := r.gen
+	for len(s.frames) > 0 {
+		f := &s.frames[len(s.frames)-1]
+		o := r.nextDependency(f)
+		switch {
+		case o == nil:
+			if !r.pop(env, s) {
+				return
+			}
+		case !o.decided() && r.skip&ruleWait != 0:
+		case !o.decided() || o.blocked == r.pass:
+			r.block(s, root, o)
+			return
+		case o.number == 0:
+			s.push(o)
+		case o.onStack:
+			f.i.low = min(f.i.low, o.number)
+		}
+		if r.gen != gen {
+			return
+		}
+	}
+}
+
+func (s *search) push(i *instance) {
+	s.count++
+	i.number, i.low, i.onStack = s.count, s.count, true
+	s.stack = append(s.stack, i)
+	s.frames = append(s.frames, frame{i: i})
+}
+
+// nextDependency returns the next instance that is depended on and not executed, nil if there is none.
+func (r *Replica) nextDependency(f *frame) *instance {
+	for ; f.row < len(r.rows); f.row, f.index = f.row+1, 0 {
+		w := &r.rows[f.row]
+		for f.index = max(f.index, w.done); f.index < f.i.deps[f.row]; {
+			f.index++
+			if o := w.at(f.index); o != nil && !o.executed && o != f.i {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// block ends a search: something is not decided. What was on the way to it is looked at again when it is.
+func (r *Replica) block(s *search, root, by *instance) {
+	if by.decided() {
+		by = by.blockedBy
+	}
+	for _, i := range s.stack {
+		i.blocked, i.blockedBy = r.pass, by
+		i.number, i.onStack = 0, false
+	}
+	by.waiters = append(by.waiters, root)
+}
+
+// pop ends the look at an instance, and executes the component of which it is the root, if it is one. It tells whether the search may go on.
+func (r *Replica) pop(env *protocol.Env[smr.Message], s *search) bool {
+	i := s.frames[len(s.frames)-1].i
+	s.frames = s.frames[:len(s.frames)-1]
+	if len(s.frames) > 0 {
+		parent := s.frames[len(s.frames)-1].i
+		parent.low = min(parent.low, i.low)
+	}
+	if i.low < i.number {
+		return true
+	}
+	k := slices.Index(s.stack, i)
+	component := slices.Clone(s.stack[k:])
+	s.stack = s.stack[:k]
+	for _, o := range component {
+		o.number, o.onStack = 0, false
+	}
+	return r.executeComponent(env, component)
+}
+
+// order is that in which instances are executed that depend on each other: by their stamps, so that what was proposed after another one was known comes after it. What ends a
+// period comes last: all else that is in the component belongs to the period.
+func order(a, b *instance) int {
+	rank := func(i *instance) int {
+		switch {
+		case i.nothing:
+			return 0
+		case i.cmd.Kind == Checkpoint:
+			return 1
+		case i.cmd.changes():
+			return 2
+		}
+		return 0
+	}
+	stamp := func(i *instance) uint64 {
+		if i.nothing {
+			return 0
+		}
+		return i.cmd.Stamp
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(stamp(a), stamp(b)), cmp.Compare(a.id.Row, b.id.Row), cmp.Compare(a.id.Index, b.id.Index))
+}
+
+// executeComponent executes instances that depend on each other. It tells whether the generation goes on.
+func (r *Replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
+	if r.skip&ruleOrder == 0 {
+		slices.SortFunc(component, order)
+	}
+	var checkpoint *instance
+	for _, i := range component {
+		if !i.nothing {
+			r.reach.join(i.deps)
+			r.reach[i.row] = max(r.reach[i.row], i.id.Index)
+		}
+	}
+	for _, i := range component {
+		i.executed = true
+		w := &r.rows[i.row]
+		for next := w.at(w.done + 1); next != nil && next.executed; next = w.at(w.done + 1) {
+			w.done++
+		}
+		if i.nothing {
+			continue
+		}
+		if i.cmd.Kind == Checkpoint {
+			checkpoint = i
+		}
+		if ended := r.apply(env, i); ended {
+			return false
+		}
+	}
+	if checkpoint != nil {
+		r.takeSnapshot(env, checkpoint)
+	}
+	return true
+}
+
+// apply executes the command of an instance, and tells whether a generation ends with it.
+func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool) {
+	p := r.mine[i.id]
+	delete(r.mine, i.id)
+	r.high = max(r.high, smr.Slot(i.cmd.Stamp))
+	if i.cmd.Kind != Work {
+		r.state.Apply(r.nextSlot(i.cmd), smr.Entry{Kind: smr.NoOp})
+		if p != nil {
+			r.answer(env, p.reads)
+		}
+		return false
+	}
+	before := r.state.Members()
+	for _, e := range i.cmd.Entries {
+		r.sessions.use(r.state, e, r.interferer != nil)
+		reply := r.state.Apply(r.nextSlot(i.cmd), e)
+		r.sessions.open(reply.Session, r.interferer != nil)
+		if p != nil {
+			r.executed(env, e, reply)
+		}
+	}
+	if i.cmd.changes() && !slices.Equal(before, r.state.Members()) && r.skip&ruleVoid == 0 {
+		r.endGeneration(env)
+		return true
+	}
+	return false
+}
+
+// nextSlot returns the slot of the next entry: above the last one, and not below the stamp, which a client may have been told.
+func (r *Replica) nextSlot(c *Command) smr.Slot {
+	r.since++
+	return max(r.state.Applied()+1, smr.Slot(c.Stamp))
+}
+
+// evenOut skips to a slot that all replicas come to that have executed the same since the last time, in whichever order.
+func (r *Replica) evenOut() {
+	r.state.Skip(max(r.high, r.snapshot) + r.since + 1)
+	r.high, r.since = 0, 0
+}

@@ -1,0 +1,157 @@
+package epaxos
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// instance is what a replica knows of one.
+type instance struct {
+	id    ID
+	row   int // of the proposer, among the members
+	phase phase
+	// ballot is promised: nothing below it is done. voted is the ballot in which it was accepted. They are two, as a promise is not a vote: whoever recovers
+	// later must not take what was accepted in a low ballot for a vote in the ballot that was promised since.
+	ballot, voted Ballot
+	cmd           *Command  // as proposed; nil if not known. It stays when nothing is accepted in its place: in another ballot it may still be decided.
+	foot          footprint // of cmd
+	nothing       bool      // what was accepted or decided is nothing
+	init          Deps      // as proposed; nil if not known
+	deps          Deps
+
+	settling bool // it was decided here on the fast path, and is not known to be on the disk yet: nobody is told
+	executed bool
+	logged   bool     // there is a record of it
+	age, due int      // ticks since it was heard of, and when it is to be recovered
+	hint     Ballot   // that somebody has promised
+	waits    uint64   // the most replicas that are known to have agreed with it at once, while its recovery waited
+	try      *attempt // to decide it, by this replica
+
+	// Of the search for what can be executed.
+	number, low uint64
+	onStack     bool
+	blocked     uint64 // in which pass it was found to depend on something that is not decided
+	blockedBy   *instance
+	waiters     []*instance // to be looked at when this one is decided
+}
+
+// decided tells whether the instance can be executed as far as it is concerned itself.
+func (i *instance) decided() bool { return i.phase == committed && !i.settling }
+
+// has tells whether an instance is among them.
+func (d Deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
+
+// agrees tells whether the replica agreed with what was proposed, at once.
+func agrees(p phase, init, deps Deps) bool {
+	return p == preAccepted && len(init) > 0 && slices.Equal(init, deps)
+}
+
+// row is the instances that one replica proposes.
+type row struct {
+	base uint64      // those up to it are forgotten. Invariant: base <= known, done.
+	list []*instance // from base+1 on
+	// known and done: all up to there are decided, or executed. Invariant: done <= known.
+	known, done uint64
+}
+
+func (w *row) top() uint64 { return w.base + uint64(len(w.list)) }
+
+// at returns an instance, nil if it is forgotten or was not heard of.
+func (w *row) at(index uint64) *instance {
+	if index <= w.base || index > w.top() {
+		return nil
+	}
+	return w.list[index-w.base-1]
+}
+
+// forget drops the instances up to one.
+func (w *row) forget(to uint64) {
+	if to <= w.base {
+		return
+	}
+	w.list = slices.Delete(w.list, 0, int(min(to-w.base, uint64(len(w.list)))))
+	w.base = to
+	w.known, w.done = max(w.known, to), max(w.done, to)
+}
+
+// position returns where a replica is among the members, -1 if it is none.
+func (r *Replica) position(id protocol.ID) int {
+	return slices.IndexFunc(r.group, func(m smr.Member) bool { return m.ID == id })
+}
+
+// find returns the instance of an ID, nil if it is forgotten, not possible, or too far ahead.
+func (r *Replica) find(id ID) *instance {
+	p := r.position(id.Row)
+	if p < 0 {
+		return nil
+	}
+	w := &r.rows[p]
+	if id.Index > w.done+maxAhead {
+		return nil
+	}
+	for w.top() < id.Index {
+		w.list = append(w.list, &instance{id: ID{id.Row, w.top() + 1}, row: p})
+	}
+	return w.at(id.Index)
+}
+
+// hear makes room for all that is depended on, and tells whether it is possible.
+func (r *Replica) hear(d Deps) bool {
+	if len(d) != len(r.rows) {
+		return false
+	}
+	for p, index := range d {
+		if index > r.rows[p].done+maxAhead {
+			return false
+		}
+	}
+	for p, index := range d {
+		if index > r.rows[p].top() {
+			r.find(ID{r.group[p].ID, index})
+		}
+	}
+	return true
+}
+
+// setCommand notes what an instance is, and tells whether that was not known. Conflicts with a proposal are noticed from then on, whatever comes of it.
+func (r *Replica) setCommand(i *instance, c *Command) (fresh bool) {
+	if i.nothing = c.Kind == Nothing; i.nothing || i.cmd != nil {
+		return false
+	}
+	i.cmd, i.foot = c, r.footprint(c)
+	r.stamp = max(r.stamp, c.Stamp)
+	r.index.note(i.row, i.id.Index, i.foot)
+	if c.changes() {
+		r.fences = append(r.fences, i)
+	}
+	return true
+}
+
+// value returns what was accepted or decided.
+func (i *instance) value() *Command {
+	if i.nothing {
+		return &Command{Kind: Nothing}
+	}
+	return i.cmd
+}
+
+// fenced tells whether a change of the members is known that may come before what is proposed now.
+func (r *Replica) fenced(but *instance) bool {
+	r.fences = slices.DeleteFunc(r.fences, func(i *instance) bool { return i.executed })
+	return slices.ContainsFunc(r.fences, func(i *instance) bool { return i != but })
+}
+
+// save writes an instance down as it is. The command is left out if it is on disk already.
+func (r *Replica) save(env *protocol.Env[smr.Message], i *instance, whole bool) {
+	rec := InstanceRecord{ID: i.id, Phase: uint8(i.phase), Ballot: i.ballot, Voted: i.voted, Nothing: i.nothing, Init: i.init, Deps: i.deps}
+	if whole {
+		rec.Cmd = i.cmd
+	}
+	env.Append(rec)
+	if !i.logged {
+		i.logged = true
+		r.logged++
+	}
+}

@@ -1,0 +1,199 @@
+package epaxos
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// proposal is an own instance whose clients wait here.
+type proposal struct {
+	entries []smr.Entry
+	reads   []read
+	silent  bool // clients are told when it is executed, not before: a change of the members may come first
+}
+
+// stage is how far an attempt to decide an instance has come.
+type stage uint8
+
+const (
+	preAccepting stage = iota + 1 // ballot 0
+	accepting
+	recovering
+	validating
+	waitingFor
+)
+
+// attempt is what a replica does to have an instance decided, in one ballot.
+type attempt struct {
+	of     *instance
+	ballot Ballot
+	stage  stage
+	age    int
+	votes  quorum.Votes // of the stage
+	cmd    *Command
+	deps   Deps
+	joined Deps // of pre-accepts
+	equal  int  // pre-accepts that agree with the proposal
+	fenced bool
+	recovery
+}
+
+// soon proposes what is queued when all that has come up by now was taken, so that it travels together.
+func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+	if !r.proposing {
+		r.proposing = true
+		env.After(smr.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
+	}
+}
+
+// propose proposes what is queued.
+func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+	for r.active && len(r.queue) > 0 && len(r.mine) < maxInFlight {
+		n := r.batch()
+		r.begin(env, &Command{Kind: Work, Entries: slices.Clone(r.queue[:n])}, &proposal{entries: slices.Clone(r.queue[:n])})
+		r.queue = slices.Delete(r.queue, 0, n)
+	}
+}
+
+// batch returns how many entries go into the next instance: what conflicts with everything goes alone.
+func (r *Replica) batch() int {
+	n := 0
+	for n < len(r.queue) && n < r.cfg.MaxBatch && r.queue[n].Kind == smr.Command {
+		n++
+	}
+	return smr.FitEntries(r.queue, max(n, 1))
+}
+
+// begin proposes a command in an own instance [EPaxos §4.3].
+func (r *Replica) begin(env *protocol.Env[smr.Message], c *Command, p *proposal) {
+	own := r.position(r.cfg.ID)
+	i := r.find(ID{r.cfg.ID, r.rows[own].top() + 1})
+	if i == nil {
+		r.giveBack(env, p)
+		return
+	}
+	r.stamp = max(r.stamp, uint64(r.state.Applied())) + 1
+	c.Stamp = r.stamp
+	f := r.footprint(c)
+	i.init = r.index.conflicts(f)
+	if f.all {
+		i.init[own] = i.id.Index - 1
+	}
+	i.deps, i.phase = i.init, preAccepted
+	r.setCommand(i, c)
+	r.mine[i.id] = p
+	i.due = recoverTicks
+	r.save(env, i, true)
+	r.startPreAccept(env, i)
+}
+
+// startPreAccept asks all for their pre-accepts of an own instance, in ballot 0.
+func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
+	i.try = &attempt{of: i, stage: preAccepting, cmd: i.cmd, deps: i.init, joined: i.init.clone()}
+	r.sendPreAccepts(env, i)
+	// The own vote arrives when it is on disk.
+	env.Send(r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i)})
+}
+
+// sendPreAccepts sends the proposal to those who have not answered. It waits for the disk: after a crash its ID must not be used for another command.
+func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance) {
+	r.others(func(id protocol.ID) {
+		if !i.try.votes.Has(id) {
+			env.Send(id, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+		}
+	})
+}
+
+// onPreAccepted counts a pre-accept.
+func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID, m PreAccepted) {
+	i := r.find(m.ID)
+	if i == nil || i.try == nil || i.try.stage != preAccepting || i.ballot != 0 || !r.hear(m.Deps) || !i.try.votes.Add(from) {
+		return
+	}
+	t := i.try
+	t.joined.join(m.Deps)
+	t.fenced = t.fenced || m.Fenced
+	if slices.Equal(m.Deps, i.init) || r.skip&ruleFastAgreement != 0 {
+		t.equal++
+	}
+	r.maybeChoose(env, t, false)
+}
+
+// maybeChoose takes the fast path if enough agree, and the slow one if a majority has answered and not all agree, or nobody else answers.
+func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late bool) {
+	i, n := t.of, len(r.group)
+	if p := r.mine[i.id]; p != nil && t.fenced && r.skip&ruleFence == 0 {
+		p.silent = true
+	}
+	switch {
+	case t.equal >= fastQuorum(n):
+		i.phase, i.deps, i.settling, i.try = committed, i.init, true, nil
+		r.save(env, i, false)
+		if r.skip&ruleSettle != 0 {
+			r.settle(env, i, true)
+			return
+		}
+		env.Send(r.cfg.ID, Settled{Head: r.head(), ID: i.id})
+	case t.votes.Len() >= slowQuorum(n) && (late || t.equal < t.votes.Len()):
+		deps := t.joined
+		if r.skip&ruleJoinDeps != 0 {
+			deps = i.init
+		}
+		r.startAccept(env, t, i.cmd, deps)
+	}
+}
+
+// startAccept has a command accepted in the attempt's ballot.
+func (r *Replica) startAccept(env *protocol.Env[smr.Message], t *attempt, c *Command, d Deps) {
+	i := t.of
+	t.stage, t.votes, t.cmd, t.deps = accepting, quorum.Votes{}, c, d
+	fresh := r.setCommand(i, c)
+	i.phase, i.ballot, i.voted, i.deps = accepted, t.ballot, t.ballot, d
+	r.save(env, i, fresh)
+	r.sendAccepts(env, t)
+	env.Send(r.cfg.ID, Accepted{Head: r.head(), ID: i.id, Ballot: t.ballot})
+}
+
+func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], t *attempt) {
+	r.others(func(id protocol.ID) {
+		if !t.votes.Has(id) {
+			env.Send(id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
+		}
+	})
+}
+
+// onAccepted counts a vote of phase 2.
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m Accepted) {
+	i := r.find(m.ID)
+	if i == nil || i.try == nil || i.try.stage != accepting || i.try.ballot != m.Ballot || i.phase == committed {
+		return
+	}
+	if i.try.votes.Add(from); i.try.votes.Len() < slowQuorum(len(r.group)) {
+		return
+	}
+	i.phase, i.try = committed, nil
+	r.save(env, i, false)
+	r.settle(env, i, i.ballot == 0)
+}
+
+// onSettled goes on with a decision of the fast path that is on disk now.
+func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m Settled) {
+	if i := r.find(m.ID); from == r.cfg.ID && i != nil && i.settling {
+		r.settle(env, i, true)
+	}
+}
+
+// settle tells of a decision of this replica's. That of the slow path is on the disks of a majority.
+func (r *Replica) settle(env *protocol.Env[smr.Message], i *instance, own bool) {
+	i.settling = false
+	r.others(func(id protocol.ID) {
+		env.SendAhead(id, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+	})
+	if own && !i.nothing {
+		r.acknowledge(env, i)
+	}
+	r.learn(env, i)
+}

@@ -1,0 +1,161 @@
+package epaxos
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// reads are queries that wait. A query is no instance: a majority tells what it knows to conflict with it, any command that was acknowledged included, and when all that is
+// executed here the state is new enough. That is enough for a query of one key, whose commands are executed in one order everywhere. One of several keys could see
+// commands of different keys in another order than a query elsewhere does, so it takes an instance, which conflicts with everything.
+type reads struct {
+	round uint64
+	queue []read // not asked for yet
+	polls []*poll
+	count int // of queries
+}
+
+type read struct {
+	from    protocol.ID
+	queries []smr.Query
+}
+
+// poll is a question of a majority, for all queries that had come.
+type poll struct {
+	Poll
+	votes quorum.Votes
+	need  Deps
+	age   int
+	reads []read
+}
+
+// maxPolls bounds the questions that are not answered. Queries that come then wait for the next one.
+const maxPolls = 8
+
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+	if r.reads.count+len(m.Queries) > r.cfg.MaxPending {
+		busy := smr.Busy{}
+		for _, q := range m.Queries {
+			busy.Queries = append(busy.Queries, q.ID)
+		}
+		env.SendAhead(from, busy)
+		return
+	}
+	r.reads.count += len(m.Queries)
+	var one, several []smr.Query
+	for _, q := range m.Queries {
+		if _, alone := r.queryKeys(q.Body); alone {
+			one = append(one, q)
+		} else {
+			several = append(several, q)
+		}
+	}
+	if len(several) > 0 {
+		r.begin(env, &Command{Kind: Fence}, &proposal{reads: []read{{from, several}}})
+	}
+	if len(one) > 0 {
+		r.reads.queue = append(r.reads.queue, read{from, one})
+	}
+}
+
+// queryKeys returns the key of a query, none if the state machine does not tell. alone is false if a poll is not enough for it.
+func (r *Replica) queryKeys(query []byte) (keys []string, alone bool) {
+	if r.interferer == nil {
+		return nil, true // all commands are executed in one order
+	}
+	keys, ok := r.interferer.Footprint(query)
+	return keys, ok && len(keys) == 1
+}
+
+// answerReads answers what can be answered, and asks for what has come up.
+func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
+	l := &r.reads
+	if r.active && len(l.queue) > 0 && len(l.polls) < maxPolls {
+		r.startPoll(env)
+	}
+	l.polls = slices.DeleteFunc(l.polls, func(p *poll) bool {
+		if p.votes.Len() < slowQuorum(len(r.group)) {
+			return false
+		}
+		for k, x := range p.need {
+			if r.rows[k].done < x {
+				return false
+			}
+		}
+		r.answer(env, p.reads)
+		return true
+	})
+}
+
+func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
+	l := &r.reads
+	l.round++
+	p := &poll{reads: l.queue}
+	p.Head, p.Round, p.All = r.head(), l.round, r.interferer == nil
+	l.queue = nil
+	var several []read
+	for k := range p.reads {
+		// What was a query of a fence may be here again.
+		rest := p.reads[k].queries[:0:0]
+		for _, q := range p.reads[k].queries {
+			keys, alone := r.queryKeys(q.Body)
+			if !alone {
+				several = append(several, read{p.reads[k].from, []smr.Query{q}})
+				continue
+			}
+			rest = append(rest, q)
+			for _, key := range keys {
+				p.Keys = append(p.Keys, "k"+key)
+			}
+		}
+		p.reads[k].queries = rest
+	}
+	if len(several) > 0 {
+		r.begin(env, &Command{Kind: Fence}, &proposal{reads: several})
+	}
+	slices.Sort(p.Keys)
+	p.Keys = slices.Compact(p.Keys)
+	p.need = r.index.conflicts(footprint{all: p.All, keys: p.Keys})
+	p.votes.Add(r.cfg.ID)
+	l.polls = append(l.polls, p)
+	r.others(func(id protocol.ID) { env.SendAhead(id, p.Poll) })
+}
+
+// onPoll tells what conflicts.
+func (r *Replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m Poll) {
+	env.SendAhead(from, Polled{Head: r.head(), Round: m.Round, Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
+}
+
+func (r *Replica) onPolled(from protocol.ID, m Polled) {
+	if !r.hear(m.Deps) {
+		return
+	}
+	for _, p := range r.reads.polls {
+		if p.Round == m.Round && p.votes.Len() < slowQuorum(len(r.group)) && p.votes.Add(from) {
+			p.need.join(m.Deps)
+		}
+	}
+}
+
+// answer answers queries from the state as it is.
+func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
+	for _, q := range all {
+		var items []smr.ReadReply
+		for _, one := range q.queries {
+			items = append(items, smr.ReadReply{ID: one.ID, Result: r.state.Read(one.Body)})
+		}
+		r.reads.count -= len(q.queries)
+		smr.SendReads(env, q.from, items)
+	}
+}
+
+// restart asks again in a new generation.
+func (l *reads) restart(_ *Replica) {
+	for _, p := range l.polls {
+		l.queue = append(l.queue, p.reads...)
+	}
+	l.polls = nil
+}

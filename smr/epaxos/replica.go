@@ -1,0 +1,371 @@
+package epaxos
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Replica is a proposer, acceptor and learner.
+type Replica struct {
+	cfg        smr.ReplicaConfig
+	interferer Interferer // nil: everything conflicts
+	state      *smr.State
+	admission  *smr.Admission
+	desk       *smr.Desk
+	skip       rules // which tests leave out
+
+	active  bool // takes part
+	removed bool
+	gen     uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
+	group   []smr.Member // of the generation, in order of their IDs
+	rows    []row        // of the group
+	index   conflictIndex
+	fences  []*instance // changes of the members that are not executed
+	stamp   uint64      // the highest that was heard of
+
+	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else comes after that checkpoint.
+	// Invariant: base <= stable <= done in each row.
+	stable     Deps
+	checkpoint ID       // an instance that conflicts with all, the newest such one up to stable; Index 0 if there is none
+	snapshot   smr.Slot // of the snapshot on disk
+	taken      uint64   // checkpoints in this generation
+	reach      Deps     // what was executed, and what that depends on
+	logged     int      // instances of which there are records
+	since      smr.Slot // entries that were executed since the snapshot
+	high       smr.Slot // the highest stamp of these
+	sessions   sessionAges
+
+	queue []smr.Entry // to be proposed
+	early map[ticket]early
+
+	mine      map[ID]*proposal
+	proposing bool // for proposeTimer
+	proposed  time.Duration
+	pass      uint64 // of the search for what can be executed
+	woken     []*instance
+	executing bool
+	waiting   []*attempt // recoveries that wait for other instances
+
+	reads    reads
+	ticks    uint64
+	ticking  bool
+	out      map[protocol.ID]*smr.Outgoing
+	incoming smr.Incoming
+	ahead    protocol.ID // who is in a later generation; 0 for nobody
+}
+
+// rules are parts of the protocol that tests leave out, to see that it is noticed.
+type rules uint32
+
+const (
+	ruleTwoBallots      rules = 1 << iota // a promise does not change in which ballot was accepted
+	ruleFastPath                          // a recovery decides what may have been decided on the fast path
+	ruleValidate                          // but only if nothing speaks against it
+	ruleOrder                             // what depends on each other is executed in order of stamps
+	ruleWait                              // what an instance depends on is executed before it
+	ruleDurableVote                       // pre-accepts are on disk before they are told
+	ruleSettle                            // a decision of the fast path is on disk before it is told
+	ruleVoid                              // a generation ends with a change of the members
+	ruleFence                             // a durable acknowledgement comes before a change of the members or waits
+	ruleFastAgreement                     // the fast path is for those who agree with the proposal
+	ruleJoinDeps                          // the slow path takes what any of a majority depends on
+	ruleKnowCheckpoints                   // a checkpoint speaks against what does not depend on it
+)
+
+// The timers of a replica.
+type (
+	tickTimer    struct{}
+	proposeTimer struct{}
+)
+
+// Times, in ticks of half a round trip.
+const (
+	resendTicks  = 5 // own proposals
+	askTicks     = 2 // before others are asked what became of an instance
+	recoverTicks = 5 // before it is recovered, and up to recoverSpan more by chance
+	recoverSpan  = 4 //
+	attemptTicks = 8 // before a recovery is begun anew, and each time twice as many
+	maxDoubled   = 5
+	newsTicks    = 4  //
+	resend       = 3. // round trips, of a snapshot's chunks
+)
+
+// Bounds.
+const (
+	maxAhead    = 1 << 16 // instances of a row beyond the executed ones
+	maxInFlight = 4096    // own instances that are not decided
+	maxRanges   = 64      // in a Want
+	maxRecovers = 256     // recoveries that a tick begins
+)
+
+// NewReplica returns a replica. If the state machine is an Interferer, commands that do not conflict are executed in different orders at
+// different replicas.
+func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("epaxos: %w", err)
+	}
+	group := cfg.Members
+	if cfg.Join {
+		group = nil
+	}
+	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: map[protocol.ID]*smr.Outgoing{}}
+	r.interferer, _ = cfg.Machine.(Interferer)
+	r.admission = smr.NewAdmission(cfg, r.state)
+	r.desk = smr.NewDesk(cfg, r.state)
+	if !cfg.Join {
+		r.beginGeneration(1)
+	}
+	return r, nil
+}
+
+func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
+
+// Start takes over what is on the disk.
+func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	blank, err := r.load(env, log)
+	if err != nil {
+		r.removed = true
+		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
+		return
+	}
+	r.admission.Start(env, blank)
+	r.membersChanged(env)
+	r.execute(env)
+	r.flush(env)
+}
+
+// Receive takes a message.
+func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
+		env.Send(protocol.App, r.status(q.ID))
+		return
+	}
+	if from == protocol.App || r.admission.Refused() {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.Hello:
+		r.admission.Hello(env, from, msg)
+	case smr.Welcome:
+		r.admission.Welcome(env, from, msg)
+		r.maybeTakePart(env)
+	case Submit:
+		r.onSubmit(env, from, msg)
+	case smr.Request:
+		r.onSubmit(env, from, Submit{Request: msg})
+	case smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+		r.onClient(env, from, msg)
+	case smr.SnapshotChunk:
+		if r.admission.Genuine(env, from, msg.From) {
+			r.onChunk(env, from, msg)
+		}
+	case smr.SnapshotWanted:
+		if r.admission.Genuine(env, from, msg.From) {
+			r.onSnapshotWanted(env, from, msg)
+		}
+	default:
+		r.onReplica(env, from, msg)
+	}
+	r.flush(env)
+}
+
+// flush does what comes at the end of each call.
+func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	r.maybeCheckpoint(env)
+	r.answerReads(env)
+	r.desk.Flush(env)
+}
+
+// onReplica takes what replicas of one generation say to each other.
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	h, ok := headOf(msg)
+	if !ok || !r.admission.Genuine(env, from, h.From) {
+		return
+	}
+	if w, ok := msg.(Want); ok {
+		r.onWant(env, from, w)
+		return
+	}
+	switch {
+	case h.Gen > r.gen:
+		if !r.removed && r.ahead == 0 {
+			r.ahead = from
+			env.SendAhead(from, Want{Head: r.head()})
+			r.tick(env)
+		}
+		return
+	case h.Gen < r.gen:
+		if _, late := msg.(News); !late || r.state.Removed(from) {
+			env.SendAhead(from, News{Head: r.head(), Top: r.index.top.clone()})
+		}
+		return
+	case !r.active || r.position(from) < 0:
+		return
+	}
+	r.onPeer(env, from, msg)
+}
+
+func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	switch msg := msg.(type) {
+	case PreAccept:
+		r.onPreAccept(env, from, msg)
+	case PreAccepted:
+		r.onPreAccepted(env, from, msg)
+	case Accept:
+		r.onAccept(env, from, msg)
+	case Accepted:
+		r.onAccepted(env, from, msg)
+	case Commit:
+		r.onCommit(env, msg)
+	case Recover:
+		r.onRecover(env, from, msg)
+	case Recovered:
+		r.onRecovered(env, from, msg)
+	case Validate:
+		r.onValidate(env, from, msg)
+	case Validated:
+		r.onValidated(env, from, msg)
+	case Waiting:
+		r.onWaiting(env, msg)
+	case Refusal:
+		r.onRefusal(msg)
+	case News:
+		r.hear(msg.Top)
+	case Poll:
+		r.onPoll(env, from, msg)
+	case Polled:
+		r.onPolled(from, msg)
+	case Settled:
+		r.onSettled(env, from, msg)
+	}
+}
+
+func headOf(msg smr.Message) (Head, bool) {
+	switch m := msg.(type) {
+	case PreAccept:
+		return m.Head, true
+	case PreAccepted:
+		return m.Head, true
+	case Accept:
+		return m.Head, true
+	case Accepted:
+		return m.Head, true
+	case Commit:
+		return m.Head, true
+	case Recover:
+		return m.Head, true
+	case Recovered:
+		return m.Head, true
+	case Validate:
+		return m.Head, true
+	case Validated:
+		return m.Head, true
+	case Waiting:
+		return m.Head, true
+	case Refusal:
+		return m.Head, true
+	case News:
+		return m.Head, true
+	case Want:
+		return m.Head, true
+	case Poll:
+		return m.Head, true
+	case Polled:
+		return m.Head, true
+	case Settled:
+		return m.Head, true
+	}
+	return Head{}, false
+}
+
+func (r *Replica) head() Head { return Head{From: r.admission.Own(), Gen: r.gen} }
+
+// others calls f with each other member.
+func (r *Replica) others(f func(id protocol.ID)) {
+	for _, m := range r.group {
+		if m.ID != r.cfg.ID {
+			f(m.ID)
+		}
+	}
+}
+
+// Expire does what a timer is for.
+func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.admission.Refused() {
+		return
+	}
+	switch t.(type) {
+	case smr.AdmissionTimer:
+		r.admission.Expire(env)
+	case tickTimer:
+		r.ticking = false
+		r.onTick(env)
+	case proposeTimer:
+		r.proposing, r.proposed = false, env.Now
+		r.propose(env)
+	}
+	r.flush(env)
+}
+
+// Broken asks the peer for what may be lost. Own proposals are sent again by the clock.
+func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	if r.active && r.position(from) >= 0 && !r.admission.Refused() {
+		r.want(env, from)
+	}
+}
+
+// maybeTakePart has a replica that was admitted take part.
+func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+	if r.active || r.removed || r.gen == 0 || !r.admission.Admitted() || r.position(r.cfg.ID) < 0 {
+		return
+	}
+	r.active = true
+	r.tick(env)
+}
+
+// membersChanged says who the members are, at the start and when they have changed.
+func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+	r.admission.Changed(env)
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members // of one that joins: whom to ask
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	if r.state.Removed(r.cfg.ID) {
+		if !r.removed && !r.admission.Refused() {
+			env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+		}
+		r.removed, r.active = true, false
+		return
+	}
+	r.maybeTakePart(env)
+}
+
+func (r *Replica) status(id smr.CallID) smr.Status {
+	role := "replica"
+	switch {
+	case r.admission.Refused():
+		role = "refused"
+	case r.removed:
+		role = "removed"
+	case !r.active:
+		role = "blank"
+	}
+	s := smr.Status{
+		ID: id, Replica: r.cfg.ID, Role: role, Ballot: r.gen, Committed: r.state.Applied(), Applied: r.state.Applied(),
+		Snapshot: r.snapshot, LogSize: r.logged, Sessions: r.state.Sessions(), Members: r.state.Members(),
+	}
+	for p := range r.rows {
+		w := &r.rows[p]
+		for x := w.done + 1; x <= w.top(); x++ {
+			if i := w.at(x); !i.executed && (i.phase != committed || !i.nothing) {
+				s.Committed++ // or will be, perhaps
+			}
+		}
+	}
+	return s
+}

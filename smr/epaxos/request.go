@@ -1,0 +1,129 @@
+package epaxos
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// ticket names a command of a client.
+type ticket struct {
+	client  protocol.ID
+	session smr.SessionID
+	seq     smr.Seq
+}
+
+func ticketOf(e smr.Entry) ticket { return ticket{e.Client, e.Session, e.Seq} }
+
+// early is a command whose client waits until it is decided, not executed.
+type early struct {
+	told  bool
+	stamp uint64 // of its instance, if told
+}
+
+// maxFloor bounds the causal floors that are believed.
+const maxFloor = 1 << 60
+
+// onSubmit takes commands. Any replica does.
+func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m Submit) {
+	if !r.mayServe(env, from) {
+		return
+	}
+	if m.After < maxFloor {
+		r.stamp = max(r.stamp, uint64(m.After))
+	}
+	soon := map[smr.Seq]bool{}
+	for _, c := range m.Request.Commands {
+		if !c.Brief {
+			continue
+		}
+		soon[c.Seq] = true
+		if t, ok := r.early[ticket{from, m.Request.Session, c.Seq}]; ok && t.told {
+			item := smr.CommandReply{Seq: c.Seq, Outcome: smr.Committed, Slot: smr.Slot(t.stamp)}
+			env.SendAhead(from, smr.Replies{Session: m.Request.Session, Items: []smr.CommandReply{item}})
+		}
+	}
+	had := len(r.queue)
+	r.queue = r.desk.Take(env, from, m.Request, r.queue)
+	for _, e := range r.queue[had:] {
+		if soon[e.Seq] {
+			r.early[ticketOf(e)] = early{}
+		}
+	}
+	r.soon(env)
+}
+
+// onClient takes what else a client asks for.
+func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if !r.mayServe(env, from) {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.OpenRequest:
+		r.queue = r.desk.Take(env, from, msg, r.queue)
+		r.soon(env)
+	case smr.ChangeRequest:
+		r.desk.Meet(env, msg.Change)
+		r.queue = r.desk.TakeChange(env, from, msg, r.admission, r.queue)
+		r.soon(env)
+	case smr.ReadRequest:
+		r.onRead(env, from, msg)
+	}
+}
+
+// mayServe tells whether the replica takes part. If not, it names another one.
+func (r *Replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) bool {
+	if r.active {
+		return true
+	}
+	var other smr.Member
+	if group := slices.DeleteFunc(r.state.Members(), func(m smr.Member) bool { return m.ID == r.cfg.ID }); len(group) > 0 {
+		other = group[env.Rand.IntN(len(group))]
+	}
+	env.SendAhead(from, smr.Redirect{Leader: other})
+	return false
+}
+
+// giveBack says that a command cannot be proposed now.
+func (r *Replica) giveBack(env *protocol.Env[smr.Message], p *proposal) {
+	for _, e := range p.entries {
+		delete(r.early, ticketOf(e))
+	}
+	r.desk.GiveBack(env, p.entries)
+	r.reads.queue = append(r.reads.queue, p.reads...)
+}
+
+// acknowledge tells clients that want no more of commands that are decided. It is called when that is on the disks of a majority, or of this replica on the fast path.
+func (r *Replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
+	p := r.mine[i.id]
+	if p == nil || p.silent {
+		return
+	}
+	for k := 0; k < len(p.entries); {
+		first := p.entries[k]
+		out := smr.Replies{Session: first.Session}
+		for ; k < len(p.entries) && p.entries[k].Client == first.Client && p.entries[k].Session == first.Session; k++ {
+			t := ticketOf(p.entries[k])
+			if e, ok := r.early[t]; ok && !e.told {
+				r.early[t] = early{told: true, stamp: i.cmd.Stamp}
+				out.Items = append(out.Items, smr.CommandReply{Seq: t.seq, Outcome: smr.Committed, Slot: smr.Slot(i.cmd.Stamp)})
+			}
+		}
+		if len(out.Items) > 0 {
+			env.SendAhead(first.Client, out)
+		}
+	}
+}
+
+// executed answers an entry that was executed, unless its client was answered before.
+func (r *Replica) executed(env *protocol.Env[smr.Message], e smr.Entry, reply smr.Reply) {
+	t := ticketOf(e)
+	told := r.early[t].told
+	delete(r.early, t)
+	if told {
+		r.desk.Forget(e)
+		return
+	}
+	r.desk.Applied(env, e, reply)
+}
