@@ -31,6 +31,7 @@ type acceptor struct {
 	generation uint64
 
 	records []record
+	fault   fault
 }
 
 // accepted is what was accepted in ballot 0 of one replica's lane.
@@ -64,8 +65,8 @@ const (
 	revokedKey  = "domino/revoked/" // then the owner: the slot
 )
 
-func newAcceptor() acceptor {
-	return acceptor{lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
+func newAcceptor(f fault) acceptor {
+	return acceptor{fault: f, lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
 }
 
 // begin makes the acceptor keep out of slots that are executed.
@@ -95,6 +96,9 @@ func (a *acceptor) closesOf(l Lane) *closes {
 // claim raises the promises that come with time, and makes a bound of them durable that lies a little ahead, so that few are written.
 func (a *acceptor) claim(env *protocol.Env[smr.Message], now, lease smr.Slot) {
 	a.closed, a.skipped = max(a.closed, now), max(a.skipped, now)
+	if a.fault == clockIsPromise {
+		a.closed, a.skipped = now, now
+	}
 	a.cover(env, max(a.closed, a.skipped), lease)
 }
 
@@ -328,7 +332,9 @@ func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[sm
 		a.highest = max(a.highest, last)
 		a.records = append(a.records, record{rec.Index, last})
 	}
-	a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
+	if a.fault != forgetClaims {
+		a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
+	}
 	a.begin(executed)
 	a.forget(executed, a.own.last())
 	return nil

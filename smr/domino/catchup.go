@@ -156,7 +156,7 @@ func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
 		return
 	}
 	r.wanting, r.asked = true, env.Now
-	env.SendAhead(from, Want{From: r.admission.Own(), After: r.learner.executed})
+	env.SendAhead(from, Want{From: r.admission.Own(), After: r.learner.executed, Blank: len(r.state.Members()) == 0})
 }
 
 // onWant tells a replica what was executed after a slot, or sends it the state.
@@ -171,7 +171,7 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 	if m.After >= executed {
 		return
 	}
-	if m.After < r.past.base || m.After == 0 {
+	if m.After < r.past.base || m.Blank {
 		r.sendState(env, from)
 		return
 	}

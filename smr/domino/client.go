@@ -34,9 +34,13 @@ type Client struct {
 	attempts map[smr.Slot]*attempt  // in slots of the shared lane
 	places   map[smr.Slot]*placings // in slots of others
 	lastSlot smr.Slot               // that the client chose
-	fast     record16               // how the last attempts went
-	pause    int                    // ticks for which the fast path is left alone
-	turn     int
+	// floor is the highest slot that a call was told of. Later commands get slots above it, whatever they ask for: they say that the answers of
+	// those before are not needed any more, and what is not needed any more is not executed.
+	floor smr.Slot
+	fast  record16                 // how the last attempts went
+	pause int                      // ticks for which the fast path is left alone
+	stats struct{ fast, slow int } // attempts that were decided by votes, and others
+	turn  int
 
 	active   int // probes since there was a call
 	flushing bool
@@ -221,6 +225,7 @@ func (c *Client) finish(env *protocol.Env[smr.Message], p *pending, d smr.Done) 
 		return
 	}
 	d.ID = p.ID
+	c.floor = max(c.floor, d.Slot)
 	delete(c.calls, p.ID)
 	switch {
 	case p.number != 0:
@@ -272,7 +277,12 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 		c.settle(env, m.Slot, a, false)
 	}
 	if a.yes.Len()+a.no.Len() == int(m.Members) || a.settled {
-		c.fast.add(a.yes.Len() >= needed)
+		fast := a.yes.Len() >= needed
+		if c.fast.add(fast); fast {
+			c.stats.fast++
+		} else {
+			c.stats.slow++
+		}
 		if c.fast.failing() {
 			c.fast, c.pause = record16{}, pauseTicks
 		}

@@ -53,7 +53,9 @@ func (c *Client) request(calls []*pending) (m Submit, some, rest []*pending) {
 		}
 		m.Commands = append(m.Commands, smr.RequestedCommand{Seq: p.seq, Brief: p.Kind == smr.Propose, Command: p.Command})
 		m.Acks = append(m.Acks, p.Awaits())
-		m.After = max(m.After, p.After)
+		if m.After = max(m.After, c.floor); c.opt.fault != floorIgnored {
+			m.After = max(m.After, p.After)
+		}
 	}
 	return m, calls, nil
 }
@@ -63,11 +65,7 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*pending, way way)
 	for len(calls) > 0 {
 		m, some, rest := c.request(calls)
 		calls = rest
-		s := max(way.slot, c.lastSlot)
-		if c.opt.fault != floorIgnored {
-			s = max(s, m.After)
-		}
-		m.Slot, m.Answer = above(s, sharedDigit), way.target
+		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
 		c.lastSlot = m.Slot
 		a := &attempt{}
 		for _, p := range some {
@@ -191,6 +189,14 @@ func (c *Client) retry(env *protocol.Env[smr.Message], commands []*pending) {
 		n := 1
 		for n < len(commands) && commands[n].sentTo == from {
 			n++
+		}
+		if c.opt.fault == retryAsNew {
+			for _, p := range commands[:n] {
+				delete(c.flights, p.seq)
+				p.seq = c.next
+				c.next++
+				c.flights[p.seq] = p
+			}
 		}
 		c.submit(env, commands[:n], c.chooseOwner(env.Now, from))
 		commands = commands[n:]

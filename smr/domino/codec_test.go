@@ -38,7 +38,7 @@ func messages() []smr.Message {
 		domino.Revoke{From: 1, Ballot: 2, Lane: 3, High: 4},
 		domino.Revoked{From: 1, Ballot: 2, Lane: 3, High: 4, Executed: 2, Items: items},
 		domino.Learned{From: 1, Close: decided},
-		domino.Want{From: 1, After: 2},
+		domino.Want{From: 1, After: 2, Blank: true},
 		domino.History{From: 1, Low: 2, High: 3, Executed: 4, Items: items},
 		domino.Ask{From: 1, Round: 2},
 		domino.Latest{From: 1, Round: 2, Slot: 3},

@@ -1,21 +1,39 @@
 package domino_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestConformance plays 200 seeds, of both variants together.
+// probe is how often the clients of these tests measure. Links that do not change need no more, and it is quicker to simulate.
+const probe = 50 * time.Millisecond
+
+// TestConformance plays the family's suite with the variant that goes beyond the thesis.
 func TestConformance(t *testing.T) {
-	const probe = 50 * time.Millisecond // few are enough for links that are always the same, and quicker to simulate
-	t.Run("domino", func(t *testing.T) {
-		smrtest.Suite(t, domino.New("domino", "", domino.Options{Probe: probe}), smrtest.Seeds{Played: 80, Repeated: 5})
-	})
-	t.Run("direct", func(t *testing.T) {
-		o := domino.Options{Probe: probe, Direct: true, AllLearn: true, Arrival: true, Slack: time.Millisecond}
-		smrtest.Suite(t, domino.New("domino-direct", "", o), smrtest.Seeds{Played: 120, Repeated: 10})
-	})
+	o := domino.Options{Probe: probe, Direct: true, AllLearn: true, Arrival: true, Slack: time.Millisecond}
+	smrtest.Suite(t, domino.New("domino-direct", "", o), smrtest.Seeds{Played: 130, Repeated: 10})
+}
+
+// TestConformanceOfThesis plays seeds with the thesis' variants: with TestConformance's these are 200.
+func TestConformanceOfThesis(t *testing.T) {
+	for i, o := range []domino.Options{{Probe: probe}, {Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}} {
+		p := domino.New("domino", "", o)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			playSeeds(t, p, uint64(1000+i), 35)
+		})
+	}
+}
+
+func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
+	for i := range count {
+		if r, err := smrtest.Play(smrtest.Swarm(p, first+2*uint64(i))); err != nil {
+			t.Fatalf("%v\n%v", r, err)
+		}
+	}
 }

@@ -107,24 +107,11 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 	for ; i < len(l.contests) && l.contests[i].slot <= final; i++ {
 		c := l.contests[i]
 		votes, passed := c.tally(r.group, r.closedBy)
-		if k := r.choose(votes, passed); k != noOp {
+		if k := r.rule.choose(votes, passed); k != noOp {
 			m.Items = append(m.Items, c.candidates[k].Item)
 		}
 	}
 	r.decide(env, m)
-}
-
-// choose applies the rule of value choice.
-func (r *Replica) choose(votes []int, passed int) choice {
-	if r.opt.fault == majorityThenAny {
-		for k, v := range votes {
-			if v >= r.rule.classic {
-				return choice(k)
-			}
-		}
-		return noOp
-	}
-	return r.rule.choose(votes, passed)
 }
 
 // tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so that nobody waits for each of them [Mencius §4].

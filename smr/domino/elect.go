@@ -207,7 +207,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		c.flows[id] = &flow{next: 1}
 	}
-	if r.opt.fault != forgetPromises {
+	if r.opt.fault != forgetDecisions {
 		for _, again := range merge(parts, r.learner.executed) {
 			r.decide(env, again)
 		}

@@ -53,28 +53,13 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
 	l := &r.learner
 	l.last = item.Slot
 	r.stuck = 0
-	entries := item.Entries
-	if r.opt.fault == executeTwice {
-		entries = forgetful(entries)
-	}
-	r.state.ApplyAll(item.Slot, entries, func(i int, reply smr.Reply) {
+	r.state.ApplyAll(item.Slot, item.Entries, func(i int, reply smr.Reply) {
 		if item.Answer == r.cfg.ID {
 			r.desk.Applied(env, item.Entries[i], reply)
 		}
 	})
 	r.sinceCut += len(item.Entries)
 	r.keep(item)
-}
-
-// forgetful makes commands look like ones of which nothing is known, for a planted fault.
-func forgetful(entries []smr.Entry) []smr.Entry {
-	out := slices.Clone(entries)
-	for i := range out {
-		if out[i].Kind == smr.Command {
-			out[i].Kind = smr.NoOp
-		}
-	}
-	return out
 }
 
 // watch notes that a client wants to know when commands are ordered.
@@ -158,9 +143,11 @@ type reads struct {
 }
 
 type read struct {
-	mark    smr.Slot
-	from    protocol.ID
-	queries []smr.Query
+	mark smr.Slot
+	// generation is that of the members who were asked. If it is another one when the mark is executed, others may know more.
+	generation uint64
+	from       protocol.ID
+	queries    []smr.Query
 }
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
@@ -203,7 +190,7 @@ func (r *Replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m L
 	}
 	q.asking = false
 	for _, w := range q.now {
-		w.mark = q.mark
+		w.mark, w.generation = q.mark, r.state.Generation()
 		q.marked = append(q.marked, w)
 	}
 	if q.now = nil; len(q.next) > 0 {
@@ -229,6 +216,10 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		if w.mark > r.learner.executed {
 			return false
 		}
+		if w.generation != r.state.Generation() {
+			q.next = append(q.next, w)
+			return true
+		}
 		q.count -= len(w.queries)
 		items := make([]smr.ReadReply, len(w.queries))
 		for i, query := range w.queries {
@@ -237,4 +228,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		smr.SendReads(env, w.from, items)
 		return true
 	})
+	if len(q.next) > 0 && !q.asking {
+		r.ask(env)
+	}
 }

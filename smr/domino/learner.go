@@ -204,7 +204,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message]) {
 	l := &r.learner
 	for r.role == member {
 		before := l.executed
-		r.learnControl(env)
+		r.jump(&l.control)
 		r.learnShared(env)
 		for _, o := range l.owners {
 			r.learnLane(env, o)
@@ -214,8 +214,6 @@ func (r *Replica) learn(env *protocol.Env[smr.Message]) {
 		}
 	}
 }
-
-func (r *Replica) learnControl(*protocol.Env[smr.Message]) { r.jump(&r.learner.control) }
 
 // jump takes over what is known to be decided right above w.
 func (r *Replica) jump(o *lane) bool {
@@ -228,13 +226,14 @@ func (r *Replica) jump(o *lane) bool {
 }
 
 // jumpLane is jump for a member's lane. The replica's own proposals that were decided to be no-ops are proposed again.
-func (r *Replica) jumpLane(o *lane) bool {
+func (r *Replica) jumpLane(env *protocol.Env[smr.Message], o *lane) bool {
 	before := o.queue
 	jumped := r.jump(o)
 	if o.id == laneOf(r.cfg.ID) {
 		for _, x := range before[:len(before)-len(o.queue)] {
 			if _, ok := r.learner.decided.get(x.Slot); !ok {
 				r.queue = append(r.queue, x.Entries...)
+				r.soon(env)
 			}
 		}
 	}
@@ -342,14 +341,14 @@ func (r *Replica) sendOutcome(env *protocol.Env[smr.Message], i Item, committed 
 // learnLane decides slots of a member's lane. What it has not proposed up to its claim, nobody ever proposes there: only it may propose anything but no-ops.
 func (r *Replica) learnLane(env *protocol.Env[smr.Message], o *lane) {
 	id := protocol.ID(o.id)
-	for r.jumpLane(o); ; {
+	for r.jumpLane(env, o); ; {
 		skipped, bound := r.peers[id].claims.Skipped, r.bound(o)
 		if len(o.queue) == 0 || o.queue[0].Slot > bound {
 			to := min(skipped, bound)
 			if len(o.queue) > 0 {
 				to = min(to, o.queue[0].Slot-1)
 			}
-			if o.rise(to); !r.jumpLane(o) {
+			if o.rise(to); !r.jumpLane(env, o) {
 				return
 			}
 			continue

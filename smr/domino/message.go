@@ -153,10 +153,11 @@ type (
 		Close
 	}
 
-	// Want asks for what was executed after a slot.
+	// Want asks for what was executed after a slot. Blank: the sender has no state at all.
 	Want struct {
 		From  smr.Incarnation
 		After smr.Slot
+		Blank bool
 	}
 
 	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender has executed more if Executed is higher.

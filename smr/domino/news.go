@@ -22,7 +22,11 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	}
 	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
 	for _, id := range r.group {
-		news.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})
+		h := Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked}
+		if r.opt.fault == acceptRevoked {
+			h.Revoked = 0
+		}
+		news.Have = append(news.Have, h)
 	}
 	for _, id := range r.group {
 		p := r.peers[id]
@@ -141,7 +145,7 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 			continue
 		}
 		r.learner.lane(laneOf(p.id)).add(number, item)
-		if p.id != r.cfg.ID && item.Slot > r.acceptor.lane(p.id).revoked {
+		if p.id != r.cfg.ID && (item.Slot > r.acceptor.lane(p.id).revoked || r.opt.fault == acceptRevoked) {
 			fresh = append(fresh, item)
 		}
 	}

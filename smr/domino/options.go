@@ -46,17 +46,17 @@ type Options struct {
 type fault uint8
 
 const (
-	none fault = iota
-	majorityThenAny
-	forgetPromises
-	claimsWithoutStream
-	waitForAll
-	executeTwice
-	unboundedFuture
-	clockMustRise
-	keepDeadLanes
-	floorIgnored
-	closersMajority
+	none                fault = iota
+	forgetClaims              // a restarted replica knows nothing of its promises by the clock
+	clockIsPromise            // what was promised follows a clock that is set back
+	claimsWithoutStream       // claims count even if votes before them are missing
+	waitForAll                // the slow path waits for all votes
+	keepDeadLanes             // slots of failed replicas are not revoked
+	retryAsNew                // a command that is proposed again is a new one
+	unboundedFuture           // votes for slots of which nobody knows who will be a member
+	floorIgnored              // Call.After is
+	acceptRevoked             // proposals in revoked slots are accepted
+	forgetDecisions           // a new coordinator does not ask what was accepted from earlier ones
 )
 
 func (o Options) withDefaults(roundTrip time.Duration) (Options, error) {

@@ -133,7 +133,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
-	r.acceptor = newAcceptor()
+	r.acceptor = newAcceptor(o.fault)
 	r.learner = newLearner()
 	r.coord.busy = map[Lane]uint64{}
 	r.coord.revoking = map[protocol.ID]*revocation{}

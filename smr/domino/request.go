@@ -57,6 +57,12 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 	switch {
 	case digitOf(m.Slot) != sharedDigit:
 		return
+	case m.Slot <= r.learner.executed:
+		// What the vote was is forgotten; what was decided may be known.
+		if was, ok := r.past.items.get(m.Slot); ok || m.Slot > r.past.base {
+			r.sendOutcome(env, item, ok && was.equal(item))
+		}
+		return
 	case voted && had.equal(item):
 		verdict = Yes
 	case voted:
@@ -109,12 +115,9 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
 		n := smr.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
 		a := &r.acceptor
-		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.floor)
+		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.floor, r.after)
 		if last := a.lane(r.cfg.ID).items; len(last) > 0 {
 			s = max(s, last[len(last)-1].Slot)
-		}
-		if r.opt.fault != floorIgnored {
-			s = max(s, r.after)
 		}
 		s = above(s, r.digit)
 		if s > r.learner.limit() {

@@ -169,3 +169,21 @@ func percentile(answers []answer, p float64) time.Duration {
 	slices.Sort(took)
 	return took[min(int(p*float64(len(took))), len(took)-1)]
 }
+
+type (
+	protocolID = protocol.ID
+	node       = protocol.Node[smr.Message]
+)
+
+func ids(id ...protocol.ID) []protocol.ID { return id }
+
+// noting is a state machine that notes what it executes.
+type noting struct {
+	smr.StateMachine
+	log *[]string
+}
+
+func (n *noting) Apply(command []byte) []byte {
+	*n.log = append(*n.log, string(command))
+	return n.StateMachine.Apply(command)
+}

@@ -1,0 +1,117 @@
+package domino
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+)
+
+// strange returns values of all kinds of messages: with fields at random, small or enormous.
+func strange(rnd *rand.Rand, own smr.Incarnation) smr.Message {
+	kinds := []smr.Message{
+		News{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
+		Probe{}, Echo{}, smr.Request{}, smr.OpenRequest{}, smr.ChangeRequest{}, smr.ReadRequest{}, smr.Replies{}, smr.OpenReply{}, smr.ReadReplies{}, smr.Redirect{}, smr.Busy{},
+		smr.NotYet{}, smr.SnapshotChunk{}, smr.SnapshotWanted{}, smr.Hello{}, smr.Welcome{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
+	}
+	v := reflect.New(reflect.TypeOf(kinds[rnd.IntN(len(kinds))])).Elem()
+	fill(rnd, v, 4)
+	if f := v.FieldByName("From"); f.IsValid() && rnd.IntN(5) > 0 {
+		f.SetUint(uint64(own))
+	}
+	return v.Interface()
+}
+
+func fill(rnd *rand.Rand, v reflect.Value, depth int) {
+	number := func() uint64 {
+		switch rnd.IntN(4) {
+		case 0:
+			return rnd.Uint64()
+		case 1:
+			return uint64(time.Hour) + rnd.Uint64N(uint64(10*time.Second))
+		}
+		return rnd.Uint64N(5)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(rnd, v.Field(i), depth)
+		}
+	case reflect.Slice:
+		if depth == 0 {
+			return
+		}
+		n := rnd.IntN(4)
+		s := reflect.MakeSlice(v.Type(), n, n)
+		for i := range n {
+			fill(rnd, s.Index(i), depth-1)
+		}
+		v.Set(s)
+	case reflect.Pointer:
+		if rnd.IntN(2) == 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(rnd, v.Elem(), depth)
+		}
+	case reflect.Uint64, reflect.Uint32:
+		v.SetUint(number() & (1<<uint(v.Type().Bits()) - 1))
+	case reflect.Uint8:
+		v.SetUint(rnd.Uint64N(5))
+	case reflect.Int64, reflect.Int:
+		v.SetInt(int64(number()))
+	case reflect.Bool:
+		v.SetBool(rnd.IntN(2) == 0)
+	case reflect.String:
+		v.SetString("x")
+	}
+}
+
+// TestHostileMessages gives replicas and clients messages that no right node sends, from members, clients and strangers: none panics, and each still says what its state is.
+func TestHostileMessages(t *testing.T) {
+	for seed := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t, setup{preset: "na3", opt: beyond()})
+		env := protocol.NewEnv[smr.Message](nil, 1<<40, rnd)
+		nodes := []protocol.Node[smr.Message]{w.replica(1), w.replica(2), w.client("VA")}
+		for range 400 {
+			from := []protocol.ID{1, 2, 3, 9, 100, 1 << 31}[rnd.IntN(6)]
+			own := smr.Incarnation(1)
+			if from >= 1 && from <= 3 {
+				own = w.replica(from).admission.Own()
+			}
+			n := nodes[rnd.IntN(len(nodes))]
+			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)
+			switch rnd.IntN(8) {
+			case 0:
+				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, clientTick{}, probeTimer{}}[rnd.IntN(6)])
+			case 1:
+				n.(protocol.Linked[smr.Message]).Broken(env, from)
+			default:
+				n.Receive(env, from, strange(rnd, own))
+			}
+		}
+		env.Begin(w.Clock(1))
+		w.replica(1).Receive(env, protocol.App, smr.StatusQuery{ID: 1})
+		if len(env.Out) != 1 {
+			t.Errorf("seed %d: the replica says %+v", seed, env.Out)
+		}
+	}
+}
+
+// TestStrangersAreIgnored: messages of replicas' kinds from nodes that are no members change nothing: the group goes on.
+func TestStrangersAreIgnored(t *testing.T) {
+	w, _ := withPuppet(t, setup{preset: "na3", opt: beyond()}, 1)
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		w.Deliver(puppetID, errand{ids(1, 2, 3), strange(rnd, 1)})
+		w.run(time.Millisecond)
+	}
+	w.call(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))})
+	w.run(500 * time.Millisecond)
+	if len(w.answers) != 1 || w.answers[0].Outcome != smr.Committed {
+		t.Errorf("the answers are %+v", w.answers)
+	}
+}

@@ -1,0 +1,213 @@
+package domino
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/wan"
+)
+
+// TestSeedsNotice: the conformance suite's seeds notice when a rule is left out, within a few of them. That they find nothing otherwise is TestConformance.
+func TestSeedsNotice(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  fault
+		faults sim.Faults
+		from   uint64
+	}{
+		"claims count without the stream":          {claimsWithoutStream, sim.Skew | sim.Reset | sim.Loss | sim.Duplicate | sim.Reorder, 1},
+		"a command that is tried again is new":     {retryAsNew, sim.Crash | sim.Pause | sim.Partition, 1},
+		"durable without tokens, skewed clocks":    {floorIgnored, sim.Skew | sim.Jump, 3},
+		"proposals in revoked slots are accepted":  {acceptRevoked, sim.Pause | sim.Partition | sim.Slow | sim.Crash | sim.Partial | sim.OneWay, 1},
+		"a coordinator ignores those before it":    {forgetDecisions, sim.Crash | sim.Power | sim.Pause | sim.Partition | sim.Partial, 1},
+		"promises follow a clock that is set back": {clockIsPromise, sim.Jump | sim.Skew | sim.Slow | sim.Partition | sim.Pause | sim.Jitter, 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{Probe: 50 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true, Slack: time.Millisecond, fault: c.fault}
+			for seed := c.from; seed < c.from+60; seed++ {
+				sc := smrtest.Scenario{Protocol: New("", "", o), Seed: seed, Faults: c.faults, Clients: 8}
+				if seed%2 == 0 {
+					sc.Replicas = 5
+				}
+				if c.fault == floorIgnored && seed%3 != 0 {
+					continue // proposals are not durable
+				}
+				if _, err := smrtest.Play(sc); err != nil {
+					return
+				}
+			}
+			t.Error("no seed has noticed")
+		})
+	}
+}
+
+// TestDurableIsExecuted: a client has a proposal acknowledged whose slot is far ahead, and its next command takes another way. That one must not come first: it says that the
+// first one's answer is not needed any more, with which the first one would not be executed.
+func TestDurableIsExecuted(t *testing.T) {
+	var log []string
+	o := beyond()
+	o.Slack = 300 * time.Millisecond
+	w := newWorld(t, setup{preset: "na3", opt: o, adjust: func(c *smr.ReplicaConfig) {
+		if c.ID == 1 {
+			c.Machine = &noting{StateMachine: c.Machine, log: &log}
+		}
+	}})
+	w.call(w.clients["TX"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("first"))})
+	w.run(60 * time.Millisecond)
+	w.client("TX").pause = 100 // DFP is left alone
+	w.call(w.clients["TX"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("second"))})
+	w.run(time.Second)
+	if len(w.answers) != 2 || w.answers[0].took > 52*time.Millisecond || len(log) != 2 {
+		t.Errorf("answers %+v, executed %d commands, want 2", w.answers, len(log))
+	}
+}
+
+// TestTokens: with much slack, or clocks that differ by more than the way back from a replica, a durable proposal may come before one that was acknowledged earlier, elsewhere. With
+// the earlier one's slot as Call.After it does not.
+func TestTokens(t *testing.T) {
+	overtaken := func(tokens bool) bool {
+		o := beyond()
+		o.Slack = 100 * time.Millisecond
+		w := newWorld(t, setup{preset: "na3", opt: o})
+		w.call(w.clients["TX"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("a"))})
+		for len(w.answers) == 0 {
+			w.run(time.Millisecond)
+		}
+		first := w.answers[0].Slot
+		next := smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("k"), []byte("b"))}
+		if tokens {
+			next.After = first
+		}
+		w.call(w.clients["VA"], next)
+		w.run(time.Second)
+		if len(w.answers) != 2 {
+			t.Fatalf("%d answers", len(w.answers))
+		}
+		return w.answers[1].Slot < first
+	}
+	if !overtaken(false) {
+		t.Error("without a token, a later proposal does not come first: the test tells nothing")
+	}
+	if overtaken(true) {
+		t.Error("with a token, a later proposal comes first")
+	}
+}
+
+// crashWorld is three replicas, and two clients that write one after the other.
+type crashWorld struct {
+	*sim.Sim[smr.Message]
+	logs  [3][]string
+	done  map[string]bool
+	calls int
+}
+
+func newCrashWorld(t *testing.T, seed uint64) *crashWorld {
+	c := &crashWorld{done: map[string]bool{}}
+	sites := []wan.Site{"a", "b", "c"}
+	p := New("", "", Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond})
+	asked := map[protocol.ID]string{}
+	var next func(protocol.ID)
+	next = func(id protocol.ID) {
+		if c.calls >= 40 {
+			return
+		}
+		c.calls++
+		asked[id] = fmt.Sprint(c.calls)
+		c.Deliver(id, smr.Call{ID: smr.CallID(c.calls), Kind: smr.Execute, Command: kv.Put([]byte(asked[id]), nil)})
+	}
+	s, err := sim.New(sim.Config[smr.Message]{
+		Seed: seed, WAN: wan.Uniform(20*time.Millisecond, sites...), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}, CheckEvery: 10, TraceKeep: -1,
+		App: func(from protocol.ID, msg smr.Message) {
+			if d, ok := msg.(smr.Done); ok {
+				if d.Outcome != smr.Committed {
+					t.Errorf("%+v", d)
+				}
+				c.done[asked[from]] = true
+				next(from)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Sim = s
+	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
+	for i, m := range group {
+		must(t, s.Add(sim.Node[smr.Message]{ID: m.ID, Site: sites[i], New: func() protocol.Node[smr.Message] {
+			c.logs[i] = nil
+			n, err := p.NewReplica(smr.ReplicaConfig{
+				ID: m.ID, Members: group, Machine: &noting{StateMachine: kv.New(), log: &c.logs[i]}, RoundTrip: 20 * time.Millisecond, Leader: 1,
+			})
+			must(t, err)
+			return n
+		}}))
+	}
+	for i := range 2 {
+		id := protocol.ID(100 + i)
+		must(t, s.Add(sim.Node[smr.Message]{ID: id, Site: sites[i], New: func() protocol.Node[smr.Message] {
+			n, err := p.NewClient(smr.ClientConfig{ID: id, Members: group, RoundTrip: 20 * time.Millisecond})
+			must(t, err)
+			return n
+		}}))
+		s.After(150*time.Millisecond, func() { next(id) })
+	}
+	return c
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCrashAtEachWrite has one replica, or all, crash in a write after ever more steps, with nothing, some or all of what is not durable yet. They go on when they are back, all
+// execute the same commands in the same order, each once, among them all that were acknowledged.
+func TestCrashAtEachWrite(t *testing.T) {
+	const every = 23
+	for first := range 4 {
+		t.Run(fmt.Sprint(first), func(t *testing.T) {
+			t.Parallel()
+			for at := first * every; at < 4000; at += 4 * every {
+				c := newCrashWorld(t, 1)
+				for range at {
+					c.Step()
+				}
+				victims := ids(protocol.ID(at/every%3 + 1))
+				if at/every%4 == 3 {
+					victims = ids(1, 2, 3)
+				}
+				for _, id := range victims {
+					c.CrashInNextWrite(id, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[at%3])
+				}
+				must(t, c.Run(70*time.Millisecond))
+				for _, id := range victims {
+					c.Crash(id, sim.KeepNone) // if it has written nothing
+					c.Restart(id)
+				}
+				c.after(t, at)
+			}
+		})
+	}
+}
+
+// after lets the clients finish, and looks at what was executed.
+func (c *crashWorld) after(t *testing.T, at int) {
+	t.Helper()
+	if err := c.RunUntil(10*time.Second, func() bool { return len(c.done) == 40 }); err != nil {
+		t.Fatalf("crash after %d steps: %d calls are done: %v", at, len(c.done), err)
+	}
+	must(t, c.Run(500*time.Millisecond))
+	for i, log := range c.logs {
+		if !slices.Equal(log, c.logs[0]) || len(log) != 40 {
+			t.Fatalf("crash after %d steps: replica %d executed %d commands, replica 1 %d, want the same 40", at, i+1, len(log), len(c.logs[0]))
+		}
+	}
+}
