@@ -23,6 +23,7 @@ import (
 // rung is one step on the ladder.
 type rung struct {
 	name string
+	mode string // of the methods in the site file
 	// observed: requests are observed.
 	observed bool
 	// prepared: pages are made in tasks, and services can be called on a guess.
@@ -36,10 +37,11 @@ func rungs() []rung {
 	return []rung{
 		{name: "plain"},
 		{name: "observe", observed: true},
-		{name: "shadow", observed: true, prepared: true, share: 0.1},
-		{name: "canary", observed: true, prepared: true, share: 0.2},
-		{name: "on", observed: true, prepared: true},
-		{name: "off", observed: true, prepared: true},
+		{name: "prepared", mode: "observe", observed: true, prepared: true},
+		{name: "shadow", mode: "shadow", observed: true, prepared: true, share: 0.1},
+		{name: "canary", mode: "canary", observed: true, prepared: true, share: 0.2},
+		{name: "on", mode: "on", observed: true, prepared: true},
+		{name: "off", mode: "off", observed: true, prepared: true},
 	}
 }
 
@@ -48,7 +50,7 @@ func rungs() []rung {
 func (r rung) siteFile() string {
 	var sites []string
 	for _, method := range []string{bffv1.Users_GetUser_FullMethodName, bffv1.Permissions_Check_FullMethodName} {
-		mode := strconv.Quote(r.name)
+		mode := strconv.Quote(r.mode)
 		if r.share > 0 {
 			mode += fmt.Sprintf(`, "share": %v`, r.share)
 		}

@@ -87,11 +87,11 @@ func predicted() []string {
 	return []string{bffv1.Users_GetUser_FullMethodName, bffv1.Permissions_Check_FullMethodName}
 }
 
-// modeFile writes the site file of a rung.
-func modeFile(t *testing.T, path, name string) {
+// modeFile writes the site file of the rung with a mode.
+func modeFile(t *testing.T, path, mode string) {
 	t.Helper()
 	for _, r := range rungs() {
-		if r.name == name {
+		if r.prepared && r.mode == mode {
 			if err := os.WriteFile(path, []byte(r.siteFile()), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -109,8 +109,8 @@ func TestClimbingWithoutRestart(t *testing.T) {
 		if n := s.play(t, 100); n != 0 {
 			t.Errorf("observe took %d predictions", n)
 		}
-		set := func(name string) {
-			modeFile(t, file, name)
+		set := func(mode string) {
+			modeFile(t, file, mode)
 			time.Sleep(3 * time.Second) // the file is looked at once a second
 		}
 		set("canary")
@@ -283,7 +283,7 @@ func TestInterrupted(t *testing.T) {
 		for _, after := range []time.Duration{0, time.Second} {
 			n := virtual()
 			ctx, cancel := context.WithTimeout(t.Context(), after)
-			res, err := climb(ctx, n, rungs()[4], config{requests: 600, rate: 120, seed: 1})
+			res, err := climb(ctx, n, rungs()[5], config{requests: 600, rate: 120, seed: 1})
 			cancel()
 			n.Close()
 			if err != nil {
