@@ -105,9 +105,10 @@ func browseReadOnly(t *testing.T, b *browser) {
 	}
 	// By keyboard: another task, and a line of it.
 	b.eval(`document.getElementById("task-list").focus()`)
-	before := b.eval(`document.querySelector("#task-view h3").textContent`)
+	b.key("Home", 36) // from here on the list stands still
+	b.until(`document.querySelector("#task-list .task").getAttribute("aria-selected") === "true"`)
 	b.key("ArrowDown", 40)
-	b.until(fmt.Sprintf(`document.querySelector("#task-view h3").textContent !== %q`, before))
+	b.until(`document.querySelectorAll("#task-list .task")[1].getAttribute("aria-selected") === "true" && document.querySelectorAll("#task-list .task")[1].querySelector(".name").textContent === document.querySelector("#task-view h3").textContent`)
 	b.eval(`document.querySelector("#task-view .line[tabindex='0']").focus()`)
 	b.key("ArrowDown", 40)
 	b.until(`document.getElementById("task-detail").textContent.startsWith("Call ")`)

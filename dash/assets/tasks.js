@@ -20,27 +20,42 @@ let list = [];
 let looking = false; // at the list, which then stands still
 let rows;
 
-const hold = h("div", { cls: "hold" }, "The list waits while you point at it");
+const hold = h("div", { cls: "hold" }, "The list waits while you look at it");
 
 export function initTasks() {
   const box = at("task-list");
   rows = h("div", { role: "presentation" });
   put(box, rows);
   at("tasks-order").addEventListener("change", () => drawTasks(true));
-  const look = (on) => () => {
-    looking = on;
-    if (on) return;
+  let pointing = false;
+  let typing = false;
+  const look = () => {
+    if (looking === (pointing || typing)) return;
+    looking = !looking;
+    if (looking) return;
     hold.remove();
     drawTasks(true);
   };
-  box.addEventListener("pointerenter", (e) => e.pointerType === "mouse" && look(true)());
-  box.addEventListener("pointerleave", look(false));
+  box.addEventListener("pointerenter", (e) => {
+    pointing = e.pointerType === "mouse";
+    look();
+  });
+  box.addEventListener("pointerleave", () => {
+    pointing = false;
+    look();
+  });
+  box.addEventListener("blur", () => {
+    typing = false;
+    look();
+  });
   box.addEventListener("keydown", (e) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-    if (!step || !list.length) return;
-    e.preventDefault();
     const i = list.indexOf(selected);
-    select(list[Math.min(list.length - 1, Math.max(0, i + step))], true);
+    const to = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: list.length - 1 }[e.key];
+    if (to === undefined || !list.length) return;
+    e.preventDefault();
+    typing = true;
+    look();
+    select(list[Math.min(list.length - 1, Math.max(0, to))], true);
   });
 }
 
