@@ -15,6 +15,7 @@ type pending struct {
 	sentAt time.Duration
 	sentTo protocol.ID // 0 if it was not sent, or is to be sent again
 	tries  int
+	told   bool   // its Done was sent, as its position is fixed; it stays until it is executed
 	reason string // why it could not be done the last time
 }
 

@@ -89,7 +89,9 @@ func (c *LeaderClient) Receive(env *protocol.Env[Message], from protocol.ID, msg
 		case Call:
 			c.onCall(env, msg)
 		case Cancel:
-			c.finish(env, c.calls[msg.ID], Done{Outcome: Unknown, Reason: "cancelled"})
+			if p := c.calls[msg.ID]; p != nil && !p.told {
+				c.finish(env, p, Done{Outcome: Unknown, Reason: "cancelled"})
+			}
 		}
 		return
 	}
@@ -98,6 +100,8 @@ func (c *LeaderClient) Receive(env *protocol.Env[Message], from protocol.ID, msg
 		c.onReplies(env, from, msg)
 	case ReadReplies:
 		c.onReadReplies(env, from, msg)
+	case Early:
+		c.onEarly(env, from, msg)
 	case OpenReply:
 		c.onOpenReply(env, from, msg)
 	case Redirect:
@@ -180,7 +184,9 @@ func (c *LeaderClient) finish(env *protocol.Env[Message], p *pending, d Done) {
 	default:
 		c.commands.remove(p.number)
 	}
-	env.Send(protocol.App, d)
+	if !p.told {
+		env.Send(protocol.App, d)
+	}
 }
 
 func without(calls []*pending, p *pending) []*pending {

@@ -79,9 +79,10 @@ func (c *LeaderClient) send(env *protocol.Env[Message], commands, reads iter.Seq
 		}
 		if len(req.Commands) >= maxRequest || length+len(p.Command) > MessageBytes && length > 0 {
 			env.Send(c.target, req)
-			req.Commands, length = nil, 0
+			req.Commands, req.After, length = nil, 0, 0
 		}
-		req.Commands = append(req.Commands, RequestedCommand{Seq: Seq(p.number), Brief: p.Kind == Propose, Command: p.Command})
+		req.Commands = append(req.Commands, RequestedCommand{Seq: Seq(p.number), Brief: p.Kind == Propose, Early: p.wantsEarly(), Command: p.Command})
+		req.After = max(req.After, p.After)
 		length += len(p.Command)
 	}
 	if len(req.Commands) > 0 {
@@ -199,7 +200,7 @@ func (c *LeaderClient) next() {
 func (c *LeaderClient) giveUpOld(env *protocol.Env[Message]) {
 	var old []*pending
 	note := func(p *pending) {
-		if env.Now-p.began >= c.times(giveUp) {
+		if env.Now-p.began >= c.times(giveUp) && !p.told {
 			old = append(old, p)
 		}
 	}

@@ -9,7 +9,8 @@ type (
 	// Request asks to have commands of a session executed.
 	Request struct {
 		Session  SessionID
-		Acked    Seq // the client waits for no answer below it
+		Acked    Seq  // the client waits for no answer below it
+		After    Slot // the commands' positions must be above it
 		Commands []RequestedCommand
 	}
 
@@ -17,6 +18,7 @@ type (
 	RequestedCommand struct {
 		Seq     Seq
 		Brief   bool // the client wants to know that it was executed, not its result
+		Early   bool // it wants to know as well when the position is fixed, if that is earlier
 		Command []byte
 	}
 
@@ -111,5 +113,6 @@ func SharedKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](12, appendWanted, readWanted),
 		wirefmt.NewKind[Message](13, appendHello, readHello),
 		wirefmt.NewKind[Message](14, appendWelcome, readWelcome),
+		wirefmt.NewKind[Message](15, appendEarly, readEarly),
 	}
 }

@@ -7,19 +7,21 @@ import (
 func appendRequest(w *wirefmt.Writer, m Request) {
 	w.Uint(uint64(m.Session))
 	w.Uint(uint64(m.Acked))
+	w.Uint(uint64(m.After))
 	w.List(len(m.Commands))
 	for _, c := range m.Commands {
 		w.Uint(uint64(c.Seq))
 		w.Bool(c.Brief)
+		w.Bool(c.Early)
 		w.Bytes(c.Command)
 	}
 }
 
 func readRequest(r *wirefmt.Reader) Request {
-	m := Request{Session: SessionID(r.Uint()), Acked: Seq(r.Uint())}
-	m.Commands = make([]RequestedCommand, r.List(3))
+	m := Request{Session: SessionID(r.Uint()), Acked: Seq(r.Uint()), After: Slot(r.Uint())}
+	m.Commands = make([]RequestedCommand, r.List(4))
 	for i := range m.Commands {
-		m.Commands[i] = RequestedCommand{Seq: Seq(r.Uint()), Brief: r.Bool(), Command: r.Bytes()}
+		m.Commands[i] = RequestedCommand{Seq: Seq(r.Uint()), Brief: r.Bool(), Early: r.Bool(), Command: r.Bytes()}
 	}
 	return m
 }
