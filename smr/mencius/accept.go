@@ -1,0 +1,124 @@
+package mencius
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protocol.ID, m Accept) {
+	switch {
+	case l.leaderOf(m.Ballot) != from || from == r.cfg.ID || m.First == 0:
+		return
+	case m.Ballot < l.promised:
+		env.SendAhead(from, Refusal{r.place(l, l.promised)})
+		return
+	case m.Ballot > l.promised:
+		l.adopt(m.Ballot)
+		r.promise(env)
+	}
+	l.silent = 0
+	if m.First > l.matched+1 && r.omit&ruleNoGaps == 0 {
+		if l.missing != l.matched+1 {
+			l.missing = l.matched + 1
+			env.SendAhead(from, Missing{r.place(l, l.promised), l.missing})
+		}
+		return
+	}
+	first := max(m.First, l.matched+1)
+	if r.omit&ruleNoGaps != 0 {
+		first = l.matched + 1
+	}
+	votes, ok := unpack(m.Items, m.Ballot, first-m.First)
+	if !ok {
+		return
+	}
+	if len(m.Items) == 0 || len(votes) == 0 {
+		l.tell = max(l.tell, tellLeader)
+	}
+	if len(votes) > 0 {
+		r.accept(l, first, votes)
+		l.matched += Pos(len(votes))
+		l.rematch()
+		if slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip }) {
+			l.tell = tellAll // what was skipped needs no votes
+		}
+		r.giveWay(l, first)
+	}
+	if i := r.epoch.index(from); i >= 0 {
+		l.acked(i, ack{m.Ballot, l.matched}) // it was on the leader's disk before it was sent
+	}
+	l.decide(m.Commit)
+	r.learn(env, l)
+}
+
+// giveWay has the replica skip its free slots below the commands of a lane from a position on.
+func (r *Replica) giveWay(l *lane, first Pos) {
+	for p := l.end(); p >= first && p > l.base; p-- {
+		if l.at(p).Entry.Kind != smr.NoOp {
+			r.floor = max(r.floor, r.epoch.slot(l, p))
+			return
+		}
+	}
+}
+
+// learn decides what a majority of the members has in a lane, and goes on with the execution.
+func (r *Replica) learn(env *protocol.Env[smr.Message], l *lane) {
+	before := l.commit
+	if r.omit&ruleBallotVotes != 0 {
+		for i := range l.acks {
+			l.acks[i].ballot = l.promised
+		}
+	}
+	l.advance(quorum.Majority(len(r.epoch.members)))
+	if l.lead != nil && l.owner == r.cfg.ID && l.commit > before {
+		r.tellDurable(env, l, before+1)
+	}
+	r.execute(env)
+}
+
+func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *lane, member int, m Missing) {
+	if l.lead == nil || m.Ballot != l.promised {
+		return
+	}
+	if m.Want <= l.base {
+		return // it finds out by the beats how far behind it is
+	}
+	l.lead.next[member] = min(l.lead.next[member], m.Want)
+	r.pump(env, l, member)
+}
+
+// pump sends a member what it was not sent of a lane.
+func (r *Replica) pump(env *protocol.Env[smr.Message], l *lane, member int) {
+	to := r.epoch.members[member]
+	if to == r.cfg.ID {
+		return
+	}
+	next := &l.lead.next[member]
+	*next = max(*next, l.base+1)
+	for *next <= l.end() {
+		items, after := l.items(*next, l.end())
+		env.Send(to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
+		*next = after
+	}
+}
+
+// ackedBy returns how far a member is known to have a lane.
+func (r *Replica) ackedBy(l *lane, member int) Pos {
+	if a := l.acks[member]; a.ballot == l.promised {
+		return a.match
+	}
+	return l.commit
+}
+
+func (r *Replica) onRefusal(env *protocol.Env[smr.Message], l *lane, promised Ballot) {
+	if promised <= l.promised {
+		return
+	}
+	// It is no promise, as nobody asked for one; but who leads in a lower ballot has nothing more to say.
+	l.above = max(l.above, promised)
+	l.lead, l.cand = nil, nil
+	l.rest = r.pause(env, l)
+}

@@ -1,0 +1,140 @@
+package mencius
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Bounds on what is remembered of replicas that are not members, in replicas and in beats.
+const (
+	maxProgress = 64
+	forgetAfter = 100
+)
+
+func (r *Replica) fetch() Fetch {
+	return Fetch{From: r.admission.Own(), Epoch: r.epoch.number, Applied: r.state.Applied()}
+}
+
+// onTick says that the replica is there, and looks who else is.
+func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
+	env.After(r.times(beat), beatTimer{})
+	if r.removed {
+		return
+	}
+	ids := slices.Sorted(maps.Keys(r.progress))
+	for _, id := range ids {
+		p := r.progress[id]
+		if p.age++; p.age > forgetAfter {
+			delete(r.progress, id)
+			delete(r.outgoing, id)
+		} else {
+			r.progress[id] = p
+		}
+		if out := r.outgoing[id]; out != nil {
+			out.Continue(env, id, r.admission.Own(), r.times(resend))
+		}
+	}
+	m := Beat{From: r.admission.Own(), Epoch: r.epoch.number, Applied: r.state.Applied(), Seen: r.seen}
+	for _, l := range r.epoch.lanes {
+		if l.lead != nil && r.active() {
+			m.Leads = append(m.Leads, Led{l.index, l.promised, l.commit})
+		}
+	}
+	for _, id := range r.others() {
+		env.SendAhead(id, m) // what is decided is on other disks too
+	}
+	if r.active() {
+		for _, l := range r.epoch.lanes {
+			r.heartbeat(env, l)
+		}
+		r.watch(env)
+		r.lookAgain(env)
+		r.soon(env)
+	}
+	r.maybeFetch(env)
+	r.urgent = r.urgent || len(r.parts) > 0
+	r.applied = r.state.Applied()
+}
+
+// heartbeat asks those who have not answered for all of a lane: something may be lost.
+func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *lane) {
+	if l.lead == nil {
+		return
+	}
+	for i, id := range r.epoch.members {
+		if id != r.cfg.ID && r.ackedBy(l, i) < l.end() {
+			r.pump(env, l, i)
+			env.Send(id, Accept{Place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
+		}
+	}
+}
+
+// others returns all who are told how far the replica is: members of now and of soon, and who has asked.
+func (r *Replica) others() []protocol.ID {
+	ids := slices.Concat(r.epoch.members, memberIDs(r.state))
+	if len(ids) == 0 {
+		for _, m := range r.cfg.Members {
+			ids = append(ids, m.ID)
+		}
+	}
+	for id := range r.progress { //pure:ok sorted below
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return slices.DeleteFunc(ids, func(id protocol.ID) bool { return id == r.cfg.ID })
+}
+
+func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Beat) {
+	r.heard(from, m.Epoch, m.Applied)
+	if m.Epoch != r.epoch.number || !r.active() {
+		return
+	}
+	r.floor = max(r.floor, m.Seen)
+	for _, led := range m.Leads {
+		if int(led.Lane) >= len(r.epoch.lanes) {
+			continue
+		}
+		if l := r.epoch.lanes[led.Lane]; led.Ballot == l.promised && l.leader() == from {
+			l.silent = 0
+			l.decide(led.Commit)
+		}
+	}
+	r.execute(env)
+}
+
+// heard notes how far another replica has come.
+func (r *Replica) heard(from protocol.ID, e Epoch, applied smr.Slot) {
+	if _, known := r.progress[from]; known || len(r.progress) < maxProgress {
+		r.progress[from] = progress{epoch: e, applied: applied}
+	}
+}
+
+// maybeFetch asks the one that is furthest for what is decided, if that does not come by itself.
+func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
+	r.fetched++
+	if len(r.epoch.members) == 0 {
+		if ids := r.others(); len(ids) > 0 && r.fetched >= 2 {
+			r.fetched = 0
+			env.Send(ids[env.Rand.IntN(len(ids))], r.fetch())
+		}
+		return
+	}
+	if r.state.Applied() != r.applied && r.own >= 0 || r.fetched < 2 {
+		return
+	}
+	var best protocol.ID
+	furthest := r.state.Applied()
+	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
+		if p := r.progress[id]; p.age <= 2 && p.applied > furthest {
+			best, furthest = id, p.applied
+		}
+	}
+	if best != 0 {
+		r.fetched = 0
+		env.Send(best, r.fetch())
+	}
+}

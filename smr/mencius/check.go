@@ -1,0 +1,41 @@
+package mencius
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/smr"
+)
+
+// Check returns what is wrong with the replica, or nil.
+func (r *Replica) Check() error {
+	if r.removed || r.admission.Refused() {
+		return nil
+	}
+	e := r.epoch
+	for _, l := range e.lanes {
+		switch {
+		case l.base > l.commit || l.commit > l.matched || l.matched > l.end():
+			return fmt.Errorf("mencius: lane %d: base %d <= commit %d <= matched %d <= end %d does not hold", l.index, l.base, l.commit, l.matched, l.end())
+		case e.upTo(l, r.state.Applied()) > l.commit:
+			return fmt.Errorf("mencius: lane %d: slots up to %d are applied, positions up to %d decided", l.index, r.state.Applied(), l.commit)
+		case e.upTo(l, r.snapshot) < l.base:
+			return fmt.Errorf("mencius: lane %d: positions up to %d are forgotten, the snapshot is of slot %d", l.index, l.base, r.snapshot)
+		case l.lead != nil && l.leader() != r.cfg.ID:
+			return fmt.Errorf("mencius: lane %d: led in ballot %v, another's", l.index, l.promised)
+		case l.lead != nil && l.matched != l.end():
+			return fmt.Errorf("mencius: lane %d: led with position %d that is not the leader's", l.index, l.end())
+		}
+		for i, v := range l.votes {
+			if v.Ballot > l.promised {
+				return fmt.Errorf("mencius: lane %d: position %d was accepted in ballot %v, above the promised %v", l.index, l.base+1+Pos(i), v.Ballot, l.promised)
+			}
+			if v.Skip && v.Entry.Kind != smr.NoOp {
+				return fmt.Errorf("mencius: lane %d: position %d was skipped and has the %v", l.index, l.base+1+Pos(i), v.Entry)
+			}
+		}
+	}
+	if e.last != 0 && r.state.Applied() > e.last {
+		return fmt.Errorf("mencius: slot %d is applied, the epoch ended with %d", r.state.Applied(), e.last)
+	}
+	return r.state.Check()
+}

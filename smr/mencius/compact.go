@@ -1,0 +1,210 @@
+package mencius
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+func sortedPos(m map[Pos]smr.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
+
+// save writes the state and its epoch to the key space.
+func (r *Replica) save(env *protocol.Env[smr.Message]) error {
+	s, err := snapshotOf(r.epoch, r.state)
+	if err != nil {
+		return err
+	}
+	smr.SaveSnapshot(env, s)
+	r.snapshot, r.executed, r.written = s.Slot, 0, 0
+	return nil
+}
+
+// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
+func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4 // what fills lanes takes room too
+	if r.executed < r.cfg.SnapshotEvery && !long || r.removed || r.state.Applied() == r.snapshot {
+		return
+	}
+	last := r.snapshot
+	if r.save(env) != nil {
+		return // the log stays; it is tried again after the next command
+	}
+	r.cut(env, r.snapshot-(r.snapshot-last)/8)
+}
+
+// cut forgets the slots up to one, on disk as far as whole records allow. The promises are written anew, as the records that have them may go.
+func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
+	for _, l := range r.epoch.lanes {
+		l.cut(r.epoch.upTo(l, to))
+	}
+	n := 0
+	for n < len(r.records) && r.records[n].last <= to {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	i := env.Append(r.epoch.promises())
+	r.records = append(slices.Delete(r.records, 0, n), record{index: i})
+	env.Truncate(r.records[0].index)
+}
+
+// forget cuts all of the log: it is another epoch's.
+func (r *Replica) forget(env *protocol.Env[smr.Message]) {
+	env.Truncate(env.NextIndex())
+	r.records, r.parts, r.partsLast, r.urgent = nil, nil, 0, false
+}
+
+// onFetch answers a replica that lags: with what was decided, or with the state as it is if that is not there any more.
+func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
+	r.heard(from, m.Epoch, m.Applied)
+	if r.removed || len(r.epoch.members) == 0 || r.state.Applied() <= m.Applied {
+		return
+	}
+	if out := r.outgoing[from]; out != nil {
+		if out.Slot() > m.Applied {
+			out.Continue(env, from, r.admission.Own(), r.times(resend))
+			return
+		}
+		delete(r.outgoing, from)
+	}
+	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
+		if entries := r.decidedFrom(m.Applied + 1); entries != nil {
+			env.Send(from, Decided{From: r.admission.Own(), Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
+			return
+		}
+	}
+	s, err := snapshotOf(r.epoch, r.state)
+	if err != nil || len(r.outgoing) >= maxOutgoing {
+		return // it asks again
+	}
+	out := smr.NewOutgoing(s)
+	r.outgoing[from] = out
+	out.Continue(env, from, r.admission.Own(), r.times(resend))
+}
+
+const (
+	resend      = 3 // round trips, before chunks of a snapshot are sent again
+	maxOutgoing = 16
+)
+
+// decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that is forgotten.
+func (r *Replica) decidedFrom(first smr.Slot) []smr.Entry {
+	var entries []smr.Entry
+	size := 0
+	for s := first; s <= r.state.Applied(); s++ {
+		l, p := r.epoch.at(s)
+		if p <= l.base {
+			return nil
+		}
+		e := l.at(p).Entry
+		if size += entryBytes/8 + len(e.Command); size > smr.MessageBytes && len(entries) > 0 {
+			break
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// onDecided takes over what others know to be decided. It is accepted as well, in the promised ballot: no other can be chosen, and a lane has no gaps.
+func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m Decided) {
+	have := r.state.Applied()
+	if m.Epoch != r.epoch.number || m.First > have+1 || m.First < r.epoch.first || r.removed {
+		return
+	}
+	if uint64(len(m.Entries)) <= uint64(have+1-m.First) {
+		return
+	}
+	first := make([]Pos, len(r.epoch.lanes))
+	votes := make([][]Vote, len(r.epoch.lanes))
+	for i, e := range m.Entries[have+1-m.First:] {
+		s := have + 1 + smr.Slot(i)
+		if r.epoch.last != 0 && s > r.epoch.last {
+			break
+		}
+		l, p := r.epoch.at(s)
+		if first[l.index] == 0 {
+			first[l.index] = p
+		}
+		if l.lead != nil && (p > l.end() || !l.at(p).Entry.Equal(e)) {
+			l.lead = nil // somebody else has led it since
+		}
+		votes[l.index] = append(votes[l.index], Vote{l.promised, false, e})
+	}
+	for i, l := range r.epoch.lanes {
+		if len(votes[i]) > 0 {
+			r.accept(l, first[i], votes[i])
+			l.commit = max(l.commit, first[i]+Pos(len(votes[i]))-1)
+			l.rematch()
+		}
+	}
+	r.execute(env)
+	if p := r.progress[from]; p.applied > r.state.Applied() {
+		env.Send(from, r.fetch())
+	}
+}
+
+// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+	if r.removed {
+		return
+	}
+	answer, whole := r.incoming.Take(m, r.state.Applied())
+	if whole != nil && !r.install(env, *whole) {
+		return
+	}
+	answer.From = r.admission.Own()
+	env.Send(from, answer)
+}
+
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
+	out := r.outgoing[from]
+	if out == nil {
+		return
+	}
+	if out.Wanted(env, m) {
+		delete(r.outgoing, from)
+		return
+	}
+	out.Continue(env, from, r.admission.Own(), r.times(resend))
+}
+
+// install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.
+func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
+	e, data, err := readSnapshot(s)
+	if err != nil || e.number < r.epoch.number {
+		return false
+	}
+	if err := r.state.Restore(data); err != nil {
+		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
+		return false
+	}
+	other := e.number != r.epoch.number
+	if other {
+		r.epoch = e
+		r.enter(env)
+		for _, l := range e.lanes {
+			l.cut(e.upTo(l, s.Slot))
+		}
+	} else {
+		r.epoch.last = e.last
+	}
+	r.seen = max(r.seen, s.Slot)
+	smr.SaveSnapshot(env, s)
+	r.snapshot, r.executed, r.written = s.Slot, 0, 0
+	if other {
+		r.forget(env)
+	} else {
+		r.cut(env, s.Slot)
+		if r.own >= 0 { // what became of them the clients ask again
+			maps.DeleteFunc(r.mine, func(p Pos, _ smr.Entry) bool { return p <= r.epoch.lanes[r.own].base })
+		}
+	}
+	r.desk.Reset()
+	r.membersChanged(env)
+	r.execute(env)
+	return true
+}

@@ -1,0 +1,106 @@
+package mencius
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// window is how far above the last applied slot a command may be proposed, and how long an epoch goes on after the slot that changes its members: nobody who has not
+// applied that slot can have proposed anything behind the epoch's end.
+const window = 1 << 13
+
+// epoch is a row of slots that belong to the same members in turn. An epoch without members is that of a replica that knows nothing yet.
+type epoch struct {
+	number  Epoch
+	first   smr.Slot
+	last    smr.Slot      // 0 until its members are changed
+	members []protocol.ID // in the order of their lanes
+	lanes   []*lane
+}
+
+func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
+	e := &epoch{number: number, first: first, members: members}
+	for i, id := range members {
+		e.lanes = append(e.lanes, &lane{index: uint32(i), owner: id, acks: make([]ack, len(members))})
+	}
+	return e
+}
+
+func memberIDs(s *smr.State) []protocol.ID {
+	var ids []protocol.ID
+	for _, m := range s.Members() {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// at returns whose lane a slot is in, and where. The slot is not below the epoch.
+func (e *epoch) at(s smr.Slot) (*lane, Pos) {
+	n := smr.Slot(len(e.members))
+	return e.lanes[(s-e.first)%n], Pos((s-e.first)/n) + 1
+}
+
+func (e *epoch) slot(l *lane, p Pos) smr.Slot {
+	return e.first + smr.Slot(p-1)*smr.Slot(len(e.members)) + smr.Slot(l.index)
+}
+
+// upTo returns a lane's last position at or below a slot, 0 if there is none.
+func (e *epoch) upTo(l *lane, s smr.Slot) Pos {
+	if s < e.first+smr.Slot(l.index) {
+		return 0
+	}
+	return Pos((s-e.first-smr.Slot(l.index))/smr.Slot(len(e.members))) + 1
+}
+
+// index returns a member's place, or -1.
+func (e *epoch) index(id protocol.ID) int { return slices.Index(e.members, id) }
+
+// promises returns what was promised in all lanes.
+func (e *epoch) promises() PromiseRecord {
+	rec := PromiseRecord{Epoch: e.number}
+	for _, l := range e.lanes {
+		rec.Ballots = append(rec.Ballots, l.promised)
+	}
+	return rec
+}
+
+// snapshotOf returns a state with the epoch of the slot after it, as bytes.
+func snapshotOf(e *epoch, state *smr.State) (smr.Snapshot, error) {
+	data, err := state.Snapshot()
+	if err != nil {
+		return smr.Snapshot{}, err
+	}
+	var w wirefmt.Writer
+	w.Uint(uint64(e.number))
+	w.Uint(uint64(e.first))
+	w.Uint(uint64(e.last))
+	w.List(len(e.members))
+	for _, id := range e.members {
+		w.Uint(uint64(id))
+	}
+	w.Buf = append(w.Buf, data...)
+	return smr.Snapshot{Slot: state.Applied(), Data: w.Buf}, nil
+}
+
+// readSnapshot returns the epoch of a snapshot, and the state's bytes.
+func readSnapshot(s smr.Snapshot) (*epoch, []byte, error) {
+	r := wirefmt.NewReader(s.Data)
+	number, first, last := Epoch(r.Uint()), smr.Slot(r.Uint()), smr.Slot(r.Uint())
+	var members []protocol.ID
+	for range r.List(1) {
+		members = append(members, protocol.ID(r.Uint32()))
+	}
+	if err := r.Err(); err != nil {
+		return nil, nil, fmt.Errorf("mencius: snapshot at slot %d: %w", s.Slot, err)
+	}
+	if number == 0 || first == 0 || len(members) == 0 || s.Slot+1 < first {
+		return nil, nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", s.Slot, number, len(members), first)
+	}
+	e := newEpoch(number, first, members)
+	e.last = last
+	return e, r.Rest(), nil
+}

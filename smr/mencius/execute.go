@@ -1,0 +1,111 @@
+package mencius
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// execute applies what is decided, in the order of the slots of all lanes.
+func (r *Replica) execute(env *protocol.Env[smr.Message]) {
+	for len(r.epoch.members) > 0 && !r.removed && !r.admission.Refused() {
+		s := r.state.Applied() + 1
+		if r.epoch.last != 0 && s > r.epoch.last {
+			r.beginEpoch(env)
+			continue
+		}
+		l, p := r.epoch.at(s)
+		if !l.decided(p) {
+			break
+		}
+		r.apply(env, s, l, p)
+	}
+	r.seen = max(r.seen, r.state.Applied())
+	r.maybeSnapshot(env)
+	r.answerReads(env)
+}
+
+func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p Pos) {
+	e := l.at(p).Entry
+	l.commit = max(l.commit, p) // one that was skipped too
+	l.matched = max(l.matched, p)
+	if l.owner == r.cfg.ID {
+		r.again(env, p, e)
+	}
+	if e.Kind == smr.NoOp {
+		r.state.Skip(s)
+		return
+	}
+	before := r.state.Members()
+	reply := r.state.Apply(s, e)
+	r.executed++
+	delete(r.early, wishFor(e))
+	if r.desk.Waits(e) {
+		r.desk.Applied(env, e, reply)
+	}
+	if e.Kind == smr.ChangeMembers && changed(before, r.state.Members()) {
+		if r.epoch.last == 0 {
+			r.epoch.last = s + window
+		}
+		r.membersChanged(env)
+	}
+}
+
+func changed(a, b []smr.Member) bool {
+	if len(a) != len(b) {
+		return true
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// again has a command proposed once more if its slot has another entry: the lane was revoked meanwhile. If the slot gets the command after all, it is executed once.
+func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there smr.Entry) {
+	e, ok := r.mine[p]
+	if !ok {
+		return
+	}
+	if e.Equal(there) && p > r.epoch.lanes[r.own].commit {
+		return
+	}
+	delete(r.mine, p)
+	if !e.Equal(there) && r.desk.Waits(e) && r.omit&ruleAgain == 0 {
+		r.queue = append(r.queue, e)
+		r.soon(env)
+	}
+}
+
+// beginEpoch goes on with the members as they are now. The snapshot takes the place of the log, as its lanes are not those of the new members.
+func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
+	old := r.epoch
+	r.epoch = newEpoch(old.number+1, old.last+1, memberIDs(r.state))
+	r.enter(env)
+	if err := r.save(env); err != nil {
+		r.fail(env, err)
+		return
+	}
+	r.forget(env)
+	r.findOwn(env)
+}
+
+// enter is what has to be done when the epoch has become another one: what was known of the old lanes is void.
+func (r *Replica) enter(env *protocol.Env[smr.Message]) {
+	r.own, r.floor = -1, 0
+	for _, p := range sortedPos(r.mine) {
+		if e := r.mine[p]; r.desk.Waits(e) {
+			r.queue = append(r.queue, e)
+		}
+	}
+	clear(r.mine)
+	r.reads.again()
+	r.soon(env)
+}
+
+// fail ends a replica whose state cannot be trusted or kept.
+func (r *Replica) fail(env *protocol.Env[smr.Message], err error) {
+	r.removed = true
+	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
+}

@@ -1,0 +1,22 @@
+package mencius
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
+func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+	r.desk.Meet(env, m.Change)
+	id := m.Change.Add.ID
+	_, member := r.state.Member(id)
+	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {
+		if p, ok := r.progress[id]; !ok || p.epoch != r.epoch.number || p.applied+window/4 < r.state.Applied() {
+			env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
+			return
+		}
+	}
+	r.queue = r.desk.TakeChange(env, from, m, r.admission, r.queue)
+}

@@ -1,0 +1,234 @@
+package mencius
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/wan"
+)
+
+// majority returns how long a replica waits for the nearest majority.
+func (w *world) majority(at wan.Site) time.Duration {
+	var trips []time.Duration
+	for _, r := range w.wan.Replicas {
+		trips = append(trips, w.wan.Matrix.RTT(at, r))
+	}
+	slices.Sort(trips) // the first one is the replica's own, 0
+	return trips[quorum.Majority(len(trips))-1]
+}
+
+// TestLatencyOfFixedPositions has a call made at each site, alone: its position is fixed after the round trip to the nearest replica and that one's to the nearest majority,
+// whatever the other lanes do. Mencius' evaluation in the thesis waited for the prefix [Thesis §4.5.2]: 75 and 94 ms.
+func TestLatencyOfFixedPositions(t *testing.T) {
+	for preset, want := range map[string][2]time.Duration{
+		"na3":    {65 * time.Millisecond, 90 * time.Millisecond},
+		"na5":    {51 * time.Millisecond, 74 * time.Millisecond},
+		"globe3": {189 * time.Millisecond, 292 * time.Millisecond},
+	} {
+		t.Run(preset, func(t *testing.T) {
+			w := newWorld(t, preset, sim.Config[smr.Message]{}, 0)
+			var took []time.Duration
+			for _, site := range w.wan.Matrix.Sites() {
+				near := w.wan.Matrix.Nearest(site, w.wan.Replicas)
+				a := w.one(w.clients[site], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), nil)})
+				if want := w.wan.Matrix.RTT(site, near) + w.majority(near); a.took != want {
+					t.Errorf("client at %s: %v, want %v", site, a.took, want)
+				}
+				took = append(took, a.took)
+			}
+			slices.Sort(took)
+			if n := len(took); n%2 == 1 && (took[n/2] != want[0] || took[n-1] != want[1]) {
+				t.Errorf("median %v, longest %v, want %v", took[n/2], took[n-1], want)
+			}
+		})
+	}
+}
+
+// TestLatencyOfExecution has calls made one after the other: one is executed when a majority has it and the owners of the slots since the last one have skipped them, of which it is
+// the owner's question that tells them [OSDI'08 §4.2].
+func TestLatencyOfExecution(t *testing.T) {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, 0)
+	n := len(w.group)
+	before := -1
+	for _, site := range slices.Concat(w.wan.Matrix.Sites(), w.wan.Matrix.Sites()) {
+		near := w.wan.Matrix.Nearest(site, w.wan.Replicas)
+		lane := slices.Index(w.wan.Replicas, near)
+		a := w.one(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("key"), nil)})
+		wait := w.majority(near)
+		for j := (before + 1) % n; before >= 0 && (j != lane || before == lane && j == lane); j = (j + 1) % n {
+			wait = max(wait, w.wan.Matrix.RTT(near, w.wan.Replicas[j]))
+			if (j+1)%n == lane {
+				break
+			}
+		}
+		if want := w.wan.Matrix.RTT(site, near) + wait; before >= 0 && a.took != want {
+			t.Errorf("client at %s, replica %d after %d: %v, want %v", site, lane+1, before+1, a.took, want)
+		}
+		before = lane
+	}
+}
+
+// load has a client at each site make so many calls a second, and returns how long they took, in order.
+func (w *world) load(rate int, d time.Duration, c smr.Call) []time.Duration {
+	w.done = nil
+	n := 0
+	for i, site := range w.wan.Matrix.Sites() {
+		id := w.clients[site]
+		for at := time.Duration(i) * time.Millisecond / 3; at < d; at += time.Second / time.Duration(rate) {
+			n++
+			w.After(at, func() { w.call(id, c) })
+		}
+	}
+	w.run(d + 2*time.Second)
+	var took []time.Duration
+	for _, a := range w.done {
+		if a.Outcome == smr.Committed {
+			took = append(took, a.took)
+		}
+	}
+	if len(took) != n {
+		w.t.Errorf("%d of %d calls were committed", len(took), n)
+	}
+	slices.Sort(took)
+	return took
+}
+
+// TestLoadOnNA3 has nine clients make 200 calls a second each. The percentiles of fixed positions are those of calls alone: nobody waits for others.
+func TestLoadOnNA3(t *testing.T) {
+	for _, c := range []struct {
+		ack      smr.Ack
+		p50, p95 time.Duration
+	}{
+		{smr.AckDurable, 65 * time.Millisecond, 90 * time.Millisecond},
+		{smr.AckOrdered, 84 * time.Millisecond, 98 * time.Millisecond}, // the bounds of the model
+	} {
+		w := newWorld(t, "na3", sim.Config[smr.Message]{}, 0)
+		took := w.load(200, time.Second, smr.Call{Kind: smr.Propose, Ack: c.ack, Command: kv.Put([]byte("key"), []byte("value"))})
+		if len(took) == 0 {
+			t.Fatal("nothing was committed")
+		}
+		p50, p95 := took[len(took)/2], took[len(took)*95/100]
+		t.Logf("ack %v: %d calls, p50 %v, p95 %v", c.ack, len(took), p50, p95)
+		if slack := c.p50 / 20; p50 > c.p50+slack || p95 > c.p95+slack || c.ack == smr.AckDurable && p50 < c.p50-slack {
+			t.Errorf("ack %v: p50 %v, p95 %v, want %v and %v", c.ack, p50, p95, c.p50, c.p95)
+		}
+	}
+}
+
+// TestSilentReplica kills each replica in turn: commits and executions go on within a second at all sites, and none is lost.
+func TestSilentReplica(t *testing.T) {
+	for _, dead := range []protocol.ID{1, 2, 3} {
+		t.Run(fmt.Sprint(dead), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: time.Millisecond}}, 0)
+			w.Crash(dead, sim.KeepNone)
+			killed := w.Now()
+			for _, site := range w.wan.Matrix.Sites() {
+				for range 3 {
+					w.call(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("x"))})
+				}
+			}
+			err := w.RunUntil(time.Second, func() bool { return len(w.done) == 3*len(w.clients) })
+			if err != nil {
+				t.Fatalf("%v after replica %d was killed, %d of %d calls were executed: %v", w.Now()-killed, dead, len(w.done), 3*len(w.clients), err)
+			}
+			t.Logf("all calls were executed %v after replica %d was killed", w.Now()-killed, dead)
+			// Its lane is filled ahead, so the next ones do not wait for it.
+			near := w.nearest("VA")
+			if near == dead {
+				return
+			}
+			if a := w.one(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)}); a.took > 150*time.Millisecond {
+				t.Errorf("with replica %d dead a call takes %v", dead, a.took)
+			}
+			w.Restart(dead)
+			w.run(2 * time.Second)
+			w.Deliver(dead, smr.StatusQuery{})
+			w.run(time.Millisecond)
+			if s := w.status[dead]; s.Role != "owner" {
+				t.Errorf("after its return replica %d is %s", dead, s.Role)
+			}
+		})
+	}
+}
+
+// revokedCommand has a command proposed by a replica whose lane is revoked meanwhile, by a client that knows no other one.
+func revokedCommand(t *testing.T, omit rules) bool {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
+	w.addClient(200, "WA", w.group[:1])
+	w.run(time.Second)
+	others := []protocol.ID{2, 3}
+	w.Partition([]protocol.ID{1}, others)
+	w.done = nil
+	w.call(200, smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("lost"), []byte("found"))})
+	w.run(100 * time.Millisecond)
+	w.one(w.clients["VA"], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte("k"), nil)})
+	w.done = nil
+	w.Reunite([]protocol.ID{1}, others)
+	w.run(3 * time.Second)
+	return len(w.done) == 1 && w.done[0].client == 200 && w.done[0].Outcome == smr.Committed
+}
+
+// TestRevokedCommandIsProposedAgain: the owner learns that its slot has nothing, and proposes the command in another one.
+func TestRevokedCommandIsProposedAgain(t *testing.T) {
+	if !revokedCommand(t, 0) {
+		t.Error("the command was not executed")
+	}
+	if revokedCommand(t, ruleAgain) {
+		t.Error("without the rule the command was executed too: the test does not see it")
+	}
+}
+
+// floorHolds has a command told durable, and then another one elsewhere with the first one's position as its floor. The second owner has free slots below.
+func floorHolds(t *testing.T, omit rules) bool {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
+	w.Partition([]protocol.ID{2}, []protocol.ID{1}) // replica 2 does not hear of it by itself
+	w.Cut(3, 2)
+	w.done = nil
+	for range 3 {
+		w.call(w.clients["WA"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("a"), nil)})
+	}
+	w.run(80 * time.Millisecond)
+	if len(w.done) != 3 {
+		t.Fatalf("the first commands: %+v", w.done)
+	}
+	a := w.done[2]
+	w.Reunite([]protocol.ID{2}, []protocol.ID{1})
+	w.Mend(3, 2)
+	b := w.one(w.clients["VA"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot, Command: kv.Put([]byte("b"), nil)})
+	return b.Slot > a.Slot
+}
+
+// TestCausalFloor: a position that is fixed but not executed orders nothing that begins later, unless that names it.
+func TestCausalFloor(t *testing.T) {
+	if !floorHolds(t, 0) {
+		t.Error("a command got a position below its floor")
+	}
+	if floorHolds(t, ruleFloor) {
+		t.Error("without the rule it got one above too: the test does not see it")
+	}
+}
+
+// TestWindow: a replica that does not hear what is executed stops proposing, since the group may have changed meanwhile.
+func TestWindow(t *testing.T) {
+	for _, omit := range []rules{0, ruleWindow} {
+		w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
+		w.Partition([]protocol.ID{1}, []protocol.ID{2, 3})
+		for range window/3 + 100 {
+			w.call(w.clients["WA"], smr.Call{Kind: smr.Propose, Command: kv.Put([]byte("k"), nil)})
+		}
+		w.run(20 * time.Millisecond)
+		r := w.Get(1).(*Replica)
+		l := r.epoch.lanes[0]
+		if last, end := r.epoch.slot(l, l.end()), r.state.Applied()+window; (last <= end) != (omit == 0) || omit == 0 && len(r.queue) == 0 {
+			t.Errorf("with rules %b left out: proposed up to slot %d, the window ends with %d, %d commands wait", omit, last, end, len(r.queue))
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package mencius
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// ahead is how many slots beyond the last command the leader of a lane that is not its own fills with nothing, so that the execution need not wait for it each time.
+const ahead = 64
+
+// onClient takes what a client wants.
+func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if !r.active() || !r.admission.Admitted() {
+		env.SendAhead(from, smr.Redirect{})
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.ReadRequest:
+		r.onRead(env, from, msg)
+	case smr.ChangeRequest:
+		r.onChange(env, from, msg)
+	case smr.Request:
+		if msg.After > r.limit() {
+			env.SendAhead(from, busy(msg)) // this replica lags behind what the client has seen
+			return
+		}
+		if r.omit&ruleFloor == 0 {
+			r.floor = max(r.floor, msg.After)
+		}
+		r.noteEarly(from, msg)
+		r.queue = r.desk.Take(env, from, msg, r.queue)
+	default:
+		r.queue = r.desk.Take(env, from, msg, r.queue)
+	}
+	r.soon(env)
+}
+
+func busy(m smr.Request) smr.Busy {
+	b := smr.Busy{Session: m.Session}
+	for _, c := range m.Commands {
+		b.Seqs = append(b.Seqs, c.Seq)
+	}
+	return b
+}
+
+// soon proposes when what has come up by now was taken, so that it travels and is written together.
+func (r *Replica) soon(env *protocol.Env[smr.Message]) {
+	if !r.waiting && (len(r.queue) > 0 || r.reads.asking()) {
+		r.waiting = true
+		env.After(smr.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
+	}
+}
+
+// limit returns the last slot that may be proposed in.
+func (r *Replica) limit() smr.Slot {
+	switch {
+	case r.epoch.last != 0:
+		return r.epoch.last
+	case r.omit&ruleWindow != 0:
+		return r.state.Applied() + 2*window
+	}
+	return r.state.Applied() + window
+}
+
+// propose gives own slots to what is queued, as far as there are any, and asks on behalf of reads.
+func (r *Replica) propose(env *protocol.Env[smr.Message]) {
+	if !r.active() {
+		return
+	}
+	r.askRound(env)
+	l := r.epoch.lanes[r.own]
+	if l.lead == nil {
+		return // it is taken back first
+	}
+	r.skip(env) // of the epoch's last slots too: what is queued waits for the next one
+	room := r.epoch.upTo(l, r.limit())
+	for len(r.queue) > 0 && l.end() < room {
+		n := smr.FitEntries(r.queue, int(min(Pos(len(r.queue)), Pos(r.cfg.MaxBatch), room-l.end())))
+		votes := make([]Vote, n)
+		for i, e := range r.queue[:n] {
+			votes[i] = Vote{l.promised, false, e}
+			r.mine[l.end()+1+Pos(i)] = e
+		}
+		r.queue = r.queue[n:]
+		r.extend(env, l, votes)
+	}
+	if len(r.queue) == 0 {
+		r.queue = nil
+	}
+}
+
+// extend proposes in the free positions of a lane that the replica leads. What it sends waits for its own disk, as it will have to know after a crash where it has proposed.
+func (r *Replica) extend(env *protocol.Env[smr.Message], l *lane, votes []Vote) {
+	r.accept(l, l.end()+1, votes)
+	l.matched = l.end()
+	l.tell = tellAll
+	for i := range r.epoch.members {
+		r.pump(env, l, i)
+	}
+}
+
+// skip promises that nothing will come of the own slots below the floor, and fills the other lanes that the replica leads.
+func (r *Replica) skip(env *protocol.Env[smr.Message]) {
+	e := r.epoch
+	for _, l := range e.lanes {
+		if l.lead == nil {
+			continue
+		}
+		nothing, to := Vote{l.promised, true, smr.Entry{Kind: smr.NoOp}}, min(r.floor, r.limit())
+		switch {
+		case e.last != 0:
+			to = e.last
+		case l.owner == r.cfg.ID:
+		case e.upTo(l, r.seen+ahead/2) > l.end():
+			to = min(r.seen+ahead, r.limit())
+		default:
+			continue
+		}
+		nothing.Skip = l.owner == r.cfg.ID
+		if n := e.upTo(l, to); n > l.end() {
+			votes := make([]Vote, n-l.end())
+			for i := range votes {
+				votes[i] = nothing
+			}
+			r.extend(env, l, votes)
+		}
+	}
+}

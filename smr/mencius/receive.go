@@ -1,0 +1,213 @@
+package mencius
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Receive takes a message.
+func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
+		env.Send(protocol.App, r.status(q.ID))
+		return
+	}
+	if from == protocol.App || r.admission.Refused() {
+		return
+	}
+	switch msg := msg.(type) {
+	case smr.Hello:
+		r.admission.Hello(env, from, msg)
+	case smr.Welcome:
+		r.admission.Welcome(env, from, msg)
+	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+		r.onClient(env, from, msg)
+	default:
+		if disk, ok := sender(msg); ok && r.admission.Genuine(env, from, disk) && !r.gone(env, from, msg) {
+			r.onReplica(env, from, msg)
+		}
+	}
+	r.flush(env)
+}
+
+// sender returns the disk that a replica's message says it comes from.
+func sender(msg smr.Message) (smr.Incarnation, bool) {
+	switch m := msg.(type) {
+	case smr.SnapshotChunk:
+		return m.From, true
+	case smr.SnapshotWanted:
+		return m.From, true
+	case Accept:
+		return m.From, true
+	case Accepted:
+		return m.From, true
+	case Missing:
+		return m.From, true
+	case Refusal:
+		return m.From, true
+	case Prepare:
+		return m.From, true
+	case Promise:
+		return m.From, true
+	case Beat:
+		return m.From, true
+	case Fetch:
+		return m.From, true
+	case Decided:
+		return m.From, true
+	case Look:
+		return m.From, true
+	case Seen:
+		return m.From, true
+	case Removed:
+		return m.From, true
+	}
+	return 0, false
+}
+
+// gone tells whether the sender is no member any more, in whose epoch nobody is; it is told so.
+func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
+	if _, ok := msg.(Removed); ok || !r.state.Removed(from) || r.epoch.index(from) >= 0 {
+		return false
+	}
+	env.SendAhead(from, Removed{From: r.admission.Own()})
+	return true
+}
+
+// onReplica takes what replicas say to each other.
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	switch m := msg.(type) {
+	case smr.SnapshotChunk:
+		r.onChunk(env, from, m)
+	case smr.SnapshotWanted:
+		r.onSnapshotWanted(env, from, m)
+	case Beat:
+		r.onBeat(env, from, m)
+	case Fetch:
+		r.onFetch(env, from, m)
+	case Decided:
+		r.onDecided(env, from, m)
+	case Removed:
+		if _, member := r.state.Member(from); member {
+			r.onRemoved(env)
+		}
+	}
+	member := r.epoch.index(from)
+	if !r.active() || member < 0 {
+		return
+	}
+	switch m := msg.(type) {
+	case Look:
+		r.onLook(env, from, m)
+	case Seen:
+		r.onSeen(env, member, m)
+	}
+	place, ok := placeOf(msg)
+	if !ok || place.Epoch != r.epoch.number || int(place.Lane) >= len(r.epoch.lanes) {
+		return
+	}
+	l := r.epoch.lanes[place.Lane]
+	switch m := msg.(type) {
+	case Accept:
+		r.onAccept(env, l, from, m)
+	case Accepted:
+		l.acked(member, ack{m.Ballot, m.Match})
+		r.learn(env, l)
+	case Missing:
+		r.onMissing(env, l, member, m)
+	case Refusal:
+		r.onRefusal(env, l, m.Ballot)
+	case Prepare:
+		r.onPrepare(env, l, from, m)
+	case Promise:
+		r.onPromise(env, l, member, m)
+	}
+}
+
+func placeOf(msg smr.Message) (Place, bool) {
+	switch m := msg.(type) {
+	case Accept:
+		return m.Place, true
+	case Accepted:
+		return m.Place, true
+	case Missing:
+		return m.Place, true
+	case Refusal:
+		return m.Place, true
+	case Prepare:
+		return m.Place, true
+	case Promise:
+		return m.Place, true
+	}
+	return Place{}, false
+}
+
+// place returns what a message about a lane begins with.
+func (r *Replica) place(l *lane, b Ballot) Place {
+	return Place{From: r.admission.Own(), Epoch: r.epoch.number, Lane: l.index, Ballot: b}
+}
+
+// Expire does what a timer is for.
+func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.admission.Refused() {
+		return
+	}
+	switch t.(type) {
+	case smr.AdmissionTimer:
+		r.admission.Expire(env)
+	case beatTimer:
+		r.onTick(env)
+	case proposeTimer:
+		r.waiting, r.proposed = false, env.Now
+		r.propose(env)
+	}
+	r.flush(env)
+}
+
+// Broken asks for what a peer may have sent in vain, and tells it again what it may not have heard.
+func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	member := r.epoch.index(from)
+	if r.admission.Refused() || !r.active() || member < 0 {
+		return
+	}
+	for _, l := range r.epoch.lanes {
+		switch {
+		case l.lead != nil:
+			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
+			r.pump(env, l, member)
+		case l.leader() == from:
+			env.SendAhead(from, Missing{r.place(l, l.promised), l.matched + 1})
+			l.tell = tellAll
+		}
+	}
+	r.flush(env)
+}
+
+// flush ends a call: it skips, tells what was accepted, and answers clients.
+func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	if r.active() {
+		r.skip(env)
+		for _, l := range r.epoch.lanes {
+			r.tellAccepted(env, l)
+		}
+	}
+	r.write(env)
+	r.desk.Flush(env)
+}
+
+// tellAccepted tells how far a lane is on this replica's disk: its own vote is a message to itself.
+func (r *Replica) tellAccepted(env *protocol.Env[smr.Message], l *lane) {
+	m := Accepted{r.place(l, l.promised), l.matched}
+	switch {
+	case l.tell == tellNobody:
+		return
+	case l.lead != nil: // the others know it from its Accept
+		env.Send(r.cfg.ID, m)
+	case l.tell == tellLeader:
+		env.Send(l.leader(), m)
+	default:
+		for _, id := range r.epoch.members {
+			env.Send(id, m)
+		}
+	}
+	l.tell = tellNobody
+}

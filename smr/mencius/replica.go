@@ -1,0 +1,302 @@
+package mencius
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Replica is an acceptor and learner in all lanes, the owner of one, and where clients ask.
+type Replica struct {
+	cfg       smr.ReplicaConfig
+	state     *smr.State
+	admission *smr.Admission
+	desk      *smr.Desk
+	omit      rules // of tests
+
+	epoch   *epoch
+	own     int // the replica's place in the epoch, or -1
+	removed bool
+	seen    smr.Slot // the last slot in which a command was seen
+	floor   smr.Slot // own commands get slots above it: clients have seen what comes of it
+
+	records   []record // of the disk's log, in order
+	parts     []Part   // what was accepted and is not in a record
+	partsLast smr.Slot
+	urgent    bool     // parts has to be on disk before anything is said of it
+	snapshot  smr.Slot // of the newest snapshot on disk
+	executed  int      // commands, since that
+	written   int      // records, since that
+	incoming  smr.Incoming
+	outgoing  map[protocol.ID]*smr.Outgoing
+
+	queue    []smr.Entry       // what clients want and has no slot yet
+	mine     map[Pos]smr.Entry // what was proposed in the own lane and is not applied
+	waiting  bool              // for proposeTimer
+	proposed time.Duration     // when it ran out last
+	reads    reads
+	early    map[wish]bool
+
+	applied  smr.Slot // at the last beat
+	fetched  int      // beats since a Fetch was sent
+	progress map[protocol.ID]progress
+}
+
+// record is one of the disk's log; it is needed as long as its last slot is not in a snapshot.
+type record struct {
+	index uint64
+	last  smr.Slot
+}
+
+// progress is what another replica has told of itself.
+type progress struct {
+	epoch   Epoch
+	applied smr.Slot
+	age     int // beats
+}
+
+// rules can be left out by tests, which see that they are needed.
+type rules uint16
+
+const (
+	ruleHighestVote    rules = 1 << iota // a new leader keeps the vote of the highest ballot
+	ruleNoGaps                           // what comes after a gap is not accepted
+	ruleSkipForGood                      // what was skipped is never proposed in, after a restart neither
+	ruleOnlyNothing                      // who leads another's lane proposes no command of its own there
+	ruleAgain                            // a command whose slot was revoked is proposed again
+	ruleBallotVotes                      // votes of different ballots are not counted together
+	ruleWindow                           // nothing is proposed behind the window
+	ruleLook                             // reads ask how far commands have come
+	ruleFloor                            // a command gets a slot above its causal floor
+	ruleRevoke                           // lanes of silent members are led by others
+	ruleReclaim                          // an owner takes its lane back
+	rulePromiseDurable                   // a promise is on disk before it is told
+)
+
+// The timers of a replica.
+type (
+	beatTimer    struct{} // twice in a round trip: say and look who is there
+	proposeTimer struct{} // what came up together is proposed
+)
+
+// NewReplica returns a replica.
+func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("mencius: %w", err)
+	}
+	group := cfg.Members
+	if cfg.Join {
+		group = nil
+	}
+	r := &Replica{
+		cfg: cfg, state: smr.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
+		outgoing: map[protocol.ID]*smr.Outgoing{}, mine: map[Pos]smr.Entry{}, progress: map[protocol.ID]progress{},
+		early: map[wish]bool{},
+	}
+	r.admission = smr.NewAdmission(cfg, r.state)
+	r.desk = smr.NewDesk(cfg, r.state)
+	return r, nil
+}
+
+func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
+
+// Start takes over what is on the disk.
+func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	blank := len(log) == 0
+	if err := r.load(env, log, &blank); err != nil {
+		r.removed = true
+		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
+		return
+	}
+	r.admission.Start(env, blank)
+	r.membersChanged(env)
+	env.After(r.times(beat), beatTimer{})
+}
+
+func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
+	snap, ok, err := smr.LoadSnapshot(env)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		*blank = false
+		e, data, err := readSnapshot(snap)
+		if err != nil {
+			return err
+		}
+		if err := r.state.Restore(data); err != nil {
+			return err
+		}
+		r.epoch, r.snapshot = e, snap.Slot
+	case len(log) > 0:
+		return fmt.Errorf("there are %d records and no snapshot", len(log))
+	case !r.cfg.Join:
+		// With whom the group begins is written down, so that a configuration that is changed later does not matter.
+		r.epoch = newEpoch(1, 1, memberIDs(r.state))
+		if err := r.save(env); err != nil {
+			return err
+		}
+	}
+	for _, rec := range log {
+		if err := r.loadRecord(rec); err != nil {
+			return err
+		}
+	}
+	r.seen = max(r.seen, r.state.Applied())
+	if r.omit&ruleSkipForGood == 0 {
+		r.floor = r.seen
+	}
+	for _, l := range r.epoch.lanes {
+		done := r.epoch.upTo(l, r.snapshot)
+		if l.end() < done {
+			l.base, l.votes = done, nil
+		}
+		if l.base > done {
+			return fmt.Errorf("lane %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
+		}
+		l.commit = done
+		for r.omit&ruleSkipForGood != 0 && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip {
+			l.votes = l.votes[:len(l.votes)-1]
+		}
+		l.rematch()
+	}
+	return nil
+}
+
+func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
+	switch m := rec.Msg.(type) {
+	case PromiseRecord:
+		r.records = append(r.records, record{index: rec.Index})
+		if m.Epoch != r.epoch.number {
+			return nil // of a group that is not any more
+		}
+		for i, b := range m.Ballots {
+			if i < len(r.epoch.lanes) {
+				r.epoch.lanes[i].promised = max(r.epoch.lanes[i].promised, b)
+			}
+		}
+	case AcceptRecord:
+		last := smr.Slot(0)
+		for _, p := range m.Parts {
+			if m.Epoch != r.epoch.number {
+				break // of a group that is not any more
+			}
+			votes, ok := unpack(p.Items, p.Ballot, 0)
+			if !ok || int(p.Lane) >= len(r.epoch.lanes) {
+				return fmt.Errorf("record %d is of lane %d of %d, or too long", rec.Index, p.Lane, len(r.epoch.lanes))
+			}
+			l := r.epoch.lanes[p.Lane]
+			l.promised = max(l.promised, p.Ballot)
+			if p.First > l.end()+1 || len(l.votes) == 0 {
+				l.base, l.votes = p.First-1, nil // what is before it is in the snapshot
+			}
+			r.put(l, p.First, votes)
+			last = max(last, r.epoch.slot(l, p.First+Pos(len(votes))-1))
+		}
+		r.records = append(r.records, record{rec.Index, last})
+	default:
+		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
+	}
+	return nil
+}
+
+// put takes votes for consecutive positions into memory.
+func (r *Replica) put(l *lane, first Pos, votes []Vote) {
+	for i, v := range votes {
+		p := first + Pos(i)
+		l.set(p, v)
+		if v.Entry.Kind != smr.NoOp {
+			r.seen = max(r.seen, r.epoch.slot(l, p))
+		}
+	}
+}
+
+// accept takes votes of one ballot for consecutive positions into the log, in memory at once and on disk with all of the call.
+func (r *Replica) accept(l *lane, first Pos, votes []Vote) {
+	r.put(l, first, votes)
+	r.urgent = r.urgent || l.owner == r.cfg.ID || slices.ContainsFunc(votes, func(v Vote) bool { return !v.Skip })
+	for len(votes) > 0 {
+		items, n := pack(votes)
+		r.parts = append(r.parts, Part{Lane: l.index, Ballot: votes[0].Ballot, First: first, Items: items})
+		first += Pos(n)
+		r.partsLast = max(r.partsLast, r.epoch.slot(l, first-1))
+		votes = votes[n:]
+	}
+}
+
+// write puts what was accepted on disk. What others have skipped waits until there is something else: it is on their disks.
+func (r *Replica) write(env *protocol.Env[smr.Message]) {
+	if r.urgent && len(r.parts) > 0 {
+		r.urgent = false
+		r.records = append(r.records, record{env.Append(AcceptRecord{r.epoch.number, r.parts}), r.partsLast})
+		r.parts, r.partsLast = nil, 0
+		r.written++
+	}
+}
+
+// promise writes down what was promised.
+func (r *Replica) promise(env *protocol.Env[smr.Message]) {
+	if r.omit&rulePromiseDurable == 0 {
+		r.records = append(r.records, record{index: env.Append(r.epoch.promises())})
+	}
+}
+
+// active tells whether the replica takes part in its epoch.
+func (r *Replica) active() bool { return r.own >= 0 && !r.removed && r.admission.Votes() }
+
+// membersChanged says who the members are, at the start and when they have changed.
+func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+	r.admission.Changed(env)
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members // of one that joins: whom to ask
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	r.findOwn(env)
+}
+
+// findOwn finds the replica's place in the epoch, and ends its part if there is none for it any more.
+func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
+	before := r.own
+	r.own = r.epoch.index(r.cfg.ID)
+	if r.own < 0 {
+		if r.state.Removed(r.cfg.ID) {
+			r.onRemoved(env)
+		}
+		return
+	}
+	if l := r.epoch.lanes[r.own]; before < 0 && l.promised == 0 && l.lead == nil {
+		r.leadFrom(env, l, l.end()+1)
+	}
+}
+
+func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
+	if r.removed || r.admission.Refused() {
+		return
+	}
+	r.removed = true
+	env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+}
+
+func (r *Replica) status(id smr.CallID) smr.Status {
+	s := smr.Status{
+		ID: id, Replica: r.cfg.ID, Role: "owner", Ballot: uint64(r.epoch.number),
+		Committed: r.state.Applied(), Applied: r.state.Applied(), Snapshot: r.snapshot,
+		LogSize: len(r.records), Sessions: r.state.Sessions(), Members: r.state.Members(),
+	}
+	switch {
+	case r.admission.Refused():
+		s.Role = "refused"
+	case r.removed:
+		s.Role = "removed"
+	case !r.active() || !r.admission.Admitted():
+		s.Role = "blank"
+	case r.epoch.lanes[r.own].lead == nil:
+		s.Role = "revoked"
+	}
+	return s
+}

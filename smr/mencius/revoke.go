@@ -1,0 +1,213 @@
+package mencius
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// candidacy is an attempt to lead a lane.
+type candidacy struct {
+	ballot Ballot
+	low    Pos // phase 1 is about the positions from here on
+	best   []Vote
+	votes  quorum.Votes
+	next   []Pos // how far a member has told what it has accepted, in the order of the members; 0: all
+	beats  int   // since it began
+}
+
+// Times in beats.
+const (
+	beat         = 0.5 // round trips between two
+	patience     = 5   // before a leader is missed
+	turn         = 2   // how much later than the next one behind the owner the one after that misses it
+	courtesy     = 4   // for which nobody takes a lane from a leader that was heard
+	candidateFor = 6
+	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
+)
+
+// suspects tells whether a lane's leader was silent, or the execution has waited for the lane, for some beats.
+func (l *lane) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
+
+// watch looks after the lanes that others lead, and takes back the own one.
+func (r *Replica) watch(env *protocol.Env[smr.Message]) {
+	n := len(r.epoch.members)
+	waits, _ := r.epoch.at(r.state.Applied() + 1)
+	stuck := r.state.Applied() == r.applied && r.seen > r.applied
+	for i, l := range r.epoch.lanes {
+		l.missing = 0
+		l.silent++
+		l.rest = max(l.rest-1, 0)
+		if stuck && l == waits {
+			l.blocked++
+		} else {
+			l.blocked = 0
+		}
+		rank := (r.own - i + n) % n
+		switch {
+		case l.lead != nil:
+			l.silent, l.blocked = 0, 0
+		case l.cand != nil:
+			r.insist(env, l)
+		case l.rest > 0:
+		case l.owner == r.cfg.ID && r.omit&ruleReclaim == 0,
+			l.owner != r.cfg.ID && r.omit&ruleRevoke == 0 && l.suspects(patience+turn*(rank-1)):
+			r.campaign(env, l)
+		}
+	}
+}
+
+// campaign begins phase 1 for all positions of a lane that are not known to be decided.
+func (r *Replica) campaign(env *protocol.Env[smr.Message], l *lane) {
+	c := &candidacy{ballot: newBallot(max(l.promised, l.above), r.cfg.ID), low: l.commit + 1}
+	l.cand = c
+	l.tries = min(l.tries+1, maxTries)
+	for range r.epoch.members {
+		c.next = append(c.next, c.low)
+	}
+	r.insist(env, l)
+}
+
+// insist asks those who have not told all, and gives up after a while.
+func (r *Replica) insist(env *protocol.Env[smr.Message], l *lane) {
+	c := l.cand
+	if c.beats >= candidateFor<<l.tries/2 {
+		l.above, l.cand = max(l.above, c.ballot), nil
+		l.rest = r.pause(env, l)
+		return
+	}
+	if c.beats%2 == 0 {
+		for i := range c.next {
+			if c.next[i] != 0 && l.cand == c && (i != r.own || r.welcome(c)) {
+				r.prepare(env, l, i)
+			}
+		}
+	}
+	c.beats++
+}
+
+// pause returns how many beats to wait after an attempt that was in vain, so that of several one comes through.
+func (r *Replica) pause(env *protocol.Env[smr.Message], l *lane) int {
+	return courtesy + env.Rand.IntN(len(r.epoch.members)<<l.tries)
+}
+
+// welcome tells whether enough others have promised for the replica to promise too. Before, its own promise would only disturb a leader that the others hear.
+func (r *Replica) welcome(c *candidacy) bool {
+	return c.votes.Len() >= quorum.Majority(len(r.epoch.members))-1
+}
+
+func (r *Replica) prepare(env *protocol.Env[smr.Message], l *lane, member int) {
+	m := Prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
+	if to := r.epoch.members[member]; to != r.cfg.ID {
+		env.SendAhead(to, m)
+	} else {
+		r.onPrepare(env, l, to, m)
+	}
+}
+
+func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *lane, from protocol.ID, m Prepare) {
+	switch {
+	case l.leaderOf(m.Ballot) != from || m.Ballot == 0:
+		return
+	case m.Ballot < l.promised:
+		env.SendAhead(from, Refusal{r.place(l, l.promised)})
+		return
+	case m.Ballot > l.promised:
+		if from != l.owner && from != r.cfg.ID && !l.suspects(courtesy) {
+			return // its leader is there: who does not hear it can ask this replica
+		}
+		l.adopt(m.Ballot)
+		r.promise(env)
+	}
+	p := Promise{Place: r.place(l, m.Ballot), Low: m.Low, Base: l.base, Last: true}
+	size := 0
+	for pos := m.Low; pos > l.base && pos <= l.end(); pos++ {
+		v := *l.at(pos)
+		if size += entryBytes + len(v.Entry.Command); size > smr.MessageBytes && len(p.Votes) > 0 {
+			p.Last = false
+			break
+		}
+		p.Votes = append(p.Votes, v)
+	}
+	env.Send(from, p)
+}
+
+func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *lane, member int, m Promise) {
+	c := l.cand
+	if c == nil || m.Ballot != c.ballot || c.next[member] == 0 || m.Low != c.next[member] {
+		return
+	}
+	if m.Base >= m.Low {
+		return // it has thrown away what this replica lacks, which has to catch up first
+	}
+	for i, v := range m.Votes {
+		c.merge(m.Low+Pos(i), v, r.omit&ruleHighestVote != 0)
+	}
+	if !m.Last {
+		c.next[member] += Pos(len(m.Votes))
+		r.prepare(env, l, member)
+		return
+	}
+	c.next[member] = 0
+	c.votes.Add(r.epoch.members[member])
+	if !c.votes.Has(r.cfg.ID) && r.welcome(c) && l.promised < c.ballot {
+		r.prepare(env, l, r.own)
+	}
+	// One that forgot its ballot in a crash would use it again, so its own promise is one of them.
+	if c.votes.Has(r.cfg.ID) && c.votes.Len() >= quorum.Majority(len(r.epoch.members)) && l.promised == c.ballot {
+		r.becomeLeader(env, l)
+	}
+}
+
+// merge takes an acceptor's vote for a position at most one beyond the last: the one of the highest ballot binds the candidate. That the owner has skipped a position is true in
+// any ballot.
+func (c *candidacy) merge(p Pos, v Vote, anyVote bool) {
+	switch i := int(p - c.low); {
+	case i > len(c.best):
+	case i == len(c.best):
+		c.best = append(c.best, v)
+	case v.Ballot > c.best[i].Ballot || anyVote:
+		c.best[i] = v
+	}
+}
+
+// becomeLeader proposes what phase 1 has found, in the new ballot. Where nobody has accepted anything is free.
+func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
+	c := l.cand
+	l.cand = nil
+	votes := c.best[min(len(c.best), int(l.base+1-min(c.low, l.base+1))):]
+	for i := range votes {
+		votes[i].Ballot = c.ballot
+	}
+	first := max(c.low, l.base+1)
+	r.accept(l, first, votes)
+	l.rematch()
+	r.leadFrom(env, l, first)
+	if l.owner == r.cfg.ID {
+		for _, p := range sortedPos(r.mine) {
+			if p <= l.end() && p > l.base {
+				r.again(env, p, l.at(p).Entry)
+			}
+		}
+	}
+	if r.omit&ruleOnlyNothing != 0 && l.owner != r.cfg.ID && len(r.queue) > 0 {
+		votes := []Vote{{c.ballot, false, r.queue[0]}}
+		r.queue = r.queue[1:]
+		r.extend(env, l, votes)
+	}
+	r.soon(env)
+}
+
+// leadFrom makes the replica a lane's leader, who sends the others the positions from one on.
+func (r *Replica) leadFrom(env *protocol.Env[smr.Message], l *lane, next Pos) {
+	l.lead = &leading{}
+	for range r.epoch.members {
+		l.lead.next = append(l.lead.next, next)
+	}
+	l.tell = tellAll
+	if r.active() {
+		for i := range r.epoch.members {
+			r.pump(env, l, i)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package mencius
+
+import (
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// without returns Mencius without some of its rules.
+func without(omit rules) smr.Protocol {
+	p := Protocol()
+	p.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+		r, err := NewReplica(cfg)
+		if err != nil {
+			return nil, err
+		}
+		r.omit = omit
+		return r, nil
+	}
+	return p
+}
+
+// TestMutations leaves out one rule at a time: some seed must notice. The search begins where one did when the test was written. Scripts notice the rules that are missing
+// here: TestCausalFloor, TestWindow, TestRevokedCommandIsProposedAgain, TestPromiseIsOnDisk.
+func TestMutations(t *testing.T) {
+	for _, m := range []struct {
+		name  string
+		omit  rules
+		first uint64
+	}{
+		{"a new leader keeps any vote", ruleHighestVote, 115},
+		{"what comes after a gap is accepted", ruleNoGaps, 1},
+		{"an owner forgets in a crash what it has skipped", ruleSkipForGood, 4},
+		{"a lane's other leader proposes commands", ruleOnlyNothing, 88},
+		{"votes of several ballots are counted together", ruleBallotVotes, 16},
+		{"reads ask nobody", ruleLook, 4},
+		{"silent members keep their lanes", ruleRevoke, 1},
+		{"an owner does not come back", ruleReclaim, 6},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			const seeds = 400
+			for i := range uint64(seeds) {
+				seed := 1 + (m.first-1+i)%seeds
+				if _, err := smrtest.Play(smrtest.Swarm(without(m.omit), seed)); err != nil {
+					t.Logf("seed %d: %.700v", seed, err)
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// refusesAfterCrash has a replica promise a ballot, crash, and be asked to accept something in a lower one.
+func refusesAfterCrash(t *testing.T, omit rules) bool {
+	cfg := smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()}
+	keys := map[string][]byte{}
+	var log []protocol.Record[smr.Message]
+	start := func() (*Replica, *protocol.Env[smr.Message], func()) {
+		r, err := NewReplica(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.omit = omit
+		env := protocol.NewEnv[smr.Message](disk(keys), uint64(len(log)+1), rand.New(rand.NewPCG(1, 1)))
+		return r, env, func() {
+			for _, e := range env.Out {
+				switch e.Kind {
+				case protocol.KindAppend:
+					log = append(log, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+				case protocol.KindPut:
+					keys[string(e.Key)] = e.Value
+				}
+			}
+			env.Begin(0)
+		}
+	}
+	r, env, write := start()
+	r.Start(env, nil)
+	own := r.admission.Own()
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	write()
+	ballot := newBallot(0, 2)
+	r.Receive(env, 2, Prepare{Place{From: 2, Epoch: 1, Lane: 1, Ballot: ballot}, 1})
+	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		_, ok := e.Msg.(Promise)
+		return ok && e.Kind == protocol.KindSend
+	}) {
+		t.Fatalf("no promise that waits for the disk: %+v", env.Out)
+	}
+	write()
+	r, env, write = start()
+	r.Start(env, slices.Clone(log))
+	write()
+	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: smr.Entry{Kind: smr.NoOp}}}})
+	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		refusal, ok := e.Msg.(Refusal)
+		return ok && refusal.Ballot == ballot
+	})
+}
+
+func TestPromiseIsOnDisk(t *testing.T) {
+	if !refusesAfterCrash(t, 0) {
+		t.Error("a promise was forgotten in a crash")
+	}
+	if refusesAfterCrash(t, rulePromiseDurable) {
+		t.Error("without the rule it was not: the test does not see it")
+	}
+}
+
+// disk is a key space in memory.
+type disk map[string][]byte
+
+func (d disk) Get(key []byte) ([]byte, bool) { v, ok := d[string(key)]; return v, ok }
+
+func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		for _, k := range slices.Sorted(maps.Keys(d)) {
+			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d[k]) {
+				return
+			}
+		}
+	}
+}
