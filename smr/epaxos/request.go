@@ -78,6 +78,10 @@ func (r *Replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) boo
 		return true
 	}
 	var other smr.Member
+	if _, member := r.state.Member(r.cfg.ID); member {
+		env.SendAhead(from, smr.Redirect{}) // not yet
+		return false
+	}
 	if group := slices.DeleteFunc(r.state.Members(), func(m smr.Member) bool { return m.ID == r.cfg.ID }); len(group) > 0 {
 		other = group[env.Rand.IntN(len(group))]
 	}
