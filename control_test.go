@@ -353,3 +353,29 @@ func (d digesting) ResponseDigest(v any) (digest uint64, ok bool) {
 	s, ok := v.(string)
 	return uint64(s[0]), ok
 }
+
+// A prediction that misled a run counts, also if another one of the call was right:
+// what the run wasted is its price.
+func TestMisled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{Budget: 10})
+		s := newShop(t, c, ModeOn, 0, "eve")
+		for range 40 {
+			_, err := Do(Predicting(t.Context(), "eve", "ann"), func(ctx context.Context) (any, error) {
+				u, err := s.call(ctx, s.user, "u", 10*ms, "ann")
+				if err != nil {
+					return nil, err
+				}
+				return s.call(ctx, s.price, u.(string), 10*ms, u)
+			}, WithLimits(Limits{MinSaving: -1}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(50 * ms)
+		}
+		st := c.Status().Sites[0]
+		if st.Stats.Right != 40 || st.Stats.Wrong != 0 || st.Stats.Misled != 40 || math.Abs(st.HitRate-0.5) > 0.01 || st.BreakEven < 0.3 || st.BreakEven > 0.7 {
+			t.Errorf("%+v", st)
+		}
+	})
+}

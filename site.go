@@ -86,6 +86,7 @@ type SiteStats struct {
 	Predicted int64 `json:"predicted"` // predictions that runs went on with
 	Right     int64 `json:"right"`     // confirmed calls whose result was one of their predictions
 	Wrong     int64 `json:"wrong"`     // confirmed calls with predictions, none of which was the result
+	Misled    int64 `json:"misled"`    // runs that went on with a prediction that was wrong
 	Held      int64 `json:"held"`      // calls that waited before they were sent
 	Adopted   int64 `json:"adopted"`   // calls that a later run used again
 	Abandoned int64 `json:"abandoned"` // calls made for a wrong guess, in vain
@@ -123,7 +124,7 @@ type Site struct {
 }
 
 type siteCounters struct {
-	calls, plain, predicted, right, wrong, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
+	calls, plain, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
 
 	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips atomic.Int64
 }
@@ -185,7 +186,7 @@ func (s *Site) Conn() string { return s.conn }
 func (s *Site) Stats() SiteStats {
 	c := &s.stats
 	return SiteStats{
-		Calls: c.calls.Load(), Plain: c.plain.Load(), Predicted: c.predicted.Load(), Right: c.right.Load(), Wrong: c.wrong.Load(),
+		Calls: c.calls.Load(), Plain: c.plain.Load(), Predicted: c.predicted.Load(), Right: c.right.Load(), Wrong: c.wrong.Load(), Misled: c.misled.Load(),
 		Held: c.held.Load(), Adopted: c.adopted.Load(), Abandoned: c.abandoned.Load(),
 		Refused: c.refused.Load(), Invalid: c.invalid.Load(), Learnt: c.learnt.Load(),
 		WouldBeRight: c.wouldBeRight.Load(), WouldBeWrong: c.wouldBeWrong.Load(),

@@ -61,7 +61,7 @@ func (c *Control) Status() Status {
 			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: s.board.origin,
 			State: SiteState(t.state.Load()), Reason: t.reason,
 			HitRate: t.window.hitRate(), BreakEven: t.window.breakEven(), ExtraLoad: t.window.wasted / useful,
-			Judged: t.window.right + t.window.wrong, Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
+			Judged: t.window.judged(), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
 		}
 		if st.State == StateTripped {
 			st.Until = time.Unix(0, t.until.Load())

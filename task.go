@@ -159,6 +159,7 @@ func (t *task) obey(a *spectree.Action) {
 		r.behind()
 		if a.Call != nil {
 			r.refuter = a.Call.Data.(*call).op.Site
+			r.refuter.stats.misled.Add(1)
 		}
 		if t.sole != nil && t.sole.run == r {
 			t.interrupt()

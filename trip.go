@@ -72,35 +72,43 @@ type trip struct {
 
 // tally is what a site is judged by: times are in seconds.
 type tally struct {
-	calls, right, wrong, saved, wasted, lost float64
+	calls, right, wrong, misled, saved, wasted, lost float64
 }
 
 func (t tally) minus(o tally) tally {
-	return tally{t.calls - o.calls, t.right - o.right, t.wrong - o.wrong, t.saved - o.saved, t.wasted - o.wasted, t.lost - o.lost}
+	return t.plus(o, 1, -1)
 }
 
-func (t tally) plus(o tally, f float64) tally {
+// plus returns the sum of so much of the one and so much of the other.
+func (t tally) plus(o tally, f, g float64) tally {
 	return tally{
-		t.calls*f + o.calls, t.right*f + o.right, t.wrong*f + o.wrong, t.saved*f + o.saved,
-		t.wasted*f + o.wasted, t.lost*f + o.lost,
+		f*t.calls + g*o.calls, f*t.right + g*o.right, f*t.wrong + g*o.wrong, f*t.misled + g*o.misled,
+		f*t.saved + g*o.saved, f*t.wasted + g*o.wasted, f*t.lost + g*o.lost,
 	}
 }
+
+// misses returns how often predictions were wrong: that no run went on with them,
+// or that one did although another prediction of the call was right, count too.
+func (t *tally) misses() float64 { return max(t.wrong, t.misled) }
+
+// judged returns how many predictions there is a verdict on.
+func (t *tally) judged() float64 { return t.right + t.misses() }
 
 func (t *tally) hitRate() float64 {
-	if t.right+t.wrong <= 0 {
+	if t.judged() <= 0 {
 		return 0
 	}
-	return t.right / (t.right + t.wrong)
+	return t.right / t.judged()
 }
 
 // breakEven returns the hit rate above which predictions pay: what a right one
 // saves, as often as it is right, against what a wrong one wastes. A second of
 // calls made in vain weighs as much as a second saved.
 func (t *tally) breakEven() float64 {
-	if t.wrong <= 0 || t.lost <= 0 {
+	if t.misses() <= 0 || t.lost <= 0 {
 		return leastBreakEven
 	}
-	cost, gain := t.lost/t.wrong, 0.0
+	cost, gain := t.lost/t.misses(), 0.0
 	if t.right > 0 {
 		gain = t.saved / t.right
 	}
@@ -111,7 +119,7 @@ func (t *tally) breakEven() float64 {
 func (s *Site) tally() tally {
 	c := &s.stats
 	return tally{
-		calls: float64(c.calls.Load() + c.plain.Load()), right: float64(c.right.Load()), wrong: float64(c.wrong.Load()),
+		calls: float64(c.calls.Load() + c.plain.Load()), right: float64(c.right.Load()), wrong: float64(c.wrong.Load()), misled: float64(c.misled.Load()),
 		saved: time.Duration(c.savedNanos.Load()).Seconds(), wasted: float64(c.wasted.Load()),
 		lost: time.Duration(c.wastedNanos.Load()).Seconds(),
 	}
@@ -174,9 +182,9 @@ func (c *Control) judge() {
 		total := s.tally()
 		fresh := total.minus(t.seen)
 		t.seen = total
-		t.window = t.window.plus(fresh, past)
+		t.window = t.window.plus(fresh, past, 1)
 		if SiteState(t.state.Load()) == StateProbing {
-			t.probed = t.probed.plus(fresh, 1)
+			t.probed = t.probed.plus(fresh, 1, 1)
 		}
 		c.useful += max(fresh.calls-fresh.wasted, 0)
 		wasted += t.window.wasted
@@ -203,7 +211,7 @@ func (s *Site) judge(now time.Time) {
 	if state == StateProbing {
 		seen = &t.probed
 	}
-	n := seen.right + seen.wrong
+	n := seen.judged()
 	if state == StateTripped || n < enough {
 		return
 	}
