@@ -324,6 +324,9 @@ func (r *Replica) settleContests(env *protocol.Env[smr.Message]) {
 		won, _ := l.decided.get(c.slot)
 		for k := range c.candidates {
 			v := &c.candidates[k]
+			if v.by.Among(r.group) >= r.rule.command {
+				continue // the client counts votes itself
+			}
 			if r.coord.phase == leading || v.Answer == r.cfg.ID {
 				r.sendOutcome(env, v.Item, v.equal(won))
 			}

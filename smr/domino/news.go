@@ -151,12 +151,10 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 	if len(fresh) > 0 {
 		r.acceptor.acceptLane(env, p.id, fresh)
+		r.soon(env) // the owner waits for it
 	}
 	if r.opt.Direct {
 		r.tellPlaced(env, p, m, fresh)
-	}
-	if len(m.Items) > 0 {
-		r.soon(env) // the owner waits for it
 	}
 }
 
