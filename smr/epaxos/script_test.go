@@ -1,0 +1,287 @@
+package epaxos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// theatre holds replicas whose messages are delivered by hand.
+type theatre struct {
+	t     *testing.T
+	nodes map[protocol.ID]*Replica
+	envs  map[protocol.ID]*protocol.Env[smr.Message]
+	mail  []mail
+	told  []smr.Replies // to clients
+}
+
+type mail struct {
+	from, to protocol.ID
+	msg      smr.Message
+}
+
+// newTheatre returns a group that has begun.
+func newTheatre(t *testing.T, n int, skip rules) *theatre {
+	th := &theatre{t: t, nodes: map[protocol.ID]*Replica{}, envs: map[protocol.ID]*protocol.Env[smr.Message]{}}
+	var group []smr.Member
+	for i := range n {
+		group = append(group, smr.Member{ID: protocol.ID(i + 1)})
+	}
+	for _, m := range group {
+		r, err := NewReplica(smr.ReplicaConfig{ID: m.ID, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.skip = skip
+		th.nodes[m.ID] = r
+		th.envs[m.ID] = protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(uint64(m.ID), 1)))
+		th.do(m.ID, func(r *Replica, env *protocol.Env[smr.Message]) { r.Start(env, nil) })
+	}
+	th.deliver(nil)
+	for id, r := range th.nodes {
+		if !r.active {
+			t.Fatalf("replica %d does not take part", id)
+		}
+	}
+	return th
+}
+
+// do calls a replica.
+func (th *theatre) do(id protocol.ID, call func(*Replica, *protocol.Env[smr.Message])) {
+	env := th.envs[id]
+	env.Begin(0)
+	call(th.nodes[id], env)
+	for _, e := range env.Out {
+		if e.Kind != protocol.KindSend && e.Kind != protocol.KindSendAhead {
+			continue
+		}
+		if m, ok := e.Msg.(smr.Replies); ok {
+			th.told = append(th.told, m)
+		}
+		th.mail = append(th.mail, mail{id, e.To, e.Msg})
+	}
+	if err := th.nodes[id].Check(); err != nil {
+		th.t.Errorf("replica %d: %v", id, err)
+	}
+}
+
+// deliver delivers the mail that is wanted, and what comes of it, and loses the rest. nil wants all.
+func (th *theatre) deliver(want func(m mail) bool) {
+	for len(th.mail) > 0 {
+		m := th.mail[0]
+		th.mail = th.mail[1:]
+		if r := th.nodes[m.to]; r != nil && (want == nil || m.from == m.to || want(m)) {
+			th.do(m.to, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, m.from, m.msg) })
+		}
+	}
+}
+
+// among wants what these replicas say to each other.
+func among(ids ...protocol.ID) func(mail) bool {
+	return func(m mail) bool { return slices.Contains(ids, m.from) && slices.Contains(ids, m.to) }
+}
+
+// except wants what one wants and the other does not lose.
+func (th *theatre) except(f func(mail) bool, lose func(mail) bool) func(mail) bool {
+	return func(m mail) bool { return f(m) && !lose(m) }
+}
+
+func isCommit(m mail) bool { _, ok := m.msg.(Commit); return ok }
+
+// propose has a replica propose a command of its own.
+func (th *theatre) propose(id protocol.ID, c *Command) ID {
+	var out ID
+	th.do(id, func(r *Replica, env *protocol.Env[smr.Message]) {
+		out = ID{id, r.rows[r.position(id)].top() + 1}
+		r.begin(env, c, &proposal{entries: c.Entries})
+	})
+	return out
+}
+
+func work(value string, keys ...string) *Command {
+	return &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.Command, Client: 99, Session: 1, Seq: smr.Seq(len(value)), Command: set(value, keys...)}}}
+}
+
+func (th *theatre) recover(by protocol.ID, id ID) {
+	th.do(by, func(r *Replica, env *protocol.Env[smr.Message]) { r.recover(env, r.find(id)) })
+}
+
+// decisions returns what replicas know to be decided about an instance.
+func (th *theatre) decisions(id ID) []string {
+	var out []string
+	for who := range protocol.ID(len(th.nodes)) {
+		if i := th.nodes[who+1].find(id); i.phase == committed {
+			out = append(out, fmt.Sprintf("nothing %v, after %v", i.nothing, i.deps))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestTwoBallots is the schedule that the original EPaxos fails: a promise that is taken for a vote. Replica 1 has accepted its command in ballot 0, alone. Replicas 2 and 3 have decided that there is nothing, and
+// only 3 knows. Then 2 recovers with what 1 says, which comes first, and what it knows itself.
+func TestTwoBallots(t *testing.T) {
+	for _, skip := range []rules{0, ruleTwoBallots} {
+		th := newTheatre(t, 3, skip)
+		th.propose(3, work("other", "k")) // so that 2 does not agree at once
+		th.deliver(among(2, 3))
+		id := th.propose(1, work("c", "k"))
+		th.deliver(th.except(among(1, 2), func(m mail) bool { _, accept := m.msg.(Accept); return accept }))
+		if i := th.nodes[1].find(id); i.phase != accepted {
+			t.Fatalf("replica 1 is %v", i.phase)
+		}
+		th.recover(3, id)
+		th.deliver(th.except(among(2, 3), isCommit))
+		if got := th.decisions(id); len(got) != 1 {
+			t.Fatalf("after the first recovery: %v", got)
+		}
+		th.recover(2, id)
+		own := th.take(func(m mail) bool { return m.to == 2 })
+		th.deliver(among(1, 2)) // the answer of 1
+		th.mail = append(th.mail, own...)
+		th.deliver(among(1, 2))
+		if got := th.decisions(id); (len(got) == 1) != (skip == 0) {
+			t.Errorf("without %b: decided is %v", skip, got)
+		}
+	}
+}
+
+// take takes mail out.
+func (th *theatre) take(want func(mail) bool) []mail {
+	var out []mail
+	th.mail = slices.DeleteFunc(th.mail, func(m mail) bool {
+		if want(m) {
+			out = append(out, m)
+			return true
+		}
+		return false
+	})
+	return out
+}
+
+// TestFastDecisionIsRecovered loses a proposer that has decided on the fast path and told its client, and nobody else.
+func TestFastDecisionIsRecovered(t *testing.T) {
+	for _, skip := range []rules{0, ruleFastPath} {
+		th := newTheatre(t, 3, skip)
+		id := th.propose(1, work("c", "k"))
+		th.deliver(th.except(among(1, 2), isCommit))
+		if i := th.nodes[1].find(id); !i.decided() {
+			t.Fatalf("replica 1 is %v", i.phase)
+		}
+		th.recover(3, id)
+		th.deliver(among(2, 3))
+		if got := th.decisions(id); (len(got) == 1) != (skip == 0) {
+			t.Errorf("without %b: decided is %v", skip, got)
+		}
+	}
+}
+
+// TestRecoveryValidates has two commands that conflict, of which neither proposer heard of the other one. One is decided on the fast path, by 3, 4 and 5. The other one could have been, as
+// far as 2 knows, if 1 and another one had agreed. Recovery must not decide it as it was proposed.
+func TestRecoveryValidates(t *testing.T) {
+	for _, skip := range []rules{0, ruleValidate} {
+		for _, tell := range []bool{true, false} {
+			th := newTheatre(t, 5, skip)
+			c := th.propose(1, work("c", "k"))
+			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+			d := th.propose(5, work("dd", "k"))
+			quorum := among(3, 4, 5)
+			if !tell {
+				quorum = th.except(quorum, isCommit)
+			}
+			th.deliver(quorum)
+			if !th.nodes[5].find(d).decided() {
+				t.Fatal("the second command is not decided")
+			}
+			th.recover(2, c)
+			th.deliver(among(2, 3, 4))
+			i := th.nodes[2].find(c)
+			o := th.nodes[5].find(d)
+			ordered := i.phase == committed && (i.nothing || i.deps.has(o) || o.deps.has(i))
+			if ordered != (skip == 0) {
+				t.Errorf("without %b: the first is %v, nothing %v, after %v; the second after %v", skip, i.phase, i.nothing, i.deps, o.deps)
+			}
+		}
+	}
+}
+
+// TestRecoveriesDoNotWaitForEachOther has commands that conflict and are known to one replica beside their proposers each, who are gone. The recoveries of both wait for each other,
+// until they hear that.
+func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
+	th := newTheatre(t, 5, 0)
+	c := th.propose(1, work("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 3 })
+	d := th.propose(2, work("dd", "k"))
+	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+	th.recover(3, c)
+	th.recover(4, d)
+	th.deliver(among(3, 4, 5))
+	for _, id := range []ID{c, d} {
+		if got := th.decisions(id); len(got) != 1 {
+			t.Errorf("%v: decided is %v", id, got)
+		}
+	}
+}
+
+// TestFastDecisionIsOnDiskBeforeItIsTold: a proposer that can say after a crash that it did not decide makes recovery simple. So it must not have told anybody.
+func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
+	for _, skip := range []rules{0, ruleSettle} {
+		th := newTheatre(t, 3, skip)
+		id := th.propose(1, work("c", "k"))
+		own := th.take(func(m mail) bool { return m.to == 1 })
+		th.deliver(among(1, 2))
+		for _, m := range own {
+			th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 1, m.msg) })
+		}
+		if i := th.nodes[1].find(id); i.phase != committed {
+			t.Fatalf("replica 1 is %v", i.phase)
+		}
+		if told := slices.ContainsFunc(th.mail, isCommit); told != (skip != 0) {
+			t.Errorf("without %b: told %v", skip, told)
+		}
+	}
+}
+
+// TestDurableWaitsForChanges has a command whose acceptor knows of a change of the members. Its client is not told that it is durable: the change may end the generation before.
+func TestDurableWaitsForChanges(t *testing.T) {
+	for _, skip := range []rules{0, ruleFence} {
+		th := newTheatre(t, 3, skip)
+		th.propose(3, &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}}})
+		th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+		c := work("c", "k")
+		th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
+		id := th.propose(1, c)
+		th.deliver(among(1, 2))
+		if i := th.nodes[1].find(id); !i.decided() {
+			t.Fatalf("replica 1 is %v", i.phase)
+		}
+		if told := len(th.told) > 0; told != (skip != 0) {
+			t.Errorf("without %b: told %v", skip, th.told)
+		}
+	}
+}
+
+// TestCheckpointSpeaksAgainstWhatIsBefore has a command that is known to one replica beside its lost proposer, and conflicts with one that was executed and forgotten. What says so is the checkpoint after it.
+func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
+	for _, skip := range []rules{0, ruleKnowCheckpoints} {
+		th := newTheatre(t, 5, skip)
+		c := th.propose(1, work("c", "k"))
+		th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+		d := th.propose(5, work("dd", "k"))
+		th.deliver(among(3, 4, 5))
+		th.propose(5, &Command{Kind: Checkpoint})
+		th.deliver(among(3, 4, 5))
+		if r := th.nodes[3]; r.checkpoint.Index == 0 || r.stable[4] < d.Index {
+			t.Fatalf("replica 3 is at the checkpoint %v, stable up to %v", r.checkpoint, r.stable)
+		}
+		th.recover(2, c)
+		th.deliver(among(2, 3, 4))
+		if i := th.nodes[2].find(c); i.phase != committed || i.nothing != (skip == 0) {
+			t.Errorf("without %b: it is %v, nothing %v, after %v", skip, i.phase, i.nothing, i.deps)
+		}
+	}
+}
