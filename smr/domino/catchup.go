@@ -2,6 +2,7 @@ package domino
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -139,7 +140,7 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 func (r *Replica) others() []protocol.ID {
 	group := r.state.Members()
 	if len(group) == 0 {
-		group = r.cfg.Members
+		group = r.admission.Peers()
 	}
 	var out []protocol.ID
 	for _, m := range group {
@@ -175,22 +176,14 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 		r.sendState(env, from)
 		return
 	}
-	answer := History{From: r.admission.Own(), Low: m.After, High: executed, Executed: executed}
-	size := 0
-	for _, i := range r.past.items.within(m.After, executed) {
-		if size += i.sizeBytes(); size > smr.MessageBytes && len(answer.Items) > 0 {
-			answer.High = answer.Items[len(answer.Items)-1].Slot
-			break
-		}
-		answer.Items = append(answer.Items, i)
-	}
-	env.Send(from, answer)
+	first := Close{Low: m.After, High: executed, Items: slices.Clone(r.past.items.within(m.After, executed))}.pieces()[0]
+	env.Send(from, History{From: r.admission.Own(), Low: m.After, High: first.High, Executed: executed, Items: first.Items})
 }
 
-// onHistory executes what another replica has executed. Whoever tells it, it is decided.
+// onHistory executes what another replica has executed. Whichever of those that can be asked tells it, it is decided.
 func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m History) {
 	l := &r.learner
-	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || r.role == removed || len(r.state.Members()) == 0 {
+	if m.Low > l.executed || m.High <= l.executed || m.High > maxSlot || len(r.state.Members()) == 0 || !slices.Contains(r.others(), from) {
 		return
 	}
 	r.wanting = false
@@ -266,9 +259,9 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 	out.Continue(env, from, r.admission.Own(), r.times(outgoingTicks*tick))
 }
 
-// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
+// onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
-	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot {
+	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot || !slices.Contains(r.others(), from) {
 		return
 	}
 	answer, whole := r.incoming.Take(m, r.learner.executed)

@@ -187,11 +187,13 @@ func appendPromise(w *wirefmt.Writer, m Promise) {
 	w.Uint(uint64(m.From))
 	w.Uint(uint64(m.Ballot))
 	w.Uint(uint64(m.Executed))
+	w.Uint(m.Number)
+	w.Uint(m.Count)
 	appendParts(w, m.Parts)
 }
 
 func readPromise(r *wirefmt.Reader) Promise {
-	return Promise{smr.Incarnation(r.Uint()), Ballot(r.Uint()), smr.Slot(r.Uint()), readParts(r)}
+	return Promise{smr.Incarnation(r.Uint()), Ballot(r.Uint()), smr.Slot(r.Uint()), r.Uint(), r.Uint(), readParts(r)}
 }
 
 func appendRevoke(w *wirefmt.Writer, m Revoke) {
@@ -209,13 +211,16 @@ func appendRevoked(w *wirefmt.Writer, m Revoked) {
 	w.Uint(uint64(m.From))
 	w.Uint(uint64(m.Ballot))
 	w.Uint(uint64(m.Lane))
+	w.Uint(uint64(m.Asked))
 	w.Uint(uint64(m.High))
 	w.Uint(uint64(m.Executed))
 	appendItems(w, m.Items)
 }
 
 func readRevoked(r *wirefmt.Reader) Revoked {
-	return Revoked{smr.Incarnation(r.Uint()), Ballot(r.Uint()), Lane(r.Uint32()), smr.Slot(r.Uint()), smr.Slot(r.Uint()), readItems(r)}
+	return Revoked{
+		smr.Incarnation(r.Uint()), Ballot(r.Uint()), Lane(r.Uint32()), smr.Slot(r.Uint()), smr.Slot(r.Uint()), smr.Slot(r.Uint()), readItems(r),
+	}
 }
 
 func appendHistory(w *wirefmt.Writer, m History) {

@@ -10,7 +10,8 @@ import (
 
 // revocation is the coordinator's phase 1 for slots of a failed replica's lane.
 type revocation struct {
-	high    smr.Slot
+	high    smr.Slot // that was asked for
+	told    smr.Slot // up to which the answers tell
 	ticks   int
 	replies quorum.Votes
 	items   bySlot
@@ -111,7 +112,7 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 			m.Items = append(m.Items, c.candidates[k].Item)
 		}
 	}
-	r.decide(env, m)
+	r.decide(env, m.pieces()[0])
 }
 
 // tickRevocation takes the slots of a replica that has failed away from it, some time ahead, so that nobody waits for each of them [Mencius §4].
@@ -135,7 +136,7 @@ func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now sm
 		delete(c.revoking, id)
 	case failed && o.w < now+r.ahead(revokeLeft) && r.idle(o.id):
 		if high = min(high, r.bound(o)); high > o.w {
-			c.revoking[id] = &revocation{high: high}
+			c.revoking[id] = &revocation{high: high, told: high}
 			r.sendRevoke(env, o.id, high)
 		}
 	}
@@ -160,9 +161,10 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 	case m.Lane.owned():
 		id := protocol.ID(m.Lane)
 		a.revoke(env, id, m.High)
+		all := Close{Lane: m.Lane, Low: r.learner.executed, High: m.High, Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High))}
+		first := all.pieces()[0]
 		env.Send(from, Revoked{
-			From: r.admission.Own(), Ballot: m.Ballot, Lane: m.Lane, High: m.High, Executed: r.learner.executed,
-			Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High)),
+			From: r.admission.Own(), Ballot: m.Ballot, Lane: m.Lane, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
 		})
 	}
 }
@@ -173,7 +175,7 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 	c := &r.coord
 	id := protocol.ID(m.Lane)
 	v := c.revoking[id]
-	if c.phase != leading || m.Ballot != c.ballot || v == nil || m.High != v.high {
+	if c.phase != leading || m.Ballot != c.ballot || v == nil || m.Asked != v.high {
 		return
 	}
 	if m.Executed > r.learner.executed {
@@ -181,6 +183,7 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	v.replies.Add(from)
+	v.told = min(v.told, m.High)
 	for _, i := range m.Items {
 		v.items.add(i)
 	}
@@ -189,16 +192,18 @@ func (r *Replica) onRevoked(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	delete(c.revoking, id)
-	if high := min(v.high, r.bound(o)); high > o.w {
-		r.decide(env, Close{Lane: m.Lane, Low: o.w, High: high, Items: slices.Clone(v.items.within(o.w, high))})
+	if high := min(v.told, r.bound(o)); high > o.w {
+		r.decide(env, Close{Lane: m.Lane, Low: o.w, High: high, Items: slices.Clone(v.items.within(o.w, high))}.pieces()[0])
 	}
 }
 
 // tellLearned tells the others what the coordinator has learned from votes that they do not count.
 func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
-	for _, id := range r.group {
-		if id != r.cfg.ID {
-			env.Send(id, Learned{From: r.admission.Own(), Close: c})
+	for _, piece := range c.pieces() {
+		for _, id := range r.group {
+			if id != r.cfg.ID {
+				env.Send(id, Learned{From: r.admission.Own(), Close: piece})
+			}
 		}
 	}
 }

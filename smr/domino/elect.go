@@ -26,7 +26,7 @@ type coordinator struct {
 	ticks    int    // since it began to prepare
 	waiting  bool   // the campaign timer is set
 	hold     int    // ticks for which another replica may become the coordinator undisturbed
-	promises map[protocol.ID]Promise
+	promises map[protocol.ID]*promised
 	sent     stream[Close]
 	flows    map[protocol.ID]*flow
 	busy     map[Lane]uint64 // number of the lane's decision that is not learned yet
@@ -36,6 +36,16 @@ type coordinator struct {
 	joiner   protocol.ID // the last replica that joins and has asked for what was executed
 	joined   smr.Slot    // after what it has asked for it
 }
+
+// promised is the messages that are an acceptor's promise.
+type promised struct {
+	executed smr.Slot
+	got      map[uint64]bool
+	count    uint64
+	parts    []Part
+}
+
+func (p *promised) whole() bool { return p != nil && uint64(len(p.got)) == p.count }
 
 // flow is how far one acceptor is with the coordinator's decisions.
 type flow struct {
@@ -91,13 +101,13 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
 	c := &r.coord
 	c.ballot = newBallot(max(r.acceptor.promised, c.above, c.ballot), r.cfg.ID)
 	c.above = c.ballot
-	c.phase, c.ticks, c.promises = preparing, 0, map[protocol.ID]Promise{}
+	c.phase, c.ticks, c.promises = preparing, 0, map[protocol.ID]*promised{}
 	r.sendPrepare(env)
 }
 
 func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
-		if _, ok := r.coord.promises[id]; !ok {
+		if !r.coord.promises[id].whole() {
 			env.Send(id, Prepare{From: r.admission.Own(), Ballot: r.coord.ballot})
 		}
 	}
@@ -155,7 +165,35 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		r.soon(env)
 	}
-	env.Send(from, Promise{From: r.admission.Own(), Ballot: m.Ballot, Executed: r.learner.executed, Parts: a.parts(r.learner.executed)})
+	r.sendPromise(env, from)
+}
+
+// sendPromise tells a candidate what was accepted before, in as many messages as it takes.
+func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
+	a := &r.acceptor
+	m := Promise{From: r.admission.Own(), Ballot: a.promised, Executed: r.learner.executed}
+	var all [][]Part
+	size := smr.MessageBytes
+	for _, p := range a.parts(m.Executed) {
+		for _, c := range p.pieces() {
+			n := 32
+			for i := range c.Items {
+				n += c.Items[i].sizeBytes()
+			}
+			if size += n; size > smr.MessageBytes {
+				all, size = append(all, nil), n
+			}
+			all[len(all)-1] = append(all[len(all)-1], Part{p.Ballot, c})
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, nil)
+	}
+	m.Count = uint64(len(all))
+	for i, parts := range all {
+		m.Number, m.Parts = uint64(i), parts
+		env.Send(to, m)
+	}
 }
 
 func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
@@ -172,10 +210,18 @@ func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
 	c := &r.coord
-	if c.phase != preparing || m.Ballot != c.ballot {
+	if c.phase != preparing || m.Ballot != c.ballot || m.Number >= m.Count {
 		return
 	}
-	c.promises[from] = m
+	p := c.promises[from]
+	if p == nil || p.executed != m.Executed || p.count != m.Count {
+		p = &promised{executed: m.Executed, count: m.Count, got: map[uint64]bool{}}
+		c.promises[from] = p
+	}
+	if !p.got[m.Number] {
+		p.got[m.Number] = true
+		p.parts = append(p.parts, m.Parts...)
+	}
 	r.maybeLead(env)
 }
 
@@ -185,19 +231,19 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	if c.phase != preparing {
 		return
 	}
-	var promised []protocol.ID
+	count := 0
 	var parts []Part
 	for _, id := range r.group {
-		if m, ok := c.promises[id]; ok {
-			promised = append(promised, id)
-			parts = append(parts, m.Parts...)
-			if m.Executed > r.learner.executed {
+		if p := c.promises[id]; p.whole() {
+			count++
+			parts = append(parts, p.parts...)
+			if p.executed > r.learner.executed {
 				r.want(env, id)
 				return
 			}
 		}
 	}
-	if len(promised) < r.rule.classic || r.acceptor.promised != c.ballot {
+	if count < r.rule.classic || r.acceptor.promised != c.ballot {
 		return
 	}
 	c.phase = leading
@@ -209,7 +255,9 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	}
 	if r.opt.fault != forgetDecisions {
 		for _, again := range merge(parts, r.learner.executed) {
-			r.decide(env, again)
+			for _, piece := range again.pieces() {
+				r.decide(env, piece)
+			}
 		}
 	}
 	c.again1 = c.sent.last()

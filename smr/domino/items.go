@@ -72,3 +72,25 @@ func (s *stream[T]) drop(slot smr.Slot) {
 	s.base++
 	s.floor = max(s.floor, slot)
 }
+
+// fit returns how many of the first items, at least one, go in one message.
+func fit(items []Item) int {
+	size := 0
+	for i := range items {
+		if size += items[i].sizeBytes(); size > smr.MessageBytes && i > 0 {
+			return i
+		}
+	}
+	return len(items)
+}
+
+// pieces cuts a decision into some that go in one message each.
+func (c Close) pieces() []Close {
+	var out []Close
+	for n := fit(c.Items); n < len(c.Items); n = fit(c.Items) {
+		high := c.Items[n].Slot - 1
+		out = append(out, Close{c.Lane, c.Low, high, c.Items[:n:n]})
+		c.Low, c.Items = high, c.Items[n:]
+	}
+	return append(out, c)
+}

@@ -114,11 +114,14 @@ type (
 		Ballot Ballot
 	}
 
-	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it has not executed.
+	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it has not executed. It is one message of Count, numbered from 0, which
+	// belong together if Executed is the same.
 	Promise struct {
 		From     smr.Incarnation
 		Ballot   Ballot
 		Executed smr.Slot
+		Number   uint64
+		Count    uint64
 		Parts    []Part
 	}
 
@@ -136,11 +139,13 @@ type (
 		High   smr.Slot
 	}
 
-	// Revoked answers it for a replica's lane with what the sender has accepted there up to High and not executed. For the shared lane News says it.
+	// Revoked answers it for a replica's lane with what the sender has accepted there up to High and not executed: as much as goes in one message. Asked is what Revoke
+	// says. For the shared lane News says it.
 	Revoked struct {
 		From   smr.Incarnation
 		Ballot Ballot
 		Lane   Lane
+		Asked  smr.Slot
 		High   smr.Slot
 		// Executed: of slots up to it the sender knows more than what it accepted.
 		Executed smr.Slot

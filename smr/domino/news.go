@@ -47,13 +47,8 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 // fitting returns the items of the own stream from a number on that go in one message.
 func (r *Replica) fitting(first uint64) []Item {
 	items := r.acceptor.own.from(first)
-	size := 0
-	for i := range items {
-		if size += items[i].sizeBytes(); size > smr.MessageBytes && i > 0 {
-			return items[:i:i]
-		}
-	}
-	return items[:len(items):len(items)]
+	n := fit(items)
+	return items[:n:n]
 }
 
 // onNews takes what a member has to tell.
