@@ -24,16 +24,17 @@ type Client struct {
 	nonce   smr.Seq // of the OpenRequest that is not answered, 0 if there is none
 	opening int     // ticks since it was sent
 
-	calls    map[smr.CallID]*pending
-	queue    []*pending             // that were not sent, in order
-	flights  map[smr.Seq]*pending   // commands and changes that were
-	first    smr.Seq                // all below it are done
-	next     smr.Seq                // of the next command
-	reads    map[uint64]*pending    // that were sent
-	lastRead uint64                 // number of the last one
-	attempts map[smr.Slot]*attempt  // in slots of the shared lane
-	places   map[smr.Slot]*placings // in slots of others
-	lastSlot smr.Slot               // that the client chose
+	calls     map[smr.CallID]*pending
+	queue     []*pending             // that were not sent, in order
+	flights   map[smr.Seq]*pending   // commands and changes that were
+	first     smr.Seq                // all below it are done
+	next      smr.Seq                // of the next command
+	reads     map[uint64]*pending    // that were sent
+	lastRead  uint64                 // number of the last one
+	firstRead uint64                 // all reads below it are done
+	attempts  map[smr.Slot]*attempt  // in slots of the shared lane
+	places    map[smr.Slot]*placings // in slots of others
+	lastSlot  smr.Slot               // that the client chose
 	// floor is the highest slot that a call was told of. Later commands get slots above it, whatever they ask for: they say that the answers of
 	// those before are not needed any more, and what is not needed any more is not executed.
 	floor smr.Slot
@@ -99,7 +100,7 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[smr.Seq]*pending{},
-		reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1,
+		reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
 	}
 	c.adopt(cfg.Members)
 	return c, nil
@@ -230,6 +231,9 @@ func (c *Client) finish(env *protocol.Env[smr.Message], p *pending, d smr.Done) 
 	switch {
 	case p.number != 0:
 		delete(c.reads, p.number)
+		for c.firstRead <= c.lastRead && c.reads[c.firstRead] == nil {
+			c.firstRead++
+		}
 	case p.seq != 0:
 		delete(c.flights, p.seq)
 		for c.first < c.next && c.flights[c.first] == nil {
@@ -249,7 +253,7 @@ func (c *Client) inFlight() []*pending {
 			out = append(out, p)
 		}
 	}
-	for n := c.lastRead - min(c.lastRead, uint64(c.cfg.MaxPending)) + 1; n <= c.lastRead && len(c.reads) > 0; n++ {
+	for n := c.firstRead; n <= c.lastRead; n++ {
 		if p := c.reads[n]; p != nil {
 			out = append(out, p)
 		}

@@ -72,6 +72,7 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 	}
 	if len(w.seqs) > 0 && len(r.ordered) < r.cfg.MaxPending {
 		r.ordered = append(r.ordered, w)
+		r.orderedFrom = min(r.orderedFrom, s)
 	}
 }
 
@@ -79,6 +80,9 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 // lanes propose nothing more there.
 func (r *Replica) settled() smr.Slot {
 	l := &r.learner
+	if r.opt.fault == orderedAtOnce {
+		return l.limit()
+	}
 	count := max(r.rule.closers(), r.rule.classic)
 	s := min(l.limit(), max(l.shared.w, r.closedByAll(count)))
 	for _, o := range l.owners {
@@ -114,6 +118,15 @@ func (r *Replica) tellOrdered(env *protocol.Env[smr.Message]) {
 		return
 	}
 	settled := r.settled()
+	if settled < r.orderedFrom {
+		return
+	}
+	defer func() {
+		r.orderedFrom = maxSlot
+		for _, w := range r.ordered {
+			r.orderedFrom = min(r.orderedFrom, w.slot)
+		}
+	}()
 	r.ordered = slices.DeleteFunc(r.ordered, func(w watched) bool {
 		switch {
 		case w.slot <= r.learner.executed:

@@ -56,6 +56,7 @@ const (
 	unboundedFuture           // votes for slots of which nobody knows who will be a member
 	floorIgnored              // Call.After is
 	acceptRevoked             // proposals in revoked slots are accepted
+	orderedAtOnce             // what is durable is taken for ordered
 	forgetDecisions           // a new coordinator does not ask what was accepted from earlier ones
 )
 

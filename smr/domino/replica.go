@@ -31,17 +31,18 @@ type Replica struct {
 	digit     uint64        // of the own lane
 	rule      rule
 
-	acceptor acceptor
-	peers    map[protocol.ID]*peer // the members, the replica itself among them
-	learner  learner
-	coord    coordinator
-	reads    reads
-	desk     *smr.Desk
-	queue    []smr.Entry // to be proposed in the own lane
-	after    smr.Slot    // the floor of those in the queue
-	floor    smr.Slot    // of all proposals: others have revoked what is below
-	ordered  []watched   // commands whose clients want to know when they are ordered
-	wanted   map[smr.SessionID][]smr.Seq
+	acceptor    acceptor
+	peers       map[protocol.ID]*peer // the members, the replica itself among them
+	learner     learner
+	coord       coordinator
+	reads       reads
+	desk        *smr.Desk
+	queue       []smr.Entry // to be proposed in the own lane
+	after       smr.Slot    // the floor of those in the queue
+	floor       smr.Slot    // of all proposals: others have revoked what is below
+	ordered     []watched   // commands whose clients want to know when they are ordered
+	orderedFrom smr.Slot    // the lowest of them
+	wanted      map[smr.SessionID][]smr.Seq
 
 	snapshot smr.Slot // of the newest one on disk
 	sinceCut int      // commands executed since then

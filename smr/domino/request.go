@@ -146,6 +146,7 @@ func (r *Replica) watchOwn(item Item) {
 			r.ordered[n-1].seqs = append(r.ordered[n-1].seqs, e.Seq)
 		} else if n < r.cfg.MaxPending {
 			r.ordered = append(r.ordered, watched{item.Slot, e.Client, e.Session, []smr.Seq{e.Seq}})
+			r.orderedFrom = min(r.orderedFrom, item.Slot)
 		}
 	}
 }

@@ -158,6 +158,15 @@ func claimNeedsStream(t testing.TB, o Options) error {
 
 // survivesAnyReplica kills one replica after the other, each in a deployment of its own: commands of clients at all sites are executed again within a second.
 func survivesAnyReplica(t testing.TB, o Options) error {
+	alone := o // only the coordinator learns
+	alone.AllLearn, alone.Direct, alone.Arrival = false, false, false
+	if err := survives(t, alone); err != nil {
+		return err
+	}
+	return survives(t, o)
+}
+
+func survives(t testing.TB, o Options) error {
 	for victim := protocol.ID(1); victim <= 3; victim++ {
 		w := newWorld(t, setup{preset: "na3", opt: o})
 		stop := w.Now() + 4*time.Second

@@ -24,6 +24,7 @@ func TestSeedsNotice(t *testing.T) {
 		"claims count without the stream":          {claimsWithoutStream, sim.Skew | sim.Reset | sim.Loss | sim.Duplicate | sim.Reorder, 1},
 		"a command that is tried again is new":     {retryAsNew, sim.Crash | sim.Pause | sim.Partition, 1},
 		"durable without tokens, skewed clocks":    {floorIgnored, sim.Skew | sim.Jump, 3},
+		"what is durable is taken for ordered":     {orderedAtOnce, sim.Skew | sim.Jump, 1},
 		"proposals in revoked slots are accepted":  {acceptRevoked, sim.Pause | sim.Partition | sim.Slow | sim.Crash | sim.Partial | sim.OneWay, 1},
 		"a coordinator ignores those before it":    {forgetDecisions, sim.Crash | sim.Power | sim.Pause | sim.Partition | sim.Partial, 1},
 		"promises follow a clock that is set back": {clockIsPromise, sim.Jump | sim.Skew | sim.Slow | sim.Partition | sim.Pause | sim.Jitter, 25},
@@ -113,8 +114,7 @@ func newCrashWorld(t *testing.T, seed uint64) *crashWorld {
 	sites := []wan.Site{"a", "b", "c"}
 	p := New("", "", Options{Direct: true, AllLearn: true, Arrival: true, Probe: 50 * time.Millisecond})
 	asked := map[protocol.ID]string{}
-	var next func(protocol.ID)
-	next = func(id protocol.ID) {
+	next := func(id protocol.ID) {
 		if c.calls >= 40 {
 			return
 		}
