@@ -105,12 +105,10 @@ func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
 	env.Truncate(first)
 }
 
-// fail ends the replica's part.
+// fail ends all that the replica does.
 func (r *Replica) fail(env *protocol.Env[smr.Message], reason string) {
-	if !r.removed {
-		env.Send(protocol.App, smr.Refused{Reason: reason})
-	}
-	r.removed, r.active = true, false
+	env.Send(protocol.App, smr.Refused{Reason: reason})
+	r.broken, r.active = true, false
 }
 
 const imageVersion = 1

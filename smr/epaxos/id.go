@@ -22,6 +22,9 @@ type Ballot uint64
 // newBallot returns a replica's lowest ballot above another one.
 func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 | Ballot(id) }
 
+// owns tells whether a ballot can be a replica's. That of the proposer is everybody's, and those that leave no room above are nobody's.
+func owns(id protocol.ID, b Ballot) bool { return b == 0 || protocol.ID(uint32(b)) == id && b < 1<<62 }
+
 func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
 
 // Deps are the instances that one depends on: of each row, in order of the members, all up to an index. More than those that it conflicts with are

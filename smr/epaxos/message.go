@@ -2,6 +2,7 @@ package epaxos
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -43,10 +44,13 @@ type Command struct {
 	Entries []smr.Entry // of Work
 }
 
-// changes tells whether the command is a change of the members.
+// changes tells whether the command changes the members.
 func (c *Command) changes() bool {
-	return c.Kind == Work && len(c.Entries) == 1 && c.Entries[0].Kind == smr.ChangeMembers
+	return c.Kind == Work && slices.ContainsFunc(c.Entries, func(e smr.Entry) bool { return e.Kind == smr.ChangeMembers })
 }
+
+// possible tells whether a replica can have proposed the command.
+func (c *Command) possible() bool { return c.Stamp < 2*maxFloor }
 
 // phase is how far an instance has come at a replica.
 type phase uint8

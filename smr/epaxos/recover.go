@@ -55,6 +55,7 @@ func (r *Replica) promise(i *instance, b Ballot) {
 func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m Recover) {
 	i := r.find(m.ID)
 	switch {
+	case !owns(from, m.Ballot):
 	case i == nil:
 		env.SendAhead(from, News{Head: r.head(), Top: r.index.top.clone()})
 		if p := r.position(m.ID.Row); p >= 0 && m.ID.Index <= r.rows[p].base {
@@ -77,7 +78,7 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 // onRefusal notes a higher ballot. The next attempt is above it.
 func (r *Replica) onRefusal(m Refusal) {
 	i := r.find(m.ID)
-	if i == nil || i.phase == committed || i.try == nil || m.Promised <= i.try.ballot {
+	if i == nil || i.phase == committed || i.try == nil || m.Promised <= i.try.ballot || m.Promised >= 1<<62 {
 		return
 	}
 	r.stopWaiting(i.try)
@@ -88,7 +89,7 @@ func (r *Replica) onRefusal(m Refusal) {
 func (r *Replica) onRecovered(env *protocol.Env[smr.Message], from protocol.ID, m Recovered) {
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != recovering || i.try.ballot != m.Ballot || len(m.Deps) > 0 && !r.hear(m.Deps) ||
-		len(m.Init) > 0 && !r.hear(m.Init) || phase(m.Phase) >= preAccepted && (m.Cmd == nil || len(m.Deps) == 0) || !i.try.votes.Add(from) {
+		len(m.Init) > 0 && !r.hear(m.Init) || phase(m.Phase) >= preAccepted && (m.Cmd == nil || !m.Cmd.possible() || len(m.Deps) == 0) || !i.try.votes.Add(from) {
 		return
 	}
 	t := i.try
@@ -140,7 +141,7 @@ func (r *Replica) chooseNothing(env *protocol.Env[smr.Message], t *attempt) {
 func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m Validate) {
 	i := r.find(m.ID)
 	switch {
-	case i == nil || !r.hear(m.Deps):
+	case i == nil || m.Ballot == 0 || !owns(from, m.Ballot) || m.Cmd.Kind == Nothing || !m.Cmd.possible() || !r.hear(m.Deps):
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:

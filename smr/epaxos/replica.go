@@ -19,6 +19,7 @@ type Replica struct {
 
 	active  bool // takes part
 	removed bool
+	broken  bool         // the disk or the state machine: it does nothing any more
 	gen     uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
 	group   []smr.Member // of the generation, in order of their IDs
 	rows    []row        // of the group
@@ -128,8 +129,7 @@ func (r *Replica) times(n float64) time.Duration { return time.Duration(n * floa
 func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
 	blank, err := r.load(env, log)
 	if err != nil {
-		r.removed = true
-		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("the disk does not have what was written to it: %v", err)})
+		r.fail(env, fmt.Sprintf("the disk does not have what was written to it: %v", err))
 		return
 	}
 	r.admission.Start(env, blank)
@@ -144,7 +144,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		env.Send(protocol.App, r.status(q.ID))
 		return
 	}
-	if from == protocol.App || r.admission.Refused() {
+	if from == protocol.App || r.broken || r.admission.Refused() {
 		return
 	}
 	switch msg := msg.(type) {
@@ -295,7 +295,7 @@ func (r *Replica) others(f func(id protocol.ID)) {
 
 // Expire does what a timer is for.
 func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if r.admission.Refused() {
+	if r.broken || r.admission.Refused() {
 		return
 	}
 	switch t.(type) {
@@ -313,7 +313,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 
 // Broken asks the peer for what may be lost. Own proposals are sent again by the clock.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
-	if r.active && r.position(from) >= 0 && !r.admission.Refused() {
+	if r.active && !r.broken && r.position(from) >= 0 && !r.admission.Refused() {
 		r.want(env, from)
 	}
 }
@@ -348,7 +348,7 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 func (r *Replica) status(id smr.CallID) smr.Status {
 	role := "replica"
 	switch {
-	case r.admission.Refused():
+	case r.broken || r.admission.Refused():
 		role = "refused"
 	case r.removed:
 		role = "removed"

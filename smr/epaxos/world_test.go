@@ -1,6 +1,7 @@
 package epaxos
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -255,7 +256,7 @@ func (sc scenario) play() (*world, error) {
 	if sc.script != nil {
 		sc.script(w)
 	}
-	if err := w.pass(max(sc.lasting, 3*time.Second)); err != nil {
+	if err := w.pass(cmp.Or(sc.lasting, 3*time.Second)); err != nil {
 		return w, err
 	}
 	w.Heal()

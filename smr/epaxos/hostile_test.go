@@ -1,0 +1,123 @@
+package epaxos
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// TestImpossibleMessages gives replicas messages that no right one sends: with rows, indices, ballots, stamps, phases and lengths as they like to be. None may panic, hang, or
+// come to a state that it finds wrong itself.
+func TestImpossibleMessages(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	number := func() uint64 {
+		all := []uint64{0, 1, 2, 3, 5, 40, maxAhead + 1, 1 << 32, 1<<62 - 1, 1 << 62, 1<<64 - 1}
+		return all[rnd.IntN(len(all))]
+	}
+	deps := func() Deps {
+		d := make(Deps, []int{3, 3, 3, 3, 0, 2, 9}[rnd.IntN(7)])
+		for k := range d {
+			d[k] = uint64(rnd.IntN(6))
+			if rnd.IntN(20) == 0 {
+				d[k] = number()
+			}
+		}
+		return d
+	}
+	id := func() ID { return ID{protocol.ID(rnd.IntN(5)), []uint64{1, 2, 3, 4, number()}[rnd.IntN(5)]} }
+	ballot := func() Ballot {
+		return []Ballot{0, newBallot(0, 2), newBallot(0, 3), newBallot(1<<32, 2), Ballot(number())}[rnd.IntN(5)]
+	}
+	command := func() *Command {
+		change := &smr.MemberChange{Change: smr.Change{Remove: 3}}
+		return []*Command{
+			{Kind: Nothing}, {Kind: Fence, Stamp: number()}, {Kind: Checkpoint, Stamp: 4}, {Kind: Work}, work("a", "k"), work("bb", "k", "l"),
+			{Kind: Work, Stamp: 3, Entries: []smr.Entry{{Kind: smr.NoOp}, {Kind: smr.OpenSession, Client: 9, Seq: 1, Open: &smr.Open{}}}},
+			{Kind: Work, Stamp: 5, Entries: []smr.Entry{{Kind: smr.Command, Command: []byte("no footprint")}, {Kind: smr.ChangeMembers, Members: change}}},
+		}[rnd.IntN(8)]
+	}
+	for range 150 {
+		th := newTheatre(t, 3, 0)
+		h := func(from protocol.ID) Head { return Head{th.nodes[from].admission.Own(), uint64(rnd.IntN(8)/7 + 1)} }
+		for range 40 {
+			from := protocol.ID(2 + rnd.IntN(2))
+			msgs := []smr.Message{
+				PreAccept{h(from), id(), command(), deps()}, PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, command(), deps()},
+				PreAccepted{h(from), id(), deps(), true}, Accept{h(from), id(), ballot(), command(), deps()},
+				Accepted{h(from), id(), ballot()}, Commit{h(from), id(), command(), deps()}, Recover{h(from), id(), ballot()},
+				Recovered{h(from), id(), ballot(), uint8(rnd.IntN(4)), ballot(), command(), deps(), deps()},
+				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0, []ID{id(), id()}},
+				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},
+				Want{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}}, Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
+				Polled{h(from), number(), deps()}, Settled{h(from), id()}, Submit{After: smr.Slot(number())}, smr.ReadRequest{Queries: []smr.Query{{ID: 1}}},
+				smr.SnapshotChunk{From: h(from).From, Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, smr.SnapshotWanted{From: h(from).From},
+				"no message", nil,
+			}
+			msg := msgs[rnd.IntN(len(msgs))]
+			th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, from, msg) })
+			switch rnd.IntN(6) {
+			case 0:
+				th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
+			case 1:
+				th.propose(1, work("c", "k"))
+			case 2:
+				th.deliver(nil)
+			}
+			if t.Failed() {
+				t.Fatalf("after %#v from %d", msg, from)
+			}
+		}
+	}
+}
+
+// TestDamagedDisk starts replicas with records that cannot be, and with snapshots that cannot be read: they say so, and do nothing.
+func TestDamagedDisk(t *testing.T) {
+	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
+	for want, rec := range map[string]smr.Message{
+		"none of the protocol's": smr.Hello{},
+		"which cannot be":        InstanceRecord{ID: ID{9, 1}},
+		"without a command":      InstanceRecord{ID: ID{1, 1}, Phase: uint8(accepted), Deps: Deps{0, 0, 0}},
+		"1.70000":                InstanceRecord{ID: ID{1, 70000}},
+	} {
+		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[smr.Message](nil, 2, rand.New(rand.NewPCG(1, 1)))
+		env.Begin(0)
+		r.Start(env, []protocol.Record[smr.Message]{{Index: 1, Msg: rec}})
+		told := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+			m, ok := e.Msg.(smr.Refused)
+			return ok && e.To == protocol.App && strings.Contains(m.Reason, want)
+		})
+		if !told {
+			t.Errorf("%+v: got %+v, want a refusal that says %q", rec, env.Out, want)
+		}
+		env.Begin(0)
+		r.Receive(env, 2, Recover{Head{7, 1}, ID{2, 1}, newBallot(0, 2)})
+		r.Receive(env, 9, smr.ReadRequest{Queries: []smr.Query{{ID: 1}}})
+		if len(env.Out) > 0 {
+			t.Errorf("%s: it goes on: %+v", want, env.Out)
+		}
+	}
+	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := r.image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range good {
+		if _, err := r.restore(good[:n]); err == nil {
+			t.Errorf("an image cut off after %d of %d bytes is restored", n, len(good))
+		}
+	}
+	if _, err := r.restore(good); err != nil {
+		t.Error(err)
+	}
+}
