@@ -82,7 +82,7 @@ const (
 	giveUpTicks    = 256
 	giveUpNotYet   = 40
 	forgetTicks    = 32
-	pauseTicks     = 20
+	pauseTicks     = 8
 	maxSubmit      = 1024
 )
 

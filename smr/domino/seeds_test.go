@@ -26,8 +26,8 @@ func TestSeedsNotice(t *testing.T) {
 		"durable without tokens, skewed clocks":    {floorIgnored, sim.Skew | sim.Jump, 3},
 		"what is durable is taken for ordered":     {orderedAtOnce, sim.Skew | sim.Jump, 1},
 		"proposals in revoked slots are accepted":  {acceptRevoked, sim.Pause | sim.Partition | sim.Slow | sim.Crash | sim.Partial | sim.OneWay, 1},
-		"a coordinator ignores those before it":    {forgetDecisions, sim.Crash | sim.Power | sim.Pause | sim.Partition | sim.Partial, 1},
-		"promises follow a clock that is set back": {clockIsPromise, sim.Jump | sim.Skew | sim.Slow | sim.Partition | sim.Pause | sim.Jitter, 25},
+		"a coordinator ignores those before it":    {forgetDecisions, sim.Crash | sim.Power | sim.Pause | sim.Partition | sim.Partial, 17},
+		"promises follow a clock that is set back": {clockIsPromise, sim.Jump | sim.Skew | sim.Slow | sim.Partition | sim.Pause | sim.Jitter, 28},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
