@@ -89,6 +89,9 @@ func (t *task) launch(a *Attempt) {
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict()
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
+	if !c.phantom {
+		c.op.Site.stats.sent.Add(1)
+	}
 	if !a.speculative {
 		t.plain.Store(a)
 	}
@@ -104,7 +107,11 @@ func (t *task) launch(a *Attempt) {
 				on = t.rec.call(b).ID
 			}
 		}
-		t.contain("tracer", func() { base = t.tracer.Attempt(base, *t.rec.call(c.tree), run, on, a.speculative) })
+		t.contain("tracer", func() {
+			if traced := t.tracer.Attempt(base, *t.rec.call(c.tree), run, on, a.speculative); traced != nil {
+				base = traced
+			}
+		})
 	}
 	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
@@ -125,6 +132,9 @@ func (t *task) launch(a *Attempt) {
 func (t *task) sent(a *Attempt) {
 	if !a.call.phantom {
 		t.ledger.sent++
+		if t.shadowOf != nil {
+			t.ledger.waited += time.Since(t.shadowOf.began)
+		}
 	}
 	if t.rec != nil {
 		t.rec.sent(a.call.tree, a.speculative)

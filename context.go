@@ -16,6 +16,9 @@ type lane struct {
 	// barriers are the goroutines that wait until the run is confirmed.
 	barriers []chan struct{}
 	commit   []hooks       // in the order of the program
+	parent   *lane         // that forked it, or nil
+	joins    int           // how often its code waited for lanes that it forked
+	step     int           // how often the parent had when it forked this one
 	calls    []*call       // that the code made, if somebody counts what they save
 	waited   time.Duration // for them
 }

@@ -6,13 +6,15 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // KillVariable is the environment variable that stops all speculation of a
-// process, as Control.Kill does, if it is "1" or "true" when the Control is made.
+// process, as Control.Kill does, if it is "1", "true", "yes" or "on" when the
+// process's Controls, and sites without one, are made.
 const KillVariable = "FORESAY_KILL"
 
 // ControlConfig configures a Control. The zero value of a field is its default.
@@ -96,11 +98,25 @@ func NewControl(cfg ControlConfig) (*Control, error) {
 	c := &Control{cfg: cfg, set: make(map[string]setting)}
 	c.tasks.control = c
 	c.recent.limit, c.recent.every = max(cfg.Recent, 0), max(cfg.RecentEvery, 0)
-	switch os.Getenv(KillVariable) {
-	case "1", "true":
-		c.killed.Store(true)
-	}
+	c.killed.Store(killedFromOutside())
 	return c, nil
+}
+
+// killedFromOutside reports whether the environment says that nothing speculates.
+func killedFromOutside() bool {
+	switch strings.ToLower(os.Getenv(KillVariable)) {
+	case "1", "t", "true", "y", "yes", "on":
+		return true
+	}
+	return false
+}
+
+// killed reports whether the task's futures take no predictions.
+func (t *task) killed() bool {
+	if c := t.cfg.control; c != nil {
+		return c.killed.Load()
+	}
+	return killedFromOutside()
 }
 
 // Config returns the configuration, with its defaults.
@@ -122,7 +138,7 @@ func (c *Control) NewSite(cfg SiteConfig, conn string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.control, s.conn = c, conn
+	s.control, s.conn, s.killed = c, conn, false
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if set, ok := c.set[cfg.Name]; ok {
@@ -148,7 +164,9 @@ func (c *Control) Sites() []*Site {
 
 // Kill stops all speculation of the Control's sites, or with false lets it go on:
 // calls that are made from now on wait for their actual responses, as if every
-// site were in ModeOff.
+// site were in ModeOff, and the Control's tasks take no guesses of futures. A run
+// that takes the place of another one may still go on with a prediction that its
+// task had before.
 func (c *Control) Kill(stop bool) {
 	if c.killed.Swap(stop) != stop {
 		c.cfg.Logger.Warn("foresay: kill switch", "killed", stop)
@@ -169,28 +187,36 @@ func (c *Control) SetMode(site string, mode Mode, share float64) error {
 	if !(share >= 0 && share <= 1) {
 		return fmt.Errorf("foresay: site %s: the share %v is not between 0 and 1", site, share)
 	}
+	if err := c.setMode(site, setting{mode, share}); err != nil {
+		return err
+	}
+	c.cfg.Logger.Info("foresay: mode set", "site", site, "mode", mode.String(), "share", share)
+	return nil
+}
+
+func (c *Control) setMode(site string, to setting) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := false
+	_, known := c.set[site]
+	known = known && to.mode == ModeDefault // what was set can be taken back when the connection is closed
 	for _, s := range c.sites {
 		if s.cfg.Name == site {
 			known = true
-			if mode == ModeDefault {
+			if to.mode == ModeDefault {
 				s.switchBack()
 				continue
 			}
-			s.switchTo(setting{mode, share}, originRuntime)
+			s.switchTo(to, originRuntime)
 		}
 	}
 	if !known {
 		return fmt.Errorf("foresay: no connection of this process has a site %s", site)
 	}
-	if mode == ModeDefault {
+	if to.mode == ModeDefault {
 		delete(c.set, site)
 	} else {
-		c.set[site] = setting{mode, share}
+		c.set[site] = to
 	}
-	c.cfg.Logger.Info("foresay: mode set", "site", site, "mode", mode.String(), "share", share)
 	return nil
 }
 
@@ -219,27 +245,47 @@ const (
 	originRuntime Origin = "runtime"
 )
 
-// switchboard is which mode a site is in. What is set is read on every call and
-// written under the Control's mu.
+// switchboard is which mode a site is in. What is set is read on every call.
 type switchboard struct {
-	now    atomic.Pointer[setting]
+	now atomic.Pointer[setting]
+
+	mu     sync.Mutex
 	origin Origin
 	code   setting  // what the configuration says
 	file   *setting // what a file said since
 }
 
 func (s *Site) switchTo(to setting, origin Origin) {
-	s.board.origin = origin
-	s.board.now.Store(&to)
+	s.board.mu.Lock()
+	defer s.board.mu.Unlock()
+	s.board.put(to, origin)
+}
+
+func (b *switchboard) put(to setting, origin Origin) {
+	b.origin = origin
+	b.now.Store(&to)
 }
 
 // switchBack takes back what was set at run time.
 func (s *Site) switchBack() {
-	if f := s.board.file; f != nil {
-		s.switchTo(*f, originFile)
+	s.board.mu.Lock()
+	defer s.board.mu.Unlock()
+	s.board.back()
+}
+
+func (b *switchboard) back() {
+	if b.file != nil {
+		b.put(*b.file, originFile)
 		return
 	}
-	s.switchTo(s.board.code, originCode)
+	b.put(b.code, originCode)
+}
+
+// from returns what is set, and what set it.
+func (b *switchboard) from() (setting, Origin) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return *b.now.Load(), b.origin
 }
 
 // Reconfigure sets the site's mode as a configuration file says that was read
@@ -249,15 +295,14 @@ func (s *Site) Reconfigure(mode Mode, share float64) error {
 	if mode > ModeOn || !(share >= 0 && share <= 1) {
 		return fmt.Errorf("foresay: site %s: mode %v with the share %v", s.cfg.Name, mode, share)
 	}
-	if c := s.control; c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+	b := &s.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.file = nil; mode != ModeDefault {
+		b.file = &setting{mode, share}
 	}
-	if s.board.file = nil; mode != ModeDefault {
-		s.board.file = &setting{mode, share}
-	}
-	if s.board.origin != originRuntime {
-		s.switchBack()
+	if b.origin != originRuntime {
+		b.back()
 	}
 	return nil
 }
@@ -269,7 +314,7 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 	set := s.board.now.Load()
 	c := s.control
 	switch {
-	case c != nil && c.killed.Load():
+	case s.killed || c != nil && c.killed.Load():
 		return ModeOff
 	case set.mode == ModeOff || set.mode == ModeObserve:
 		return set.mode

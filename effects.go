@@ -149,8 +149,8 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 		return f(ctx)
 	}
 	t := l.run.task
-	if t.shadowOf != nil {
-		t = t.shadowOf.of // they share their values
+	if t.shadowOf != nil && t.shadowOf.of.remembers(key) {
+		t = t.shadowOf.of // what it knows already; it must not wait for a shadow, nor see what that computes
 	}
 	for {
 		l.run.task.mu.Lock()
@@ -183,6 +183,13 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 			return out, m.err
 		}
 	}
+}
+
+// remembers reports whether the task has a value of this key, or computes it.
+func (t *task) remembers(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.memos[key] != nil
 }
 
 // compute fills a memo. If f panics, the next run computes it anew.

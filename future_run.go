@@ -132,6 +132,7 @@ func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 	if !isClosed(f.ready) {
 		f.use()
 		v, err, predicted := f.awaitCall(ctx, l)
+		l.joined()
 		if predicted {
 			return v, nil // and f is needed to the end
 		}
@@ -152,6 +153,13 @@ func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 	return f.result()
 }
 
+// joined notes that the lane's code waited for others.
+func (l *lane) joined() {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	l.joins++
+}
+
 // awaitCall waits for a prediction or for the end of the future.
 func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, predicted bool) {
 	t := l.run.task
@@ -160,7 +168,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
-	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true})
+	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, NoPrediction: t.killed()})
 	c := t.newCall(ctx, 0, u.Call, l, op, quest{mode: ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w

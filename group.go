@@ -72,6 +72,7 @@ func (g *Group) Wait() error {
 				g.lane.run.stray = nil // raised here instead
 			}
 		}
+		g.lane.joins++
 		t.mu.Unlock()
 	}
 	var err error
@@ -121,11 +122,12 @@ func (l *lane) fork() *lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.run.lanes.Add(1)
-	return newLane(l.run, t.tree.Fork(l.tree))
+	return newLane(l, t.tree.Fork(l.tree))
 }
 
-func newLane(r *run, tl *spectree.Lane) *lane {
-	l := &lane{tree: tl, run: r}
+func newLane(parent *lane, tl *spectree.Lane) *lane {
+	r := parent.run
+	l := &lane{tree: tl, run: r, parent: parent, step: parent.joins}
 	tl.Data = l
 	r.forked = append(r.forked, l)
 	return l

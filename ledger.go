@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -10,9 +11,10 @@ type ledger struct {
 	counted bool // somebody does
 	kept    bool // the Control keeps its report
 	start   time.Time
-	wasted  int // calls made in vain
-	sent    int // attempts
-	ahead   int // runs that are counted as being ahead
+	wasted  int           // calls made in vain
+	sent    int           // attempts
+	waited  time.Duration // of a shadow: how long after its beginning they were made, in all
+	ahead   int           // runs that are counted as being ahead
 }
 
 // open begins the ledger of a configured task.
@@ -56,7 +58,7 @@ func (c *call) took(r *run) {
 		r.task.ledger.ahead++
 		control.runs.Add(1)
 	}
-	if c.phantom {
+	if c.phantom || r.task.shadowOf != nil {
 		return
 	}
 	c.op.Site.stats.predicted.Add(1)
@@ -95,7 +97,7 @@ func (t *task) settleRuns() {
 func (t *task) waste(c *call) {
 	t.ledger.wasted++
 	guilty := c.maker.refuter
-	if guilty == nil {
+	if guilty == nil || t.shadowOf != nil { // of a shadow everything is: see thrownAway
 		return
 	}
 	end := c.finished
@@ -154,13 +156,27 @@ func (t *task) closeLedger(out *Report) {
 
 // alone estimates how long the run would have taken without speculation: its
 // code, and one after the other the calls that each of its lanes made. Of lanes
-// that ran side by side, the one that would have taken longest counts. Under mu.
+// that a lane forked before it waited for them, the one that would have taken
+// longest counts. Under mu.
 func (r *run) alone() time.Duration {
-	longest := time.Duration(0)
-	for _, l := range r.forked {
-		longest = max(longest, l.spared())
+	type fork struct {
+		parent *lane
+		step   int
 	}
-	return r.left.Sub(r.began) + r.main.spared() + longest
+	longest := make(map[fork]time.Duration, len(r.forked))
+	// Lanes come after their parents: what a lane's own lanes take is known first.
+	whole := func(l *lane) time.Duration {
+		d := l.spared()
+		for step := range l.joins + 1 {
+			d += longest[fork{l, step}]
+		}
+		return d
+	}
+	for _, l := range slices.Backward(r.forked) {
+		at := fork{l.parent, l.step}
+		longest[at] = max(longest[at], whole(l))
+	}
+	return r.left.Sub(r.began) + whole(&r.main)
 }
 
 // spared returns how much longer the lane's code would have waited for its calls.

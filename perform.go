@@ -43,6 +43,9 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		Ordered: op.Site.cfg.Ordered, NoPrediction: deep || op.Observed || mode != ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
+	if t.shadowOf != nil && spec.Effect != spectree.None {
+		spec.NoSpeculation = true // what a server stages for it would be in the way of others
+	}
 	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
 		// The code ended its own context. A time limit that ran out while it ran
 		// ahead may be another matter: see interrupted.
@@ -333,7 +336,7 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	case op.Observed || q.mode == ModeOff:
 	case q.mode == ModeOn && t.tree.Replayable():
 		q.predictions = op.collect(ctx)
-		if len(q.predictions) > 0 {
+		if len(q.predictions) > 0 && t.shadowOf == nil { // of a shadow nothing is judged
 			op.Site.trip.probe()
 		}
 	default:

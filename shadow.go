@@ -22,7 +22,10 @@ type shadow struct {
 }
 
 // spot is a place in the program where calls are made.
-type spot struct{ lane, op string }
+type spot struct {
+	run      int
+	lane, op string
+}
 
 // cast starts a shadow of the task at a call that waits for its actual response,
 // unless the task has had one. Only a run that stands on nothing casts one. Under
@@ -64,7 +67,11 @@ func (t *task) castNow(c *call) {
 		sh.cancel()
 		return
 	}
-	s.start()
+	s.mu.Lock()
+	if !s.ended { // it may be thrown away already
+		s.tree.Start()
+	}
+	s.unlock()
 }
 
 // answered reports whether the actual response is in. Under mu.
@@ -83,11 +90,11 @@ func (s *task) thrownAway() {
 	s.end(ErrMisspeculated)
 	s.shadowOf.cancel()
 	s.mu.Lock()
-	sent := s.ledger.sent
+	sent, waited := s.ledger.sent, s.ledger.waited
 	s.mu.Unlock()
 	site := s.shadowOf.at.op.Site
 	site.stats.wasted.Add(int64(sent))
-	site.stats.wastedNanos.Add(int64(sent) * int64(time.Since(s.shadowOf.began)))
+	site.stats.wastedNanos.Add(int64(sent)*int64(time.Since(s.shadowOf.began)) - int64(waited))
 }
 
 // foresee answers a call of a shadow from what the other task did before. It
@@ -97,7 +104,7 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 	sh := s.shadowOf
 	t := sh.of
 	s.mu.Lock()
-	at := spot{l.tree.ID(), spec.Op}
+	at := spot{l.run.tree.ID, l.tree.ID(), spec.Op}
 	occurrence := sh.made[at]
 	sh.made[at]++
 	s.mu.Unlock()
@@ -110,7 +117,8 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 		t.mu.Unlock()
 		return nil, nil, false
 	}
-	if !c.answered() && len(c.guess.values) == 0 {
+	guessed := c.mode == ModeShadow && len(c.guess.values) > 0
+	if !c.answered() && !guessed {
 		ready := make(chan struct{})
 		c.watchers = append(c.watchers, ready)
 		t.mu.Unlock()

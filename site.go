@@ -120,11 +120,12 @@ type Site struct {
 	floor   floor
 	repeats repeats
 	local   bool         // what is called is part of the program
+	killed  bool         // from outside, while no Control can say otherwise
 	pending atomic.Int64 // calls with predictions and no result
 }
 
 type siteCounters struct {
-	calls, plain, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
+	calls, plain, sent, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
 
 	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips atomic.Int64
 }
@@ -152,7 +153,9 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 	if cfg.Mode == ModeDefault {
 		cfg.Mode = ModeObserve
 	}
-	return newSite(cfg), nil
+	s := newSite(cfg)
+	s.killed = killedFromOutside()
+	return s, nil
 }
 
 // newSite returns a site in the mode of its valid configuration.

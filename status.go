@@ -56,9 +56,10 @@ func (c *Control) Status() Status {
 	out.Problems = maps.Clone(c.wrong)
 	useful := max(c.useful, 1)
 	for _, s := range c.sites {
-		set, t := s.board.now.Load(), &s.trip
+		t := &s.trip
+		set, origin := s.board.from()
 		st := SiteStatus{
-			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: s.board.origin,
+			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: origin,
 			State: SiteState(t.state.Load()), Reason: t.reason,
 			HitRate: t.window.hitRate(), BreakEven: t.window.breakEven(), ExtraLoad: t.window.wasted / useful,
 			Judged: t.window.judged(), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),

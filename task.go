@@ -232,7 +232,7 @@ func (t *task) do(d duty) {
 	case dutyCast:
 		t.castNow(d.call)
 	case dutyUncast:
-		d.shadow.thrownAway()
+		go d.shadow.thrownAway() // whose hooks the task must not wait for
 	case dutyJudge:
 		d.control.judge()
 	case dutyComplete:

@@ -1,7 +1,9 @@
 package foresay
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
@@ -52,6 +54,9 @@ const (
 	leastBreakEven = 0.05
 	// probeAgain is how long a probing site waits for the results of what it tried.
 	probeAgain = 10 * time.Second
+	// steady is how many windows a site must have paid for its next trip to be as
+	// short as the first.
+	steady = 4
 	// longestRetry is how many times longer than at first a site may stay tripped.
 	longestRetry = 32
 )
@@ -65,9 +70,10 @@ type trip struct {
 	// Under the Control's mu.
 	reason string
 	retry  time.Duration
-	seen   tally // of the counters, when they were last looked at
-	window tally // of what happened lately
-	probed tally // of what was tried while probing
+	since  time.Time // it pays
+	seen   tally     // of the counters, when they were last looked at
+	window tally     // of what happened lately
+	probed tally     // of what was tried while probing
 }
 
 // tally is what a site is judged by: times are in seconds.
@@ -119,7 +125,7 @@ func (t *tally) breakEven() float64 {
 func (s *Site) tally() tally {
 	c := &s.stats
 	return tally{
-		calls: float64(c.calls.Load() + c.plain.Load()), right: float64(c.right.Load()), wrong: float64(c.wrong.Load()), misled: float64(c.misled.Load()),
+		calls: float64(c.sent.Load() + c.plain.Load()), right: float64(c.right.Load()), wrong: float64(c.wrong.Load()), misled: float64(c.misled.Load()),
 		saved: time.Duration(c.savedNanos.Load()).Seconds(), wasted: float64(c.wasted.Load()),
 		lost: time.Duration(c.wastedNanos.Load()).Seconds(),
 	}
@@ -168,6 +174,19 @@ func (c *Control) judge() {
 	if !c.due() || !c.judged.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
+	for _, told := range c.judgeAll(now, last) {
+		c.cfg.Logger.Log(context.Background(), told.level, told.text, told.args...)
+	}
+}
+
+// news is something for the logger, which is told without locks held.
+type news struct {
+	level slog.Level
+	text  string
+	args  []any
+}
+
+func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	past := 0.0 // the share of what was in the window that still is
@@ -186,25 +205,30 @@ func (c *Control) judge() {
 		if SiteState(t.state.Load()) == StateProbing {
 			t.probed = t.probed.plus(fresh, 1, 1)
 		}
-		c.useful += max(fresh.calls-fresh.wasted, 0)
+		c.useful += fresh.calls - fresh.wasted // a site's predictions may waste more calls of others than it has
+		if SiteState(t.state.Load()) == StateTripped {
+			continue // what it had under way: it does no more
+		}
 		wasted += t.window.wasted
-		if SiteState(t.state.Load()) != StateTripped && (worst == nil || t.window.wasted > worst.trip.window.wasted) {
+		if t.window.wasted > 0 && (worst == nil || t.window.wasted > worst.trip.window.wasted) {
 			worst = s
 		}
 	}
+	c.useful = max(c.useful, 0)
 	if c.cfg.Budget < 0 {
-		return
+		return nil
 	}
 	for _, s := range c.sites {
-		s.judge(now)
+		events = append(events, s.judge(now)...)
 	}
 	if wasted >= wastedEnough && wasted > c.cfg.Budget*c.useful && c.useful >= enough && worst != nil {
-		worst.open(now, fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful, 100*c.cfg.Budget))
+		events = append(events, worst.open(now, fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful, 100*c.cfg.Budget)))
 	}
+	return events
 }
 
 // judge decides what the site's hit rate means. Under the Control's mu.
-func (s *Site) judge(now time.Time) {
+func (s *Site) judge(now time.Time) (events []news) {
 	t := &s.trip
 	state := SiteState(t.state.Load())
 	seen := &t.window
@@ -213,34 +237,35 @@ func (s *Site) judge(now time.Time) {
 	}
 	n := seen.judged()
 	if state == StateTripped || n < enough {
-		return
+		return nil
 	}
 	least := seen.breakEven()
 	switch {
 	case wilsonUpper(seen.hitRate(), n) < least:
-		s.open(now, fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*seen.hitRate(), 100*least))
+		return []news{s.open(now, fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*seen.hitRate(), 100*least))}
 	case state == StateLearning, state == StateProbing:
 		t.state.Store(uint32(StateActive))
-		t.reason, t.retry = "", 0
+		t.reason, t.since = "", now
 		if state == StateProbing {
-			s.control.cfg.Logger.Info("foresay: site pays again", "site", s.cfg.Name, "conn", s.conn)
+			return []news{{slog.LevelInfo, "foresay: site pays again", []any{"site", s.cfg.Name, "conn", s.conn}}}
 		}
 	}
+	return nil
 }
 
 // open trips the site. Under the Control's mu.
-func (s *Site) open(now time.Time, reason string) {
+func (s *Site) open(now time.Time, reason string) news {
 	t := &s.trip
-	if t.retry == 0 {
+	if t.retry == 0 || SiteState(t.state.Load()) == StateActive && now.Sub(t.since) > max(steady*s.control.cfg.Window, t.retry) {
 		t.retry = s.control.cfg.Retry
-	} else {
+	} else { // it has not been better for long
 		t.retry = min(2*t.retry, longestRetry*s.control.cfg.Retry)
 	}
 	t.reason, t.window, t.probed = reason, tally{}, tally{}
 	t.until.Store(now.Add(t.retry).UnixNano())
 	t.state.Store(uint32(StateTripped))
 	s.stats.trips.Add(1)
-	s.control.cfg.Logger.Warn("foresay: site tripped", "site", s.cfg.Name, "conn", s.conn, "reason", reason, "for", t.retry)
+	return news{slog.LevelWarn, "foresay: site tripped", []any{"site", s.cfg.Name, "conn", s.conn, "reason", reason, "for", t.retry}}
 }
 
 // wilsonUpper returns the upper end of the 95 % interval of a share seen in n

@@ -121,15 +121,12 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 	s := op.Site
 	s.stats.plain.Add(1)
 	w.ctx, w.op, w.req, w.mode = ctx, op, RequestOf(ctx), ModeObserve
-	switch set := s.board.now.Load(); {
-	case set.mode == ModeOff || s.control != nil && s.control.killed.Load():
+	if s.board.now.Load().mode == ModeOff || s.killed || s.control != nil && s.control.killed.Load() {
 		if w.req == nil {
 			*w = Watched{}
 			return false
 		}
 		w.mode = ModeOff
-	case set.mode == ModeCanary && w.req != nil:
-		w.req.chose(within(w.req.luck(), set.share))
 	}
 	if w.mode != ModeOff {
 		w.guess = s.guess(ctx, &w.op)
@@ -144,7 +141,7 @@ func (w *Watched) Done(v any, err error) {
 	if w.mode != ModeOff {
 		w.guess.compare(s, &w.op, v, err)
 		s.count(&w.guess)
-		if err == nil {
+		if err == nil && !w.op.Observed {
 			s.learn(w.ctx, &w.op, v)
 		}
 	}

@@ -17,14 +17,29 @@ func Handler(control *foresay.Control, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, request := control.Begin(r.Context(), requestName(next, r), requestID(r.Context(), r.Header.Values))
 		s := &statusWriter{ResponseWriter: w}
+		inner := r.WithContext(ctx)
 		err := errPanic
-		defer func() { request.End(err) }()
-		next.ServeHTTP(s.like(w), r.WithContext(ctx))
+		defer func() {
+			showMatch(r, inner)
+			request.End(err)
+		}()
+		next.ServeHTTP(s.like(w), inner)
 		err = nil
 		if s.status >= http.StatusInternalServerError {
 			err = fmt.Errorf("observe: status %d", s.status)
 		}
 	})
+}
+
+// showMatch lets who stands outside see what a mux inside matched, as it would without the Handler.
+func showMatch(outer, inner *http.Request) {
+	outer.Pattern = inner.Pattern
+	for _, part := range strings.Split(inner.Pattern, "{")[1:] {
+		name, _, _ := strings.Cut(part, "}")
+		if name = strings.TrimSuffix(name, "..."); name != "" && name != "$" {
+			outer.SetPathValue(name, inner.PathValue(name))
+		}
+	}
 }
 
 // requestName names the kind of a request, of which there must be few.

@@ -26,6 +26,17 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusWriter) Flush() { w.ResponseWriter.(http.Flusher).Flush() }
 
+// FlushError is what http.ResponseController asks for before Flush.
+func (w *statusWriter) FlushError() error {
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// flusher is http.Flusher with the error that http.ResponseController looks for.
+type flusher interface {
+	http.Flusher
+	FlushError() error
+}
+
 func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.ResponseWriter.(http.Hijacker).Hijack()
 }
@@ -46,34 +57,34 @@ type bareWriter interface {
 
 // like returns the writer with the abilities of the original, as net/http's servers combine them.
 func (w *statusWriter) like(original http.ResponseWriter) http.ResponseWriter {
-	_, flusher := original.(http.Flusher)
+	_, flushes := original.(http.Flusher)
 	_, hijacker := original.(http.Hijacker)
 	_, reader := original.(io.ReaderFrom)
 	_, pusher := original.(http.Pusher)
 	switch {
-	case flusher && hijacker && reader: // HTTP/1
+	case flushes && hijacker && reader: // HTTP/1
 		return struct {
 			bareWriter
-			http.Flusher
+			flusher
 			http.Hijacker
 			io.ReaderFrom
 		}{w, w, w, w}
-	case flusher && pusher: // HTTP/2
+	case flushes && pusher: // HTTP/2
 		return struct {
 			bareWriter
-			http.Flusher
+			flusher
 			http.Pusher
 		}{w, w, w}
-	case flusher && hijacker:
+	case flushes && hijacker:
 		return struct {
 			bareWriter
-			http.Flusher
+			flusher
 			http.Hijacker
 		}{w, w, w}
-	case flusher:
+	case flushes:
 		return struct {
 			bareWriter
-			http.Flusher
+			flusher
 		}{w, w}
 	default:
 		return struct{ bareWriter }{w}

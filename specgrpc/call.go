@@ -53,7 +53,7 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 		Site: m.site, Conn: c.cc.Target(), Identity: identity, Whole: true, Request: req,
 		Observed: observed, CanSpeculate: plainCodec(opts), Transport: k,
 	}
-	if k.op.Observed {
+	if k.op.Observed || ownCredentials(opts) {
 		k.op.Site = m.observed
 	}
 	return k, nil
@@ -117,6 +117,18 @@ func keyOf(cfg *foresay.SiteConfig, req proto.Message) (key []byte, err error) {
 		}
 	}()
 	return cfg.Key(req), nil
+}
+
+// ownCredentials reports whether the call has credentials of its own, which tell on
+// whose behalf it is made and which predictors do not see: what they learnt from
+// others is not for it.
+func ownCredentials(opts []grpc.CallOption) bool {
+	for _, o := range opts {
+		if _, ok := o.(grpc.PerRPCCredsCallOption); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // plainCodec reports whether messages travel as protocol buffers, which the

@@ -57,7 +57,11 @@ func newClientConfig() clientConfig {
 // is used.
 func WithMode(m foresay.Mode) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
-		if m > foresay.ModeOn {
+		switch m {
+		case foresay.ModeDefault, foresay.ModeOff, foresay.ModeObserve, foresay.ModeOn:
+		case foresay.ModeShadow, foresay.ModeCanary:
+			return fmt.Errorf("specgrpc: mode %v needs a share of the requests: set it with a site", m)
+		default:
 			return fmt.Errorf("specgrpc: unknown mode %v", m)
 		}
 		c.mode = m

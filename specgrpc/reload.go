@@ -83,6 +83,9 @@ func (r *reloader) close() {
 	if r != nil {
 		r.once.Do(func() { close(r.stop) })
 		r.ended.Wait()
+		for _, f := range r.files {
+			r.table.control.Report("site file "+f.path, "")
+		}
 	}
 }
 

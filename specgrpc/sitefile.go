@@ -134,8 +134,8 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]fores
 	}
 	if mode, share := o.mode(); share > 0 && mode != foresay.ModeCanary && mode != foresay.ModeShadow {
 		return o, fmt.Errorf("field %q: it is for the modes canary and shadow", "share")
-	} else if share == 0 && mode == foresay.ModeCanary {
-		return o, fmt.Errorf("field %q: mode canary needs the share of the requests that speculate, above 0 and up to 1", "share")
+	} else if share == 0 && (mode == foresay.ModeCanary || mode == foresay.ModeShadow) {
+		return o, fmt.Errorf("field %q: mode %v needs the share of the requests that it is for, above 0 and up to 1", "share", mode)
 	}
 	o.fields = fields
 	return o, nil

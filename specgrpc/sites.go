@@ -26,8 +26,9 @@ type method struct {
 	spec string // of its speculative stream
 	site *foresay.Site
 	cfg  foresay.SiteConfig
-	// observed is the site of calls whose caller looks at the transport: their
-	// values are not plain responses, so no predictor may learn them.
+	// observed is the site of calls whose caller looks at the transport, since their
+	// values are not plain responses, and of those with credentials of their own:
+	// they are neither predicted nor learnt.
 	observed *foresay.Site
 	// pure says that the method has no side effects.
 	pure         bool
@@ -51,6 +52,9 @@ type siteTable struct {
 	methods sync.Map // full method name -> *method
 	configs map[string]foresay.SiteConfig
 
+	strangers atomic.Int64 // methods that nobody configured
+	closed    atomic.Bool
+
 	// Buffers in which identities are put together, and what observes calls.
 	scratches, watches sync.Pool
 
@@ -67,6 +71,9 @@ func (c *siteTable) method(fullMethod string) *method {
 	if m, ok := c.methods.Load(fullMethod); ok {
 		return m.(*method)
 	}
+	if _, configured := c.configs[fullMethod]; !configured && c.strangers.Add(1) > maxStrangers {
+		return c.stranger(fullMethod)
+	}
 	m, err := c.newMethod(strings.Clone(fullMethod))
 	if err != nil { // an empty name: let grpc refuse it
 		m, _ = newSiteTable(c.control, c.mode, "").newMethod("/")
@@ -74,16 +81,32 @@ func (c *siteTable) method(fullMethod string) *method {
 		return m
 	}
 	known, loaded := c.methods.LoadOrStore(m.name, m)
-	if loaded {
+	switch {
+	case loaded || c.closed.Load():
 		c.control.Remove(m.site)
-	} else {
+	default:
 		c.reloader.apply(m.site) // files may have changed since
 	}
 	return known.(*method)
 }
 
+// maxStrangers is how many methods that nobody configured are kept: a proxy hands
+// on whatever its callers name.
+const maxStrangers = 1000
+
+// stranger returns a method that is not kept, with a site that does nothing.
+func (c *siteTable) stranger(fullMethod string) *method {
+	c.strangers.Store(maxStrangers)
+	m, err := newMethod(foresay.SiteConfig{Name: fullMethod, Mode: foresay.ModeOff}, foresay.NewSite)
+	if err != nil {
+		m, _ = newMethod(foresay.SiteConfig{Name: "/", Mode: foresay.ModeOff}, foresay.NewSite)
+	}
+	return m
+}
+
 // close has the control forget the sites.
 func (c *siteTable) close() {
+	c.closed.Store(true)
 	c.reloader.close()
 	var all []*foresay.Site
 	for _, m := range c.methods.Range {
@@ -152,6 +175,15 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	if cfg.Mode == foresay.ModeDefault {
 		cfg.Mode = c.mode
 	}
+	m, err := newMethod(cfg, func(cfg foresay.SiteConfig) (*foresay.Site, error) { return c.control.NewSite(cfg, c.target) })
+	if err == nil {
+		c.reloader.apply(m.site)
+	}
+	return m, err
+}
+
+// newMethod returns a method with a site that make makes.
+func newMethod(cfg foresay.SiteConfig, make func(foresay.SiteConfig) (*foresay.Site, error)) (*method, error) {
 	if cfg.Effect == foresay.EffectUnknown {
 		cfg.Effect = foresay.EffectImmediate
 		if declaredPure(cfg.Name) {
@@ -164,11 +196,10 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := c.control.NewSite(cfg, c.target)
+	site, err := make(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c.reloader.apply(site)
 	return &method{
 		name: cfg.Name, spec: cfg.Name + specSuffix, site: site, cfg: cfg, observed: observed,
 		pure:        cfg.Effect == foresay.EffectNone,

@@ -51,7 +51,7 @@ func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply an
 	w.req, ok = args.(proto.Message)
 	w.reply, ok2 = reply.(proto.Message)
 	w.table, w.method = c, m
-	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts), Transport: w}) {
+	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts) || ownCredentials(opts), Transport: w}) {
 		w.release()
 		return nil
 	}
