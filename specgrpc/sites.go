@@ -182,8 +182,8 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 	return m, err
 }
 
-// newMethod returns a method with a site that make makes.
-func newMethod(cfg foresay.SiteConfig, make func(foresay.SiteConfig) (*foresay.Site, error)) (*method, error) {
+// newMethod returns a method with a site that newSite makes.
+func newMethod(cfg foresay.SiteConfig, newSite func(foresay.SiteConfig) (*foresay.Site, error)) (*method, error) {
 	if cfg.Effect == foresay.EffectUnknown {
 		cfg.Effect = foresay.EffectImmediate
 		if declaredPure(cfg.Name) {
@@ -196,7 +196,7 @@ func newMethod(cfg foresay.SiteConfig, make func(foresay.SiteConfig) (*foresay.S
 	if err != nil {
 		return nil, err
 	}
-	site, err := make(cfg)
+	site, err := newSite(cfg)
 	if err != nil {
 		return nil, err
 	}
