@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wan"
 )
 

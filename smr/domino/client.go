@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -39,6 +40,7 @@ type Client struct {
 	// those before are not needed any more, and what is not needed any more is not executed.
 	floor smr.Slot
 	fast  record16                 // how the last attempts went
+	late  *clock.Window            // how much later than their slots commands came to replicas, 0 for those in time
 	pause int                      // ticks for which the fast path is left alone
 	stats struct{ fast, slow int } // attempts that were decided by votes, and others
 	turn  int
@@ -84,6 +86,7 @@ const (
 	forgetTicks    = 32
 	pauseTicks     = 8
 	maxSubmit      = 1024
+	maxLate        = 1024
 )
 
 type clientTick struct{}
@@ -101,6 +104,9 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 	c := &Client{
 		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[smr.Seq]*pending{},
 		reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
+	}
+	if c.late, err = clock.NewWindow(o.Window, maxLate); err != nil {
+		return nil, fmt.Errorf("domino: %w", err)
 	}
 	c.adopt(cfg.Members)
 	return c, nil
@@ -267,6 +273,7 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 	if a == nil || a.settled || m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
+	c.late.Add(env.Now, max(0, m.Late))
 	switch m.Verdict {
 	case Yes:
 		a.yes.Add(from)

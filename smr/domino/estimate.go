@@ -15,6 +15,22 @@ import (
 type road struct {
 	delay *clock.Delay
 	echo  Echo // the newest
+	// unanswered is how many probes were sent since it came.
+	unanswered int
+}
+
+// silent tells whether the replica has probably failed: the probes of a round trip, and some more, were not answered. Its measurements stay in the window for longer.
+func (c *Client) silent(o *road) bool {
+	return o.unanswered > 4+int(c.cfg.RoundTrip/c.opt.Probe)
+}
+
+// trip returns the round trip to a replica that answers.
+func (c *Client) trip(id protocol.ID, now time.Duration) (time.Duration, bool) {
+	o := c.roads[id]
+	if o == nil || c.silent(o) {
+		return 0, false
+	}
+	return o.delay.RoundTrip(now)
 }
 
 // way is how commands are to be agreed on.
@@ -44,6 +60,7 @@ func (r *record16) failing() bool { return r.count >= 8 && bits.OnesCount16(r.bi
 // probe measures the way to all replicas, often only if there are calls.
 func (c *Client) probe(env *protocol.Env[smr.Message]) {
 	for _, m := range c.members {
+		c.roads[m.ID].unanswered++
 		env.SendAhead(m.ID, Probe{Sent: env.Now, Generation: c.generation})
 	}
 	c.active++
@@ -60,7 +77,7 @@ func (c *Client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo
 		return
 	}
 	addProbe(o.delay, env.Now, m)
-	o.echo = m
+	o.echo, o.unanswered = m, 0
 	if m.Leader != protocol.App {
 		c.leader = m.Leader
 	}
@@ -98,25 +115,28 @@ func (c *Client) choose(now time.Duration) way {
 	if spread > 2*c.cfg.RoundTrip || known && c.opt.Path == Measured && slow <= trips[q-1] {
 		return way{target: owner}
 	}
-	return way{fast: true, slot: slotAt(now + arrivals[q-1] + c.opt.Slack), target: c.nearest(now, protocol.App)}
+	return way{fast: true, slot: slotAt(now + arrivals[q-1] + c.slack(now)), target: c.nearest(now, protocol.App)}
+}
+
+// slack returns what is added to the predicted arrival.
+func (c *Client) slack(now time.Duration) time.Duration {
+	s := c.opt.Slack
+	if late, ok := c.late.Percentile(now, 0.99); ok && c.opt.AdaptSlack {
+		s += min(late, c.cfg.RoundTrip/8)
+	}
+	return s
 }
 
 // measured returns the one-way delays to the replicas and the round trips, each in order.
 func (c *Client) measured(now time.Duration) (arrivals, trips []time.Duration) {
 	for _, m := range c.members {
-		d := c.roads[m.ID].delay
-		if one, ok := d.OneWay(now); ok {
-			arrivals = append(arrivals, one)
-		}
-		if trip, ok := d.RoundTrip(now); ok {
-			trips = append(trips, trip)
+		one, ok := c.roads[m.ID].delay.OneWay(now)
+		if trip, answers := c.trip(m.ID, now); ok && answers {
+			arrivals, trips = append(arrivals, one), append(trips, trip)
 		}
 	}
 	slices.Sort(arrivals)
 	slices.Sort(trips)
-	if len(trips) < len(arrivals) {
-		return nil, nil
-	}
 	return arrivals, trips
 }
 
@@ -148,7 +168,7 @@ func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.
 		if !known {
 			continue
 		}
-		trip, _ := c.roads[m.ID].delay.RoundTrip(now)
+		trip, _ := c.trip(m.ID, now)
 		if cost := d + trip/8; !ok || cost < lowest {
 			best, least, lowest, ok = m.ID, d, cost, true
 		}
@@ -159,21 +179,19 @@ func (c *Client) bestOwner(now time.Duration, avoid protocol.ID) (best protocol.
 // throughOwner returns how long it takes to have a command agreed on in a replica's lane: the way to it, its round trip to a majority, the way back. With Direct, the
 // majority's answers come straight.
 func (c *Client) throughOwner(now time.Duration, id protocol.ID) (time.Duration, bool) {
-	o := c.roads[id]
-	to, ok := o.delay.RoundTrip(now)
+	to, ok := c.trip(id, now)
 	if !ok {
 		return 0, false
 	}
 	paths := []time.Duration{to}
-	for _, d := range o.echo.Delays {
-		r := c.roads[d.ID]
-		if r == nil || d.ID == id {
-			continue
-		}
-		if !c.opt.Direct {
-			paths = append(paths, to+d.Round)
-		} else if back, ok := r.delay.RoundTrip(now); ok {
+	for _, d := range c.roads[id].echo.Delays {
+		back, ok := c.trip(d.ID, now)
+		switch {
+		case d.ID == id || !ok:
+		case c.opt.Direct:
 			paths = append(paths, (to+d.Round+back)/2)
+		default:
+			paths = append(paths, to+d.Round)
 		}
 	}
 	if slices.Sort(paths); len(paths) < quorum.Majority(len(c.members)) {
@@ -189,7 +207,7 @@ func (c *Client) nearest(now time.Duration, avoid protocol.ID) protocol.ID {
 		if m.ID == avoid && len(c.members) > 1 {
 			continue
 		}
-		if d, ok := c.roads[m.ID].delay.RoundTrip(now); ok && (best == protocol.App || d < least) {
+		if d, ok := c.trip(m.ID, now); ok && (best == protocol.App || d < least) {
 			best, least = m.ID, d
 		}
 	}

@@ -167,6 +167,22 @@ func TestFastPathIsTaken(t *testing.T) {
 	}
 }
 
+// TestAdaptiveSlack: without slack, jitter makes votes come late now and then, and everything behind waits for the coordinator. With as much as votes were late by they do not [beyond §4.3.4].
+func TestAdaptiveSlack(t *testing.T) {
+	executed := func(adapt bool) time.Duration {
+		o := beyond()
+		o.AdaptSlack = adapt
+		w := newWorld(t, setup{preset: "na3", opt: o, jitter: 2 * time.Millisecond})
+		w.load(smr.Call{Kind: smr.Execute}, 100, 500*time.Millisecond)
+		return percentile(w.load(smr.Call{Kind: smr.Execute}, 100, 500*time.Millisecond), 0.95)
+	}
+	with, without := executed(true), executed(false)
+	t.Logf("executed, p95: %v with, %v without", with, without)
+	if with > 95*time.Millisecond || without < 105*time.Millisecond {
+		t.Errorf("executed, p95: %v with, %v without", with, without)
+	}
+}
+
 // TestSkewIsMeasured: what clocks differ by is part of the delay that a client measures, so a clock that is off for good does not cost anything [§4.3.4].
 func TestSkewIsMeasured(t *testing.T) {
 	o := thesis()

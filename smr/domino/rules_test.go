@@ -224,3 +224,26 @@ func futureIsBounded(t testing.TB, o Options) error {
 	}
 	return nil
 }
+
+// TestTwoOfFiveFail: with five replicas any two may fail at once, here the coordinator and another one; commands are executed again within a second.
+func TestTwoOfFiveFail(t *testing.T) {
+	w := newWorld(t, setup{preset: "na5", opt: beyond()})
+	for _, site := range w.wan.Matrix.Sites() {
+		for at := time.Duration(0); at < 2*time.Second; at += 50 * time.Millisecond {
+			w.After(at, func() {
+				w.call(w.clients[site], smr.Call{Kind: smr.Execute, Command: kv.Put([]byte(site), []byte("v"))})
+			})
+		}
+	}
+	killed := w.Now() + 500*time.Millisecond
+	w.After(500*time.Millisecond, func() {
+		w.Crash(w.replica(1).leader(), sim.KeepNone)
+		w.Crash(4, sim.KeepNone)
+	})
+	w.run(4 * time.Second)
+	for _, site := range w.wan.Matrix.Sites() {
+		if err := w.goesOn(w.clients[site], killed); err != nil {
+			t.Errorf("at %s: %v", site, err)
+		}
+	}
+}
