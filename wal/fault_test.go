@@ -98,7 +98,7 @@ func every(t *testing.T, makeRun func(nth int) *failing) {
 			t.Fatalf("%d: %v", nth, err)
 		}
 		if !came {
-			if nth < 10 {
+			if nth < 6 { // how often depends on when Pebble's background work comes
 				t.Fatalf("the fault came only %d times", nth-1)
 			}
 			t.Logf("came %d times", nth-1)
