@@ -114,7 +114,7 @@ func (r *Replica) ackedBy(l *lane, member int) Pos {
 }
 
 func (r *Replica) onRefusal(env *protocol.Env[smr.Message], l *lane, promised Ballot) {
-	if promised <= l.promised {
+	if promised <= l.promised || l.cand != nil && promised == l.cand.ballot {
 		return
 	}
 	// It is no promise, as nobody asked for one; but who leads in a lower ballot has nothing more to say.

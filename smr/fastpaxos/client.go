@@ -1,0 +1,154 @@
+package fastpaxos
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Client is the client node. It finds the coordinator as clients of a leader do, sends each new command to all members, and counts their votes.
+type Client struct {
+	inner *smr.LeaderClient
+	all   []protocol.ID
+
+	session smr.SessionID
+	sent    smr.Seq // commands up to it were sent to all
+	counts  map[smr.Seq][]count
+}
+
+// count is the votes for a command in one slot of an era.
+type count struct {
+	era        Era
+	generation uint64
+	slot       smr.Slot
+	by         []protocol.ID
+}
+
+// maxCounted bounds the commands whose votes are counted, and maxSlots the slots of each. Of others the coordinator tells.
+const (
+	maxCounted = 4096
+	maxSlots   = 8
+)
+
+// NewClient returns a client node.
+func NewClient(cfg smr.ClientConfig) (*Client, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	inner, err := smr.NewLeaderClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{inner: inner, counts: map[smr.Seq][]count{}}
+	for _, m := range cfg.Members {
+		c.all = append(c.all, m.ID)
+	}
+	return c, nil
+}
+
+// Start begins to open a session.
+func (c *Client) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	c.inner.Start(env, log)
+}
+
+// Receive takes a call, an answer, or a vote.
+func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	switch msg := msg.(type) {
+	case Ballot:
+		c.onBallot(env, from, msg)
+	case smr.Replies:
+		for _, r := range msg.Items {
+			delete(c.counts, r.Seq)
+		}
+		c.inner.Receive(env, from, msg)
+	default:
+		c.inner.Receive(env, from, msg)
+	}
+	c.spread(env)
+}
+
+// Expire does what the client of a leader does.
+func (c *Client) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	c.inner.Expire(env, t)
+	c.spread(env)
+}
+
+// Broken does what the client of a leader does.
+func (c *Client) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	c.inner.Broken(env, from)
+	c.spread(env)
+}
+
+// spread sends the commands that go to the supposed coordinator for the first time to the other members as well.
+func (c *Client) spread(env *protocol.Env[smr.Message]) {
+	for _, e := range env.Out[:len(env.Out):len(env.Out)] {
+		req, ok := e.Msg.(smr.Request)
+		if !ok || e.Kind != protocol.KindSend {
+			continue
+		}
+		if req.Session != c.session {
+			c.session, c.sent = req.Session, 0
+			clear(c.counts)
+		}
+		fresh := req
+		fresh.Commands = nil
+		for _, cmd := range req.Commands {
+			if cmd.Seq > c.sent {
+				fresh.Commands = append(fresh.Commands, cmd)
+				c.sent = cmd.Seq
+				if cmd.Early && len(c.counts) < maxCounted {
+					c.counts[cmd.Seq] = []count{}
+				}
+			}
+		}
+		if len(fresh.Commands) == 0 {
+			continue
+		}
+		for _, id := range c.all {
+			if id != e.To {
+				env.Send(id, Copy{fresh})
+			}
+		}
+	}
+}
+
+// onBallot counts votes: with those of a fast quorum in one slot, the position is fixed.
+func (c *Client) onBallot(env *protocol.Env[smr.Message], from protocol.ID, m Ballot) {
+	if m.Session != c.session || m.Need == 0 {
+		return
+	}
+	for _, item := range m.Items {
+		counts, wanted := c.counts[item.Seq]
+		if !wanted {
+			continue
+		}
+		i := 0
+		for i < len(counts) && (counts[i].era != m.Era || counts[i].slot != item.Slot || counts[i].generation != m.Generation) {
+			i++
+		}
+		if i == len(counts) {
+			if i >= maxSlots {
+				continue
+			}
+			counts = append(counts, count{era: m.Era, generation: m.Generation, slot: item.Slot})
+			c.counts[item.Seq] = counts
+		}
+		if n := &counts[i]; n.add(from) && len(n.by) >= int(m.Need) {
+			delete(c.counts, item.Seq)
+			c.inner.Receive(env, m.Era.coordinator(), smr.Early{Session: m.Session, Items: []smr.EarlyReply{item}})
+		}
+	}
+}
+
+func (n *count) add(id protocol.ID) bool {
+	for _, b := range n.by {
+		if b == id {
+			return false
+		}
+	}
+	n.by = append(n.by, id)
+	return true
+}
+
+// Check returns what is wrong with the client's books, or nil.
+func (c *Client) Check() error { return c.inner.Check() }

@@ -1,0 +1,339 @@
+package fastpaxos
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// leading is what a coordinator knows.
+type leading struct {
+	era      Era
+	start    smr.Slot // what earlier coordinators may have had decided is not beyond it
+	end      smr.Slot // the last slot that it gave out or has seen a vote for
+	classic  bool     // no fast votes: it gives out the slots
+	changing smr.Slot // the slot of a change of the members that is not applied: nothing is proposed above it
+	tallies  map[smr.Slot]*tally
+	placed   map[wish]smr.Slot // commands that it has proposed in a classic round
+	wants    []*want           // what clients want and is not applied, in order
+	accepts  []Placed          // to be proposed at the end of the call
+	news     []Placed          // decided in this call
+	suggest  []smr.Entry
+	reads    reads
+}
+
+// tally is how the members have voted in a slot.
+type tally struct {
+	by      quorum.Votes
+	votes   []Vote
+	classic bool // entry was proposed in the classic round
+	entry   smr.Entry
+	acks    quorum.Votes
+	age     int // beats
+}
+
+// want is an entry that a client waits for.
+type want struct {
+	entry smr.Entry
+	after smr.Slot
+	age   int // beats, since it was voted on
+	tries int
+}
+
+// Times in beats.
+const (
+	suggestAfter = 3 // before a command is voted on again that has no slot
+	recoverAfter = 3 // at which a slot does not wait any more for votes beyond a majority: a round trip after the first one, at least
+)
+
+func (r *Replica) stopLeading() {
+	if r.lead != nil {
+		r.lead, r.open = nil, 0
+		r.desk.Reset()
+	}
+}
+
+// take takes what a client wants from the coordinator.
+func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	var entries []smr.Entry
+	after := smr.Slot(0)
+	switch m := msg.(type) {
+	case smr.ReadRequest:
+		r.onRead(env, from, m)
+	case smr.ChangeRequest:
+		entries = r.takeChange(env, from, m)
+	case smr.Request:
+		after = m.After
+		entries = r.desk.Take(env, from, m, nil)
+	default:
+		entries = r.desk.Take(env, from, msg, nil)
+	}
+	for _, e := range entries {
+		w := &want{entry: e, after: after}
+		if e.Kind != smr.Command {
+			w.age = suggestAfter // nobody has voted for it
+		}
+		r.lead.wants = append(r.lead.wants, w)
+	}
+	if len(entries) > 0 {
+		r.propose(env, 0)
+	}
+}
+
+// propose gives slots to what is wanted, in a classic era; in others it has commands voted on that nobody seems to have voted for.
+func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
+	l := r.lead
+	for _, w := range l.wants {
+		change := w.entry.Kind == smr.ChangeMembers
+		w.age += beats
+		switch _, placed := l.placed[wishFor(w.entry)]; {
+		case placed || l.changing != 0:
+		case l.classic:
+			s := max(l.end, w.after) + 1
+			if s > r.state.Applied()+window {
+				return
+			}
+			l.end = s
+			r.proposeIn(s, w.entry)
+			if change {
+				l.changing = s
+			}
+		case change:
+			if r.cand == nil {
+				r.campaign(env, true)
+			}
+		case w.age >= suggestAfter<<w.tries && r.omit&ruleSuggest == 0:
+			w.age, w.tries = 0, min(w.tries+1, 4)
+			l.suggest = append(l.suggest, w.entry)
+		}
+	}
+	for i, id := 0, r.members(); len(l.suggest) > 0 && i < len(id); i++ {
+		env.Send(id[i], Suggest{r.head(r.promised), l.suggest})
+	}
+	l.suggest = nil
+}
+
+// proposeIn proposes an entry in the classic round of a slot.
+func (r *Replica) proposeIn(s smr.Slot, e smr.Entry) {
+	t := r.lead.tally(s)
+	t.classic, t.entry, t.age = true, e, 0
+	if e.Kind != smr.NoOp {
+		r.lead.placed[wishFor(e)] = s
+	}
+	r.lead.accepts = append(r.lead.accepts, Placed{s, e})
+}
+
+func (l *leading) tally(s smr.Slot) *tally {
+	t := l.tallies[s]
+	if t == nil {
+		t = &tally{}
+		l.tallies[s] = t
+	}
+	return t
+}
+
+func (r *Replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m Voted) {
+	if r.lead == nil || m.Era != r.promised || r.lead.classic {
+		return
+	}
+	for _, p := range m.Items {
+		if !r.near(p.Slot) || r.cell(p.Slot).decided || p.Slot < r.open {
+			continue
+		}
+		r.lead.end = max(r.lead.end, p.Slot)
+		t := r.lead.tally(p.Slot)
+		if t.by.Add(from) {
+			t.votes = append(t.votes, Vote{Slot: p.Slot, Era: m.Era, Entry: p.Entry})
+			r.judge(p.Slot, t)
+		}
+	}
+	r.execute(env)
+}
+
+// judge looks whether a slot's votes have chosen an entry, or whether those to come cannot any more.
+func (r *Replica) judge(s smr.Slot, t *tally) {
+	if t.classic {
+		return
+	}
+	members := r.members()
+	most := 0
+	for i, v := range t.votes {
+		same := 0
+		for _, w := range t.votes[i:] {
+			if w.Entry.Equal(v.Entry) {
+				same++
+			}
+		}
+		if same > most {
+			most, t.entry = same, v.Entry
+		}
+	}
+	if most >= r.fastQuorum() {
+		r.decide(s, t.entry)
+		return
+	}
+	left := 0
+	for _, id := range members {
+		if p := r.progress[id]; !t.by.Has(id) && (id == r.cfg.ID || p.age < patience) {
+			left++
+		}
+	}
+	late := t.age >= recoverAfter && r.omit&ruleTimeout == 0
+	if len(t.votes) >= quorum.Majority(len(members)) && (left+most < r.fastQuorum() || late) {
+		r.resolve(s, t)
+	}
+}
+
+// resolve proposes in a slot what may have been chosen, or if nothing was, what is wanted most: a command that was voted for here, or the one that waits for the longest time. The votes are those members'
+// answers to phase 1 of the classic round, as they will not vote in the fast one again [MSR-TR-2005-112, §3.2 coordinated recovery].
+func (r *Replica) resolve(s smr.Slot, t *tally) {
+	c := choose(t.votes, len(t.votes), len(r.members()), r.omit)
+	if c.bound {
+		r.proposeIn(s, c.entry)
+		return
+	}
+	for _, v := range t.votes {
+		if r.unplaced(v.Entry) {
+			r.proposeIn(s, v.Entry)
+			return
+		}
+	}
+	for _, w := range r.lead.wants {
+		if w.entry.Kind != smr.ChangeMembers && w.after < s && r.unplaced(w.entry) {
+			r.proposeIn(s, w.entry)
+			return
+		}
+	}
+	r.proposeIn(s, smr.Entry{Kind: smr.NoOp})
+}
+
+// unplaced tells whether a command has no slot that is decided or is about to be.
+func (r *Replica) unplaced(e smr.Entry) bool {
+	if e.Kind == smr.NoOp || e.Kind == smr.ChangeMembers {
+		return false
+	}
+	_, placed := r.lead.placed[wishFor(e)]
+	if e.Kind == smr.Command && !placed {
+		_, placed = r.state.Seen(e)
+	}
+	return !placed
+}
+
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m Accepted) {
+	if r.lead == nil || m.Era != r.promised {
+		return
+	}
+	for _, s := range m.Slots {
+		t := r.lead.tallies[s]
+		if t == nil || !t.classic || !t.acks.Add(from) || !r.near(s) || r.cell(s).decided {
+			continue
+		}
+		if members := r.members(); t.acks.Among(members) >= quorum.Majority(len(members)) {
+			r.decide(s, t.entry)
+		}
+	}
+	r.execute(env)
+}
+
+// decide notes what is chosen in a slot.
+func (r *Replica) decide(s smr.Slot, e smr.Entry) {
+	c := r.cell(s)
+	c.decided, c.value = true, e
+	if e.Kind != smr.NoOp {
+		r.lead.placed[wishFor(e)] = s
+	}
+	r.lead.news = append(r.lead.news, Placed{s, e})
+	r.top = max(r.top, s)
+	r.tries = 0
+}
+
+// tellDecided proposes and tells what the call has come to.
+func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
+	l := r.lead
+	if l == nil {
+		return
+	}
+	r.sendAccepts(env, l.accepts)
+	for chunk := range chunks(l.news) {
+		for _, id := range r.others() {
+			env.SendAhead(id, Commit{r.head(r.promised), chunk}) // it is on the disks of a quorum
+		}
+	}
+	l.accepts, l.news = nil, nil
+}
+
+// sendAccepts proposes entries in classic rounds. It does not wait for the coordinator's disk, which coordinates no era again that it did before a crash.
+func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
+	for chunk := range chunks(items) {
+		for _, id := range r.members() {
+			if m := (Accept{r.head(r.promised), chunk}); id != r.cfg.ID {
+				env.SendAhead(id, m)
+			} else {
+				env.Send(id, m)
+			}
+		}
+	}
+}
+
+// supervise looks in each beat for slots that do not get on, and repeats what may be lost.
+func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
+	l := r.lead
+	var again []Placed
+	shut := smr.Slot(0)
+	for s := r.state.Applied() + 1; s <= l.end; s++ {
+		if r.cell(s).decided {
+			continue
+		}
+		t := l.tally(s)
+		t.age++
+		switch {
+		case t.classic && t.age > 1:
+			again = append(again, Placed{s, t.entry})
+		case t.classic:
+		default:
+			r.judge(s, t)
+			if !t.classic && !r.cell(s).decided && t.age > recoverAfter {
+				shut = s
+			}
+		}
+		if len(again) >= r.cfg.MaxBatch {
+			break
+		}
+	}
+	r.sendAccepts(env, again)
+	if shut > 0 && !l.classic {
+		for _, id := range r.members() {
+			env.Send(id, Close{r.head(r.promised), shut})
+		}
+	}
+	r.propose(env, 1)
+	if l.classic && l.changing == 0 && r.cand == nil && r.rest == 0 {
+		r.campaign(env, false) // back to fast rounds
+	}
+	r.lookAgain(env)
+	r.execute(env)
+}
+
+// chunks cuts entries into parts that fit in a message.
+func chunks(items []Placed) func(yield func([]Placed) bool) {
+	return func(yield func([]Placed) bool) {
+		first, size := 0, 0
+		for i, p := range items {
+			n := entryBytes + len(p.Entry.Command)
+			if size += n; size > smr.MessageBytes && i > first {
+				if !yield(slices.Clip(items[first:i])) {
+					return
+				}
+				first, size = i, n
+			}
+		}
+		if first < len(items) {
+			yield(slices.Clip(items[first:]))
+		}
+	}
+}
+
+// entryBytes is about what an entry takes beside its command.
+const entryBytes = 32

@@ -1,0 +1,233 @@
+package fastpaxos
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// candidacy is an attempt to coordinate.
+type candidacy struct {
+	era     Era
+	classic bool
+	low     smr.Slot // phase 1 is about the slots from here on
+	found   map[smr.Slot][]Vote
+	last    smr.Slot // of found
+	votes   quorum.Votes
+	next    map[protocol.ID]smr.Slot // how far a member has told its votes; 0: all
+	beats   int                      // since it began
+}
+
+// Times in beats.
+const (
+	beat         = 0.5 // round trips between two
+	patience     = 5   // before a coordinator is missed
+	turn         = 2   // how much later than one member the next one misses it
+	courtesy     = 4   // for which nobody takes over from a coordinator that was heard
+	candidateFor = 6
+	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
+)
+
+// watch stands for coordinator if there is none, or if this replica was and does not know any more what it knew.
+func (r *Replica) watch(env *protocol.Env[smr.Message]) {
+	r.silent++
+	r.rest = max(r.rest-1, 0)
+	if r.lead != nil {
+		r.silent = 0
+	}
+	members := r.members()
+	rank := slices.Index(members, r.cfg.ID)
+	lead := max(slices.Index(members, r.cfg.Leader), 0)
+	rank = (rank - lead + len(members)) % len(members)
+	wait := patience + turn*rank
+	if r.promised == 0 && rank == 0 {
+		wait = 1 // a new group has no coordinator that could be disturbed
+	}
+	switch {
+	case r.cand != nil:
+		r.insist(env)
+	case r.lead == nil && r.rest == 0 && r.silent >= wait:
+		r.campaign(env, false)
+	}
+}
+
+// campaign begins phase 1 for all slots that are not applied.
+func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
+	c := &candidacy{
+		era: newEra(max(r.promised, r.above), r.cfg.ID), classic: classic, low: r.state.Applied() + 1,
+		found: map[smr.Slot][]Vote{}, next: map[protocol.ID]smr.Slot{},
+	}
+	r.cand = c
+	r.tries = min(r.tries+1, maxTries)
+	for _, id := range r.members() {
+		c.next[id] = c.low
+	}
+	r.insist(env)
+}
+
+// insist asks those who have not told all, and gives up after a while.
+func (r *Replica) insist(env *protocol.Env[smr.Message]) {
+	c := r.cand
+	if c.beats >= candidateFor<<r.tries/2 {
+		r.above = max(r.above, c.era)
+		r.abandon()
+		r.pause(env)
+		return
+	}
+	c.beats++
+	if c.beats%2 == 0 {
+		return
+	}
+	for _, id := range r.members() {
+		if r.cand == c && c.next[id] != 0 && (id != r.cfg.ID || r.welcome(c)) {
+			r.prepare(env, id)
+		}
+	}
+}
+
+// abandon ends an attempt.
+func (r *Replica) abandon() {
+	r.cand = nil
+	if r.carry != nil {
+		r.carry = nil
+		r.desk.Reset() // clients ask again
+	}
+}
+
+// pause waits after an attempt that was in vain, so that of several one comes through.
+func (r *Replica) pause(env *protocol.Env[smr.Message]) {
+	r.rest = courtesy + env.Rand.IntN(len(r.members())<<r.tries)
+}
+
+// welcome tells whether enough others have promised for the replica to promise too. Before, its own promise would only disturb a coordinator that the others hear.
+func (r *Replica) welcome(c *candidacy) bool {
+	return c.votes.Among(r.members()) >= quorum.Majority(len(r.state.Members()))-1
+}
+
+func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
+	m := Prepare{r.head(r.cand.era), r.cand.next[id]}
+	if id != r.cfg.ID {
+		env.SendAhead(id, m)
+	} else {
+		r.onPrepare(env, id, m)
+	}
+}
+
+func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m Prepare) {
+	switch {
+	case m.Era == 0 || m.Era.coordinator() != from:
+		return
+	case m.Era < r.promised:
+		env.SendAhead(from, Refusal{r.head(r.promised)})
+		return
+	case m.Era > r.promised:
+		if from != r.cfg.ID && from != r.promised.coordinator() && r.silent < courtesy && r.promised != 0 {
+			return
+		}
+		r.adopt(env, m.Era)
+	}
+	p := Promise{Head: r.head(m.Era), Low: m.Low, Applied: r.state.Applied()}
+	size := 0
+	for s := max(m.Low, r.base+1); s <= r.base+smr.Slot(len(r.cells)); s++ {
+		c := r.cell(s)
+		if c.vote.Entry.Kind == 0 {
+			continue
+		}
+		if size += entryBytes + len(c.vote.Entry.Command); size > smr.MessageBytes && len(p.Votes) > 0 {
+			p.Next = s
+			break
+		}
+		p.Votes = append(p.Votes, c.vote)
+	}
+	env.Send(from, p)
+}
+
+func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
+	c := r.cand
+	if c == nil || m.Era != c.era || c.next[from] == 0 || m.Low != c.next[from] || m.Next != 0 && m.Next <= m.Low {
+		return
+	}
+	if m.Applied > r.state.Applied() {
+		// It may know other members, or have forgotten what this replica lacks.
+		r.above = max(r.above, c.era)
+		r.abandon()
+		env.Send(from, r.fetch())
+		r.rest = courtesy / 2
+		return
+	}
+	for _, v := range m.Votes {
+		if v.Slot >= c.low && v.Slot <= c.low+2*window && v.Entry.Kind != 0 {
+			c.found[v.Slot] = append(c.found[v.Slot], v)
+			c.last = max(c.last, v.Slot)
+		}
+	}
+	c.next[from] = m.Next
+	if m.Next != 0 {
+		r.prepare(env, from)
+		return
+	}
+	c.votes.Add(from)
+	if !c.votes.Has(r.cfg.ID) && r.welcome(c) && r.promised < c.era {
+		r.prepare(env, r.cfg.ID)
+	}
+	// One that forgot its era in a crash would use it again, so its own promise is one of them.
+	if members := r.members(); c.votes.Has(r.cfg.ID) && c.votes.Among(members) >= quorum.Majority(len(members)) && r.promised == c.era {
+		r.becomeCoordinator(env)
+	}
+}
+
+// becomeCoordinator proposes what phase 1 has found, in the classic rounds of the new era, and then opens the slots behind, or gives them out.
+func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
+	c := r.cand
+	r.cand = nil
+	l := &leading{
+		era: c.era, start: max(c.last, r.state.Applied()), end: r.state.Applied(), classic: c.classic,
+		tallies: map[smr.Slot]*tally{}, placed: map[wish]smr.Slot{},
+	}
+	if r.carry != nil {
+		l.wants, l.reads = r.carry.wants, r.carry.reads
+	}
+	r.lead, r.carry = l, nil
+	n := len(r.state.Members())
+	for s := r.state.Applied() + 1; s <= c.last; s++ {
+		l.end = s
+		e := smr.Entry{Kind: smr.NoOp}
+		votes := c.found[s]
+		if r.omit&ruleHighestRound != 0 && len(votes) > 0 {
+			votes = votes[:1]
+		}
+		if found := choose(votes, c.votes.Len(), n, r.omit); found.entry.Kind != 0 {
+			e = found.entry
+		}
+		r.proposeIn(s, e)
+		if e.Kind == smr.ChangeMembers {
+			// Its coordinator proposed nothing above before it was applied, and then somebody of this majority would know that. What is above was not chosen.
+			l.classic, l.changing = true, s
+			break
+		}
+	}
+	l.start = max(l.end, r.state.Applied())
+	for i := range l.reads.waiting {
+		l.reads.waiting[i].slot = max(l.reads.waiting[i].slot, l.start) // what was chosen by votes of earlier eras is not above
+	}
+	r.open = 0
+	if !l.classic {
+		r.open, r.openFor = l.start+1, r.state.Generation()
+	}
+	r.silent = 0
+	r.beat(env)
+	r.propose(env, 0)
+	r.execute(env)
+}
+
+func (r *Replica) onRefusal(env *protocol.Env[smr.Message], m Refusal) {
+	if m.Era <= r.promised || r.cand != nil && m.Era == r.cand.era {
+		return // of the replica's own next era it need not be told
+	}
+	r.above = max(r.above, m.Era)
+	r.abandon()
+	r.stopLeading()
+	r.pause(env)
+}

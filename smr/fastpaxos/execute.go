@@ -1,0 +1,212 @@
+package fastpaxos
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// execute applies what is decided, in the order of the slots.
+func (r *Replica) execute(env *protocol.Env[smr.Message]) {
+	before := r.state.Applied()
+	for !r.removed && !r.admission.Refused() {
+		s := r.state.Applied() + 1
+		if s > r.base+smr.Slot(len(r.cells)) || !r.cell(s).decided {
+			break
+		}
+		r.apply(env, s, r.cell(s).value)
+	}
+	if r.state.Applied() == before {
+		return
+	}
+	r.top = max(r.top, r.state.Applied())
+	if l := r.lead; l != nil {
+		l.wants = slices.DeleteFunc(l.wants, func(w *want) bool { return !r.desk.Waits(w.entry) })
+		r.propose(env, 0)
+		r.answerReads(env)
+	}
+	r.maybeSnapshot(env)
+}
+
+func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e smr.Entry) {
+	if v := r.cell(s).vote; v.Entry.Kind != 0 && r.ours[wishFor(v.Entry)] == s {
+		delete(r.ours, wishFor(v.Entry))
+	}
+	if r.lead != nil {
+		delete(r.lead.tallies, s)
+	}
+	if e.Kind == smr.NoOp {
+		r.state.Skip(s)
+		return
+	}
+	generation := r.state.Generation()
+	reply := r.state.Apply(s, e)
+	r.executed++
+	if r.lead != nil {
+		r.desk.Applied(env, e, reply)
+		if r.lead.placed[wishFor(e)] == s {
+			delete(r.lead.placed, wishFor(e))
+		}
+		if r.lead.changing == s {
+			r.lead.changing = 0
+		}
+	}
+	if e.Kind == smr.ChangeMembers {
+		r.changed(env, generation)
+	}
+}
+
+// changed takes note that a change of the members was applied. That it was is on disk before the replica votes for anything above.
+func (r *Replica) changed(env *protocol.Env[smr.Message], before uint64) {
+	if r.state.Generation() != before {
+		if err := r.save(env); err != nil {
+			r.fail(env, err)
+			return
+		}
+		r.tellDecided(env) // one that is removed tells before it goes silent
+		r.membersChanged(env)
+	}
+	if r.lead != nil && !r.removed {
+		r.open = 0
+		r.campaign(env, false) // back to fast rounds
+	}
+}
+
+// save writes the state to the key space.
+func (r *Replica) save(env *protocol.Env[smr.Message]) error {
+	data, err := r.state.Snapshot()
+	if err != nil {
+		return err
+	}
+	smr.SaveSnapshot(env, smr.Snapshot{Slot: r.state.Applied(), Data: data})
+	r.snapshot, r.executed, r.written = r.state.Applied(), 0, 0
+	return nil
+}
+
+// maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
+func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
+	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4
+	if r.executed < r.cfg.SnapshotEvery && !long || r.removed || r.snapshot == r.state.Applied() {
+		return
+	}
+	last := r.snapshot
+	if r.save(env) != nil {
+		return // the log stays; it is tried again after the next command
+	}
+	r.cut(env, r.snapshot-(r.snapshot-last)/8)
+}
+
+// cut forgets the slots up to one, on disk as far as whole records allow. The promise is written anew, as the record that has it may go.
+func (r *Replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
+	if to > r.base {
+		r.cells = slices.Delete(r.cells, 0, int(min(to-r.base, smr.Slot(len(r.cells)))))
+		r.base = to
+		r.top = max(r.top, to)
+	}
+	n := 0
+	for n < len(r.records) && r.records[n].last <= to {
+		n++
+	}
+	if n < 2 {
+		return
+	}
+	i := env.Append(PromiseRecord{r.promised})
+	r.records = append(slices.Delete(r.records, 0, n), record{index: i})
+	env.Truncate(r.records[0].index)
+}
+
+func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
+	if len(r.state.Members()) == 0 {
+		return // only a snapshot says with whom the group began
+	}
+	for _, p := range m.Items {
+		if r.near(p.Slot) && p.Entry.Kind != 0 {
+			c := r.cell(p.Slot)
+			c.decided, c.value = true, p.Entry
+			r.top = max(r.top, p.Slot)
+		}
+	}
+	r.execute(env)
+	if p := r.progress[from]; p.applied > r.state.Applied() && len(m.Items) > 1 && r.state.Applied() >= m.Items[len(m.Items)-1].Slot {
+		env.Send(from, r.fetch())
+	}
+}
+
+// onFetch answers a replica that lags: with what was decided, or with the state as it is if that is not there any more.
+func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fetch) {
+	r.heard(from, m.Applied)
+	if r.state.Applied() <= m.Applied {
+		return
+	}
+	if out := r.outgoing[from]; out != nil {
+		if out.Slot() > m.Applied {
+			out.Continue(env, from, r.admission.Own(), r.times(resend))
+			return
+		}
+		delete(r.outgoing, from)
+	}
+	if m.Applied >= r.base && m.Generation != 0 {
+		var items []Placed
+		for s := m.Applied + 1; s <= r.state.Applied(); s++ {
+			items = append(items, Placed{s, r.cell(s).value})
+		}
+		for chunk := range chunks(items) {
+			env.Send(from, Commit{r.head(r.promised), chunk})
+			return // it asks for more
+		}
+	}
+	data, err := r.state.Snapshot()
+	if err != nil || len(r.outgoing) >= maxOutgoing {
+		return // it asks again
+	}
+	out := smr.NewOutgoing(smr.Snapshot{Slot: r.state.Applied(), Data: data})
+	r.outgoing[from] = out
+	out.Continue(env, from, r.admission.Own(), r.times(resend))
+}
+
+const (
+	resend      = 3 // round trips, before chunks of a snapshot are sent again
+	maxOutgoing = 16
+)
+
+// onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+	answer, whole := r.incoming.Take(m, r.state.Applied())
+	if whole != nil && !r.install(env, *whole) {
+		return
+	}
+	answer.From = r.admission.Own()
+	env.Send(from, answer)
+}
+
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
+	out := r.outgoing[from]
+	if out == nil {
+		return
+	}
+	if out.Wanted(env, m) {
+		delete(r.outgoing, from)
+		return
+	}
+	out.Continue(env, from, r.admission.Own(), r.times(resend))
+}
+
+// install puts a snapshot in the place of the state. Votes for later slots stay: they are promises. A coordinator that has to be told leads no more.
+func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
+	if err := r.state.Restore(s.Data); err != nil {
+		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
+		return false
+	}
+	smr.SaveSnapshot(env, s)
+	r.snapshot, r.executed, r.written = s.Slot, 0, 0
+	r.write(env)
+	r.cut(env, s.Slot)
+	r.abandon()
+	r.stopLeading()
+	clear(r.ours)
+	r.membersChanged(env)
+	r.execute(env)
+	return true
+}

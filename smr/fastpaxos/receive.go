@@ -1,0 +1,184 @@
+package fastpaxos
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Receive takes a message.
+func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if q, ok := msg.(smr.StatusQuery); ok && from == protocol.App {
+		env.Send(protocol.App, r.status(q.ID))
+		return
+	}
+	if from == protocol.App || r.admission.Refused() || r.removed {
+		return
+	}
+	switch m := msg.(type) {
+	case smr.Hello:
+		r.admission.Hello(env, from, m)
+	case smr.Welcome:
+		r.admission.Welcome(env, from, m)
+	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest, Copy:
+		r.onClient(env, from, msg)
+	default:
+		if head, ok := headOf(msg); ok && r.admission.Genuine(env, from, head.From) && !r.gone(env, from, msg) {
+			r.onReplica(env, from, msg, head)
+		}
+	}
+	r.flush(env)
+}
+
+// headOf returns what a replica's message begins with; those of snapshots have no more than the disk.
+func headOf(msg smr.Message) (Head, bool) {
+	switch m := msg.(type) {
+	case smr.SnapshotChunk:
+		return Head{From: m.From}, true
+	case smr.SnapshotWanted:
+		return Head{From: m.From}, true
+	case Beat:
+		return m.Head, true
+	case Voted:
+		return m.Head, true
+	case Suggest:
+		return m.Head, true
+	case Close:
+		return m.Head, true
+	case Accept:
+		return m.Head, true
+	case Accepted:
+		return m.Head, true
+	case Commit:
+		return m.Head, true
+	case Prepare:
+		return m.Head, true
+	case Promise:
+		return m.Head, true
+	case Refusal:
+		return m.Head, true
+	case Fetch:
+		return m.Head, true
+	case Look:
+		return m.Head, true
+	case Follows:
+		return m.Head, true
+	case Removed:
+		return m.Head, true
+	}
+	return Head{}, false
+}
+
+// gone tells whether the sender is no member any more; it is told so.
+func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
+	if _, ok := msg.(Removed); ok || !r.state.Removed(from) {
+		return false
+	}
+	env.SendAhead(from, Removed{r.head(r.promised)})
+	return true
+}
+
+// onReplica takes what replicas say to each other.
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head Head) {
+	_, member := r.state.Member(from)
+	switch m := msg.(type) {
+	case smr.SnapshotChunk:
+		r.onChunk(env, from, m)
+	case smr.SnapshotWanted:
+		r.onSnapshotWanted(env, from, m)
+	case Fetch:
+		r.onFetch(env, from, m)
+	case Commit:
+		r.onCommit(env, from, m)
+	case Beat:
+		r.heard(from, m.Applied)
+	case Removed:
+		if member {
+			r.onRemoved(env)
+		}
+	}
+	if !r.active() || !member {
+		return
+	}
+	switch m := msg.(type) {
+	case Prepare:
+		r.onPrepare(env, from, m)
+		return
+	case Promise:
+		r.onPromise(env, from, m)
+		return
+	case Refusal:
+		r.onRefusal(env, m)
+		return
+	case Follows:
+		r.onFollows(env, from, m)
+		return
+	}
+	if head.Generation != r.state.Generation() {
+		return // one of the two does not know who the members are
+	}
+	switch m := msg.(type) {
+	case Voted:
+		r.onVoted(env, from, m)
+	case Accepted:
+		r.onAccepted(env, from, m)
+	default:
+		r.onCoordinator(env, from, msg, head)
+	}
+}
+
+// onCoordinator takes what an era's coordinator says to acceptors.
+func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head Head) {
+	b, beats := msg.(Beat)
+	switch {
+	case head.Era == 0 || head.Era.coordinator() != from || beats && !b.Leads:
+		return
+	case head.Era < r.promised:
+		env.SendAhead(from, Refusal{r.head(r.promised)})
+		return
+	case head.Era > r.promised:
+		r.adopt(env, head.Era)
+	}
+	r.silent = 0
+	switch m := msg.(type) {
+	case Beat:
+		r.open, r.openFor = m.Open, m.Generation
+	case Suggest:
+		for _, e := range m.Entries {
+			r.vote(e, 0)
+		}
+	case Close:
+		r.onClose(m)
+	case Accept:
+		r.onAccept(env, from, m)
+	case Look:
+		env.SendAhead(from, Follows{r.head(m.Era), m.Round, r.fastTop})
+	}
+}
+
+// Expire does what a timer is for.
+func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	if r.admission.Refused() || r.removed {
+		return
+	}
+	switch t.(type) {
+	case smr.AdmissionTimer:
+		r.admission.Expire(env)
+	case beatTimer:
+		r.onTick(env)
+	}
+	r.flush(env)
+}
+
+// flush ends a call: it writes and tells votes and decisions, and answers clients.
+func (r *Replica) flush(env *protocol.Env[smr.Message]) {
+	r.write(env)
+	if len(r.voted) > 0 && r.promised != 0 {
+		env.Send(r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
+	}
+	for _, b := range r.ballots {
+		env.Send(b.client, b.Ballot)
+	}
+	r.voted, r.ballots = nil, nil
+	r.tellDecided(env)
+	r.desk.Flush(env)
+}

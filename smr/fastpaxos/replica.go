@@ -1,0 +1,312 @@
+package fastpaxos
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// Replica is an acceptor, learner and possible coordinator.
+type Replica struct {
+	cfg       smr.ReplicaConfig
+	state     *smr.State
+	admission *smr.Admission
+	desk      *smr.Desk
+	omit      rules // of tests
+	removed   bool
+
+	promised Era // nothing below it is accepted any more
+	base     smr.Slot
+	cells    []cell // cells[i] is slot base+1+i
+	top      smr.Slot
+	records  []record // of the disk's log, in order
+	pending  []Vote   // what this call has accepted
+	snapshot smr.Slot // of the newest snapshot on disk
+	executed int      // commands, since that
+	written  int      // records, since that
+	incoming smr.Incoming
+	outgoing map[protocol.ID]*smr.Outgoing
+
+	open     smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
+	fastTop  smr.Slot // the last slot of the replica's votes in the promised era's fast round
+	openFor  uint64   // the generation of members to whom they are
+	silent   int      // beats since the coordinator was heard
+	rest     int      // beats, until it may try to lead
+	tries    int      // to lead, since something was decided
+	above    Era      // the next attempt is in an era above it
+	ours     map[wish]smr.Slot
+	voted    []Placed // in this call, for the coordinator
+	ballots  []ballotFor
+	applied  smr.Slot // at the last beat
+	fetched  int      // beats since a Fetch was sent
+	progress map[protocol.ID]progress
+
+	cand  *candidacy
+	lead  *leading // Invariant: of the promised era
+	carry *leading // what this replica led before it promised itself the next era, for that
+}
+
+// cell is what a replica knows of one slot.
+type cell struct {
+	vote    Vote // Entry.Kind 0: none
+	decided bool
+	value   smr.Entry
+}
+
+type record struct {
+	index uint64
+	last  smr.Slot
+}
+
+type progress struct {
+	applied smr.Slot
+	age     int // beats
+}
+
+type ballotFor struct {
+	client protocol.ID
+	Ballot
+}
+
+// rules can be left out by tests, which see that they are needed.
+type rules uint16
+
+const (
+	ruleValueChoice    rules = 1 << iota // a value that a fast quorum may have is kept
+	ruleFastQuorum                       // a fast quorum is larger than a majority
+	ruleHighestRound                     // votes of the highest round bind a coordinator
+	ruleOneVote                          // an acceptor votes once in a round of a slot
+	rulePromiseDurable                   // a promise is on disk before it is told
+	ruleVoteDurable                      // a vote is on disk before it is told
+	ruleLook                             // reads ask whether the coordinator is followed still
+	ruleTimeout                          // a slot with a majority's votes does not wait for the others
+	ruleSuggest                          // commands whose votes were in vain are voted on again
+	ruleFloor                            // a command gets a slot above its causal floor
+)
+
+type beatTimer struct{} // twice in a round trip: say and look who is there
+
+// window is how far above the last applied slot there may be votes.
+const window = 1 << 13
+
+// NewReplica returns a replica.
+func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("fastpaxos: %w", err)
+	}
+	group := cfg.Members
+	if cfg.Join {
+		group = nil
+	}
+	r := &Replica{
+		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: map[protocol.ID]*smr.Outgoing{}, ours: map[wish]smr.Slot{},
+		progress: map[protocol.ID]progress{},
+	}
+	r.admission = smr.NewAdmission(cfg, r.state)
+	r.desk = smr.NewDesk(cfg, r.state)
+	return r, nil
+}
+
+func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
+
+func (r *Replica) members() []protocol.ID {
+	var ids []protocol.ID
+	for _, m := range r.state.Members() {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func (r *Replica) fastQuorum() int {
+	if r.omit&ruleFastQuorum != 0 {
+		return quorum.Majority(len(r.state.Members()))
+	}
+	return quorum.Fast(len(r.state.Members()))
+}
+
+func (r *Replica) head(e Era) Head {
+	return Head{From: r.admission.Own(), Era: e, Generation: r.state.Generation()}
+}
+
+// Start takes over what is on the disk.
+func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	blank := len(log) == 0
+	if err := r.load(env, log, &blank); err != nil {
+		r.fail(env, fmt.Errorf("the disk does not have what was written to it: %w", err))
+		return
+	}
+	r.admission.Start(env, blank)
+	r.membersChanged(env)
+	env.After(r.times(beat), beatTimer{})
+}
+
+func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
+	snap, ok, err := smr.LoadSnapshot(env)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		*blank = false
+		if err := r.state.Restore(snap.Data); err != nil {
+			return err
+		}
+		r.snapshot = snap.Slot
+	case len(log) > 0:
+		return fmt.Errorf("there are %d records and no snapshot", len(log))
+	case !r.cfg.Join:
+		// With whom the group begins is written down, so that a configuration that is changed later does not matter.
+		if err := r.save(env); err != nil {
+			return err
+		}
+	}
+	r.base, r.top = r.snapshot, r.snapshot
+	defer r.findTop()
+	for _, rec := range log {
+		switch m := rec.Msg.(type) {
+		case PromiseRecord:
+			r.promised = max(r.promised, m.Era)
+			r.records = append(r.records, record{index: rec.Index})
+		case VoteRecord:
+			last := smr.Slot(0)
+			for _, v := range m.Votes {
+				if v.Slot > r.top+4*window {
+					return fmt.Errorf("record %d has a vote for slot %d, the snapshot is of slot %d", rec.Index, v.Slot, r.snapshot)
+				}
+				r.promised = max(r.promised, v.Era)
+				r.put(v)
+				last = max(last, v.Slot)
+			}
+			r.records = append(r.records, record{rec.Index, last})
+		default:
+			return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
+		}
+	}
+	return nil
+}
+
+// findTop finds the last vote in the promised era's fast round after a restart.
+func (r *Replica) findTop() {
+	for _, c := range r.cells {
+		if v := c.vote; v.Entry.Kind != 0 && v.Era == r.promised && !v.Classic {
+			r.fastTop = max(r.fastTop, v.Slot)
+		}
+	}
+}
+
+// cell returns what is known of a slot above base, which is not far above what was applied.
+func (r *Replica) cell(s smr.Slot) *cell {
+	for smr.Slot(len(r.cells)) < s-r.base {
+		r.cells = append(r.cells, cell{})
+	}
+	return &r.cells[s-r.base-1]
+}
+
+// near tells whether a slot is one that the replica keeps anything of.
+func (r *Replica) near(s smr.Slot) bool {
+	return s > r.state.Applied() && s <= r.state.Applied()+2*window
+}
+
+// put takes a vote into memory.
+func (r *Replica) put(v Vote) {
+	if v.Slot > r.base {
+		r.cell(v.Slot).vote = v
+		r.top = max(r.top, v.Slot)
+	}
+}
+
+// accept takes a vote into the log, in memory at once and on disk with all of the call.
+func (r *Replica) accept(v Vote) {
+	r.put(v)
+	r.pending = append(r.pending, v)
+}
+
+// write puts what the call has accepted on disk.
+func (r *Replica) write(env *protocol.Env[smr.Message]) {
+	if len(r.pending) == 0 {
+		return
+	}
+	last := smr.Slot(0)
+	for _, v := range r.pending {
+		last = max(last, v.Slot)
+	}
+	if r.omit&ruleVoteDurable == 0 {
+		r.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})
+		r.written++
+	}
+	r.pending = nil
+}
+
+// adopt promises a higher era.
+func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
+	r.promised, r.open, r.fastTop, r.silent = e, 0, 0, 0
+	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
+	clear(r.ours)
+	if e.coordinator() == r.cfg.ID && r.cand != nil && r.cand.era == e {
+		r.carry, r.lead = r.lead, nil // until phase 1 is done it proposes nothing
+	} else {
+		r.abandon()
+		r.stopLeading()
+	}
+	if r.omit&rulePromiseDurable == 0 {
+		r.records = append(r.records, record{index: env.Append(PromiseRecord{e})})
+	}
+}
+
+// active tells whether the replica takes part.
+func (r *Replica) active() bool {
+	if r.removed || !r.admission.Votes() || r.state.Applied() == 0 && r.cfg.Join {
+		return false
+	}
+	_, member := r.state.Member(r.cfg.ID)
+	return member
+}
+
+// membersChanged says who the members are, at the start and when they have changed.
+func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+	r.admission.Changed(env)
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members // of one that joins: whom to ask
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	if r.state.Removed(r.cfg.ID) {
+		r.onRemoved(env)
+	}
+}
+
+func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
+	if !r.removed && !r.admission.Refused() {
+		r.fail(env, fmt.Errorf("replica %d was removed from the group", r.cfg.ID))
+	}
+}
+
+// fail ends a replica that is no member, or whose state cannot be trusted or kept.
+func (r *Replica) fail(env *protocol.Env[smr.Message], err error) {
+	r.removed = true
+	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
+}
+
+func (r *Replica) status(id smr.CallID) smr.Status {
+	s := smr.Status{
+		ID: id, Replica: r.cfg.ID, Role: "acceptor", Ballot: uint64(r.promised), Committed: r.state.Applied(), Applied: r.state.Applied(),
+		Snapshot: r.snapshot, LogSize: len(r.records), Sessions: r.state.Sessions(), Members: r.state.Members(),
+	}
+	if r.silent < patience {
+		s.Leader = r.promised.coordinator()
+	}
+	switch {
+	case r.admission.Refused():
+		s.Role = "refused"
+	case r.removed:
+		s.Role = "removed"
+	case !r.active() || !r.admission.Admitted():
+		s.Role = "blank"
+	case r.lead != nil:
+		s.Role = "leader"
+	}
+	return s
+}

@@ -1,0 +1,127 @@
+package fastpaxos
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// without returns Fast Paxos without some of its rules.
+func without(omit rules) smr.Protocol {
+	p := Protocol()
+	p.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+		r, err := NewReplica(cfg)
+		if err != nil {
+			return nil, err
+		}
+		r.omit = omit
+		return r, nil
+	}
+	return p
+}
+
+// TestMutations leaves out one rule at a time: some seed must notice. The search begins where one did when the test was written. Other tests notice the rules that are missing
+// here: TestValueChoice, TestCausalFloor.
+func TestMutations(t *testing.T) {
+	for _, m := range []struct {
+		name  string
+		omit  rules
+		first uint64
+	}{
+		{"a majority is a fast quorum", ruleFastQuorum, 1},
+		{"a coordinator keeps any vote", ruleHighestRound, 1},
+		{"an acceptor votes twice in a slot", ruleOneVote, 1},
+		{"promises are not durable", rulePromiseDurable, 1},
+		{"votes are not durable", ruleVoteDurable, 1},
+		{"reads ask nobody", ruleLook, 1},
+		{"slots wait for all votes", ruleTimeout, 1},
+		{"commands without a slot are not voted on again", ruleSuggest, 1},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			const seeds = 400
+			for i := range uint64(seeds) {
+				seed := 1 + (m.first-1+i)%seeds
+				if _, err := smrtest.Play(smrtest.Swarm(without(m.omit), seed)); err != nil {
+					t.Logf("seed %d: %.700v", seed, err)
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// valueChoice goes through all ways in which n members can have voted in the fast round of a slot for one of three values or not at all, and all sets of them that a coordinator can have asked, a majority or
+// more. A value that a fast quorum has, or can still get by the votes of those who were not asked, must be chosen. It returns how many cases there were, and one in which it was not.
+func valueChoice(n int, omit rules) (cases int, wrong string) {
+	values := []smr.Entry{{}, {Kind: smr.Command, Seq: 1}, {Kind: smr.Command, Seq: 2}, {Kind: smr.NoOp}}
+	ways := 1
+	for range n {
+		ways *= len(values)
+	}
+	for way := range ways {
+		voted := make([]smr.Entry, n)
+		for i, w := 0, way; i < n; i, w = i+1, w/len(values) {
+			voted[i] = values[w%len(values)]
+		}
+		for set := range 1 << n {
+			var votes []Vote
+			asked := 0
+			for i, e := range voted {
+				if set>>i&1 == 1 {
+					asked++
+					if e.Kind != 0 {
+						votes = append(votes, Vote{Slot: 1, Era: 1, Entry: e})
+					}
+				}
+			}
+			if asked < quorum.Majority(n) {
+				continue
+			}
+			cases++
+			got := choose(votes, asked, n, omit)
+			for _, v := range values[1:] {
+				can := 0
+				for i, e := range voted {
+					if e.Kind == v.Kind && e.Seq == v.Seq || e.Kind == 0 && set>>i&1 == 0 {
+						can++
+					}
+				}
+				if can >= quorum.Fast(n) && (!got.bound || !got.entry.Equal(v)) {
+					wrong = fmt.Sprintf("n=%d, votes %v, asked %b: %v can be chosen, and %+v was", n, voted, set, v, got)
+				}
+			}
+		}
+	}
+	return cases, wrong
+}
+
+// TestValueChoice tries the rule of coordinated recovery on everything [MSR-TR-2005-112, §2.2 and §3.2]. "What a majority of all has, or else any" is not enough with five members.
+func TestValueChoice(t *testing.T) {
+	for _, n := range []int{3, 4, 5} {
+		cases, wrong := valueChoice(n, 0)
+		if wrong != "" {
+			t.Error(wrong)
+		}
+		t.Logf("n=%d: %d cases", n, cases)
+	}
+	if _, wrong := valueChoice(5, ruleValueChoice); wrong == "" {
+		t.Error("another rule passes as well: the test does not see the difference")
+	}
+	// Votes of a higher round say all that can be known of lower ones, and a classic round stands above the fast one of its era.
+	a, b := smr.Entry{Kind: smr.Command, Seq: 1}, smr.Entry{Kind: smr.Command, Seq: 2}
+	low, high, classic := Vote{Slot: 1, Era: 1, Entry: a}, Vote{Slot: 1, Era: 2, Entry: b}, Vote{Slot: 1, Era: 1, Classic: true, Entry: b}
+	for _, votes := range [][]Vote{{low, low, classic}, {classic, low}, {high, low, classic}} {
+		if got := choose(votes, 3, 3, 0); !got.entry.Equal(b) {
+			t.Errorf("of %v: %+v", votes, got)
+		}
+	}
+	if got := choose(nil, 2, 3, 0); got.bound || got.entry.Kind != 0 {
+		t.Errorf("without votes: %+v", got)
+	}
+}

@@ -1,0 +1,115 @@
+package fastpaxos
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// onClient takes what a client wants.
+func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if !r.active() || !r.admission.Admitted() {
+		if _, copied := msg.(Copy); !copied {
+			env.SendAhead(from, smr.Redirect{})
+		}
+		return
+	}
+	c, copied := msg.(Copy)
+	if copied {
+		msg = c.Request
+	}
+	if req, ok := msg.(smr.Request); ok {
+		r.voteAll(from, req)
+	}
+	switch {
+	case r.lead != nil:
+		r.take(env, from, msg)
+	case !copied:
+		env.SendAhead(from, smr.Redirect{Leader: r.coordinator()})
+	}
+}
+
+func (r *Replica) coordinator() smr.Member {
+	for _, m := range r.state.Members() {
+		if m.ID == r.promised.coordinator() && m.ID != r.cfg.ID && r.silent < patience {
+			return m
+		}
+	}
+	return smr.Member{}
+}
+
+// voteAll votes for a client's commands, each in the next free slot, but not twice.
+func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
+	m := Ballot{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
+	for _, c := range req.Commands {
+		e := smr.Entry{Kind: smr.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
+		if _, ok := r.ours[wishFor(e)]; ok || r.lead != nil && r.desk.Waits(e) {
+			continue // if it needs votes again, the coordinator says so
+		}
+		if reply, ok := r.state.Seen(e); ok && !reply.Gone && reply.Outcome != smr.Rejected {
+			continue // the coordinator answers
+		}
+		after := req.After
+		if r.omit&ruleFloor != 0 {
+			after = 0
+		}
+		if s := r.vote(e, after); s != 0 && c.Early {
+			m.Items = append(m.Items, smr.EarlyReply{Seq: c.Seq, Slot: s})
+		}
+	}
+	if len(m.Items) > 0 {
+		r.ballots = append(r.ballots, ballotFor{from, m})
+	}
+}
+
+// vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot.
+func (r *Replica) vote(e smr.Entry, after smr.Slot) smr.Slot {
+	s := max(r.top, after, r.state.Applied()) + 1
+	if r.omit&ruleOneVote != 0 && r.top > r.state.Applied()+1 && r.top >= r.open {
+		s = r.top // votes once more in the slot of the last vote
+	}
+	s = max(s, r.open)
+	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {
+		return 0
+	}
+	r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
+	r.fastTop = max(r.fastTop, s)
+	r.ours[wishFor(e)] = s
+	r.voted = append(r.voted, Placed{s, e})
+	return s
+}
+
+// onClose votes for nothing where the others were ahead, so that a majority has voted there.
+func (r *Replica) onClose(m Close) {
+	if r.open == 0 || !r.near(m.Slot) {
+		return
+	}
+	for s := max(r.open, r.state.Applied()+1); s <= m.Slot; s++ {
+		if c := r.cell(s); !c.decided && (c.vote.Entry.Kind == 0 || c.vote.Era < r.promised) {
+			e := smr.Entry{Kind: smr.NoOp}
+			r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
+			r.fastTop = max(r.fastTop, s)
+			r.voted = append(r.voted, Placed{s, e})
+		} else if c.vote.Era == r.promised && !c.vote.Classic {
+			r.voted = append(r.voted, Placed{s, c.vote.Entry}) // it may be lost
+		}
+	}
+}
+
+// onAccept accepts what the coordinator has chosen for slots, in the era's classic round.
+func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+	answer := Accepted{Head: r.head(m.Era)}
+	for _, p := range m.Items {
+		if p.Slot > r.state.Applied()+2*window {
+			continue
+		}
+		if p.Slot > r.base { // what was forgotten was decided so
+			if c := r.cell(p.Slot); c.vote.Era != m.Era || !c.vote.Classic {
+				r.accept(Vote{Slot: p.Slot, Era: m.Era, Classic: true, Entry: p.Entry})
+			}
+		}
+		answer.Slots = append(answer.Slots, p.Slot)
+	}
+	if len(answer.Slots) > 0 {
+		env.Send(from, answer)
+	}
+}
