@@ -15,7 +15,7 @@ import (
 // deployment is a group at the sites of a paper, and a client at every site of its network that asks the nearest replica.
 type deployment struct {
 	*sim.Sim[smr.Message]
-	t       *testing.T
+	t       testing.TB
 	wan     wan.Deployment
 	group   []smr.Member
 	clients map[wan.Site]protocol.ID
@@ -31,7 +31,7 @@ type finished struct {
 	began, took time.Duration
 }
 
-func deploy(t *testing.T, preset string, cfg sim.Config[smr.Message], adjust func(*smr.ReplicaConfig)) *deployment {
+func deploy(t testing.TB, preset string, cfg sim.Config[smr.Message], adjust func(*smr.ReplicaConfig)) *deployment {
 	t.Helper()
 	p, err := wan.Preset(preset)
 	if err != nil {
@@ -127,3 +127,21 @@ func percentile(all []time.Duration, share float64) time.Duration {
 }
 
 func name(i int) string { return fmt.Sprint("key", i) }
+
+// roughen makes all links between sites jitter and lose segments.
+func (d *deployment) roughen(jitter time.Duration, loss float64) {
+	d.t.Helper()
+	for _, a := range d.wan.Matrix.Sites() {
+		for _, b := range d.wan.Matrix.Sites() {
+			path := wan.Path{From: a, To: b}
+			link, ok := d.Link(path)
+			if !ok || a == b {
+				continue
+			}
+			link.Jitter, link.Loss = jitter, loss
+			if err := d.SetLink(path, link); err != nil {
+				d.t.Fatal(err)
+			}
+		}
+	}
+}

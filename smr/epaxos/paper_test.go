@@ -214,3 +214,22 @@ func TestAnyReplicaMayFail(t *testing.T) {
 		t.Errorf("longest gap at a site %v", longest)
 	}
 }
+
+// TestManyAtOnce has more calls made at once than a replica has instances under way. With batches a few instances do.
+func TestManyAtOnce(t *testing.T) {
+	for _, batch := range []int{1, 0} {
+		d := deploy(t, "na3", sim.Config[smr.Message]{CheckEvery: 500}, func(c *smr.ReplicaConfig) { c.MaxBatch = batch })
+		before := d.Steps()
+		const calls = maxInFlight + 2000
+		for i := range calls {
+			d.call("WA", durable(fmt.Sprint(i), name(i%7)))
+		}
+		d.run(3 * time.Second)
+		if len(d.done) != calls {
+			t.Errorf("MaxBatch %d: %d of %d calls are done", batch, len(d.done), calls)
+		}
+		if n := d.Steps() - before; batch == 0 && n > 3*calls {
+			t.Errorf("%d steps for %d calls that come together", n, calls)
+		}
+	}
+}

@@ -177,6 +177,9 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.maybeCheckpoint(env)
 	r.answerReads(env)
+	if r.active && len(r.queue) > 0 && len(r.mine) < maxInFlight {
+		r.soon(env)
+	}
 	r.desk.Flush(env)
 }
 
