@@ -1,0 +1,107 @@
+package domino
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// onVote counts an acceptor's vote for commands in a slot of the shared lane.
+func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote) {
+	a := c.attempts[m.Slot]
+	if a == nil || a.settled || m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
+		return
+	}
+	c.late.Add(env.Now, max(0, m.Late))
+	switch m.Verdict {
+	case Yes:
+		a.yes.Add(from)
+	case No:
+		a.no.Add(from)
+	}
+	needed := quorum.Fast(int(m.Members))
+	switch {
+	case a.yes.Len() >= needed:
+		c.settle(env, m.Slot, a, true)
+	case a.no.Len() >= needed: // the slot is a no-op
+		c.settle(env, m.Slot, a, false)
+	}
+	if a.yes.Len()+a.no.Len() == int(m.Members) || a.settled {
+		fast := a.yes.Len() >= needed
+		if c.fast.add(fast); fast {
+			c.stats.fast++
+		} else {
+			c.stats.slow++
+		}
+		if c.fast.failing() {
+			c.fast, c.pause = record16{}, pauseTicks
+		}
+	}
+}
+
+// onOutcome takes the coordinator's word.
+func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
+	if a := c.attempts[m.Slot]; a != nil && !a.settled && m.Session == c.session {
+		c.settle(env, m.Slot, a, m.Committed)
+	}
+}
+
+// settle notes what was decided for an attempt. One that failed is made again at once, by way of a lane: the slot is known to be lost, so there is at most one that counts.
+func (c *Client) settle(env *protocol.Env[smr.Message], s smr.Slot, a *attempt, committed bool) {
+	a.settled = true
+	var again []*pending
+	for _, q := range a.seqs {
+		p := c.flights[q]
+		switch {
+		case p == nil:
+		case committed:
+			c.placed(env, p, s)
+		default:
+			p.attempts--
+			again = append(again, p)
+		}
+	}
+	if len(again) > 0 {
+		c.submit(env, again, protocol.App)
+	}
+}
+
+// placed notes that a command's slot is decided.
+func (c *Client) placed(env *protocol.Env[smr.Message], p *pending, s smr.Slot) {
+	if p.attempts == 1 && p.Awaits() == smr.AckDurable {
+		c.finish(env, p, smr.Done{Outcome: smr.Committed, Slot: s})
+	}
+}
+
+// onPlaced counts who has accepted commands in a slot of a replica's lane.
+func (c *Client) onPlaced(env *protocol.Env[smr.Message], from protocol.ID, m Placed) {
+	if m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
+		return
+	}
+	if !m.Whole {
+		v := c.places[m.Slot]
+		if v == nil {
+			v = &placings{}
+			c.places[m.Slot] = v
+		}
+		if v.by.Add(from); v.by.Len() < quorum.Majority(int(m.Members)) {
+			return
+		}
+	}
+	for _, q := range m.Seqs {
+		if p := c.flights[q]; p != nil {
+			c.placed(env, p, m.Slot)
+		}
+	}
+}
+
+func (c *Client) onOrdered(env *protocol.Env[smr.Message], m Ordered) {
+	if m.Session != c.session {
+		return
+	}
+	for _, q := range m.Seqs {
+		if p := c.flights[q]; p != nil && p.attempts == 1 && p.Kind == smr.Propose && p.Awaits() != smr.AckExecuted {
+			c.finish(env, p, smr.Done{Outcome: smr.Committed, Slot: m.Slot})
+		}
+	}
+}

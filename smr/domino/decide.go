@@ -1,0 +1,139 @@
+package domino
+
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/smr"
+)
+
+// decide has the acceptors accept a decision.
+func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
+	c := &r.coord
+	c.sent.tail = append(c.sent.tail, m)
+	c.busy[m.Lane] = c.sent.last()
+	for _, id := range r.group {
+		r.pump(env, id)
+	}
+}
+
+// pump sends an acceptor the decisions that it was not sent.
+func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
+	c := &r.coord
+	f := c.flows[id]
+	f.next = max(f.next, c.sent.base+1)
+	for f.next <= c.sent.last() {
+		m := Accept{
+			From: r.admission.Own(), Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Floor: c.sent.floor, First: f.next,
+		}
+		size := 0
+		for _, d := range c.sent.from(f.next) {
+			for _, i := range d.Items {
+				size += i.sizeBytes()
+			}
+			if size > smr.MessageBytes && len(m.Closes) > 0 {
+				break
+			}
+			m.Closes = append(m.Closes, d)
+		}
+		f.next += uint64(len(m.Closes))
+		env.Send(id, m)
+	}
+}
+
+// again sends an acceptor again what may be lost.
+func (c *coordinator) again(r *Replica, p *peer) {
+	if f := c.flows[p.id]; f != nil && c.phase == leading {
+		f.next = f.has + 1
+	}
+}
+
+// tickFlows sends again what acceptors do not say that they have, and forgets what all have and what was executed.
+func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
+	c := &r.coord
+	least := c.sent.last()
+	for _, id := range r.group {
+		f := c.flows[id]
+		if f.next > f.has+1 {
+			if f.stalled++; f.stalled >= resendTicks {
+				f.next, f.stalled = f.has+1, 0
+			}
+		}
+		r.pump(env, id)
+		if r.alive(id) {
+			least = min(least, f.has)
+		}
+	}
+	for len(c.sent.tail) > 0 && c.sent.tail[0].High <= r.learner.executed && (c.sent.base < least || len(c.sent.tail) > maxTail) {
+		c.sent.drop(c.sent.tail[0].High)
+	}
+}
+
+// onAccept accepts decisions of a coordinator.
+func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m Accept) {
+	a := &r.acceptor
+	switch {
+	case m.Ballot.owner() != from:
+		return
+	case m.Ballot < a.promised:
+		env.Send(from, Refusal{From: r.admission.Own(), Promised: a.promised})
+		return
+	case m.Ballot > a.promised:
+		a.promise(env, m.Ballot)
+		r.stepDown()
+	}
+	a.generation = m.Generation
+	if m.Base > a.count {
+		if r.learner.executed < m.Floor {
+			r.want(env, from)
+			return
+		}
+		a.count, a.begun = m.Base, nil
+	}
+	for i, d := range m.Closes {
+		if m.First+uint64(i) != a.count+1 || d.Low > d.High || d.High > maxSlot {
+			continue
+		}
+		a.count++
+		a.begun = append(a.begun, d)
+		a.acceptClose(env, m.Ballot, d)
+	}
+	r.soon(env)
+}
+
+// onAccepted notes how many of the coordinator's decisions a member has accepted, and learns those that a majority has.
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
+	if m.Promised > p.promised {
+		p.promised, p.accepted = m.Promised, m.Accepted
+	} else if m.Promised == p.promised {
+		p.accepted = max(p.accepted, m.Accepted)
+	}
+	if f := r.coord.flows[p.id]; f != nil && r.coord.phase == leading && m.Promised == r.coord.ballot {
+		if m.Accepted > f.has || m.Accepted+1 >= f.next {
+			f.stalled = 0
+		}
+		f.has = m.Accepted
+	}
+	r.learnCloses()
+}
+
+// learnCloses learns the coordinator's decisions that a majority has accepted. A ballot holds among the members for whom it was prepared: others wait until they know them.
+func (r *Replica) learnCloses() {
+	a := &r.acceptor
+	if len(a.begun) == 0 || a.generation != r.state.Generation() {
+		return
+	}
+	counts := make([]uint64, 0, maxMembers)
+	for _, id := range r.group {
+		n := uint64(0)
+		if p := r.peers[id]; p.promised == a.promised {
+			n = p.accepted
+		}
+		counts = append(counts, n)
+	}
+	upTo := min(quorum.KthLargest(counts, r.rule.classic), a.count)
+	first := a.count - uint64(len(a.begun)) + 1
+	for ; len(a.begun) > 0 && first <= upTo; first++ {
+		r.know(a.begun[0])
+		a.begun = a.begun[1:]
+	}
+}

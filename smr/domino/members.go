@@ -1,0 +1,109 @@
+package domino
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// alive tells whether a member was heard recently.
+func (r *Replica) alive(id protocol.ID) bool {
+	return id == r.cfg.ID || r.peers[id] != nil && r.peers[id].silent < suspectTicks
+}
+
+func (r *Replica) countAlive() int {
+	n := 0
+	for _, id := range r.group {
+		if r.alive(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// maybeTakePart makes a member of a replica that was admitted.
+func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
+	if r.role != blank || !r.admission.Admitted() {
+		return
+	}
+	if _, ok := r.state.Member(r.cfg.ID); !ok {
+		return
+	}
+	r.role = member
+	r.adoptMembers(env)
+	r.acceptor.begin(r.learner.executed)
+	r.soon(env)
+	if r.acceptor.promised == 0 && !r.cfg.Join {
+		wait := r.times(campaignSpan * env.Rand.Float64())
+		switch r.cfg.Leader {
+		case 0:
+		case r.cfg.ID:
+			wait = 0
+		default:
+			wait += r.times(courtesy)
+		}
+		env.After(wait, campaignTimer{})
+	}
+}
+
+// adoptMembers makes the members that the state has those with whom the replica works.
+func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
+	r.group = r.group[:0]
+	keep := map[protocol.ID]*peer{}
+	for i, m := range r.state.Members() {
+		r.group = append(r.group, m.ID)
+		if m.ID == r.cfg.ID {
+			r.digit = uint64(i) + 1
+		}
+		p := r.peers[m.ID]
+		if p == nil {
+			delay, err := clock.NewDelay(clock.DelayConfig{Window: r.opt.Window, Percentile: r.opt.Percentile})
+			if err != nil {
+				panic(err) // the options were validated
+			}
+			p = &peer{id: m.ID, holds: map[protocol.ID]Have{}, delay: delay, next: 1}
+		}
+		keep[m.ID] = p
+	}
+	r.peers = keep
+	r.rule = fastPaxos(len(r.group))
+	r.learner.adopt(r.group)
+	r.coord.adopt(env, r)
+}
+
+// membersChanged says who the members are, at the start and when they have changed.
+func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
+	r.admission.Changed(env)
+	group := r.state.Members()
+	if len(group) == 0 {
+		group = r.cfg.Members // of one that joins: whom to ask
+	}
+	env.Send(protocol.App, smr.MembersChanged{Members: group})
+	switch {
+	case r.state.Removed(r.cfg.ID):
+		r.role = removed
+		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+	case r.role == member:
+		r.adoptMembers(env)
+	default:
+		r.maybeTakePart(env)
+	}
+}
+
+func (r *Replica) status(id smr.CallID) smr.Status {
+	role := [...]string{"blank", "acceptor", "removed"}[r.role]
+	switch {
+	case r.admission.Refused():
+		role = "refused"
+	case r.coord.phase == leading:
+		role = "leader"
+	}
+	return smr.Status{
+		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader(), Ballot: uint64(r.acceptor.promised),
+		Committed: r.learner.lastDecided(), Applied: r.state.Applied(), Snapshot: r.snapshot,
+		LogSize: len(r.acceptor.records), Sessions: r.state.Sessions(), Members: slices.Clone(r.state.Members()),
+	}
+}
