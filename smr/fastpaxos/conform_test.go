@@ -2,6 +2,7 @@ package fastpaxos_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/smr/fastpaxos"
 	"github.com/foresay/foresay/smr/smrtest"
@@ -9,4 +10,20 @@ import (
 
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, fastpaxos.Protocol(), smrtest.DefaultSeeds())
+}
+
+// TestGroupOfOneGrows: a member that is alone adds others.
+func TestGroupOfOneGrows(t *testing.T) {
+	joined := 0
+	sc := smrtest.Scenario{Protocol: fastpaxos.Protocol(), Seed: 1, Replicas: 1, Script: func(w *smrtest.World) {
+		w.Sim.After(time.Second, func() {
+			w.Join(2, func() {
+				joined++
+				w.Join(3, func() { joined++ })
+			})
+		})
+	}}
+	if r, err := smrtest.Play(sc); err != nil || joined != 2 || r.Committed < 100 {
+		t.Errorf("%d joined, %v: %.900v", joined, r, err)
+	}
 }

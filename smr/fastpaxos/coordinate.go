@@ -8,6 +8,19 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
+// luck is how fast rounds went of late.
+type luck struct {
+	slots, collided int // since the last verdict
+	times           int // verdicts against them, in a row
+	classic         int // beats, for which the coordinator does without them
+}
+
+// Bounds of fast rounds that fail.
+const (
+	trial = 64 // slots between two verdicts
+	calm  = 50 // beats without fast rounds after a verdict against them, times two for each one in a row
+)
+
 // leading is what a coordinator knows.
 type leading struct {
 	era      Era
@@ -146,14 +159,14 @@ func (r *Replica) onVoted(env *protocol.Env[smr.Message], from protocol.ID, m Vo
 		t := r.lead.tally(p.Slot)
 		if t.by.Add(from) {
 			t.votes = append(t.votes, Vote{Slot: p.Slot, Era: m.Era, Entry: p.Entry})
-			r.judge(p.Slot, t)
+			r.judge(env, p.Slot, t)
 		}
 	}
 	r.execute(env)
 }
 
 // judge looks whether a slot's votes have chosen an entry, or whether those to come cannot any more.
-func (r *Replica) judge(s smr.Slot, t *tally) {
+func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 	if t.classic {
 		return
 	}
@@ -171,6 +184,7 @@ func (r *Replica) judge(s smr.Slot, t *tally) {
 		}
 	}
 	if most >= r.fastQuorum() {
+		r.weigh(env, false)
 		r.decide(s, t.entry)
 		return
 	}
@@ -182,8 +196,29 @@ func (r *Replica) judge(s smr.Slot, t *tally) {
 	}
 	late := t.age >= recoverAfter && r.omit&ruleTimeout == 0
 	if len(t.votes) >= quorum.Majority(len(members)) && (left+most < r.fastQuorum() || late) {
+		r.weigh(env, most < len(t.votes))
 		r.resolve(s, t)
 	}
+}
+
+// weigh notes whether the votes for a slot have collided. If most do, fast rounds cost more than they save, and the coordinator goes over to a classic era for a while.
+func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
+	g := &r.luck
+	g.slots++
+	if collided {
+		g.collided++
+	}
+	if g.slots < trial {
+		return
+	}
+	if g.collided > g.slots/2 && r.omit&ruleGiveUp == 0 && r.cand == nil {
+		g.times = min(g.times+1, maxTries)
+		g.classic = calm << g.times
+		r.campaign(env, true)
+	} else if g.collided <= g.slots/2 {
+		g.times = 0
+	}
+	g.slots, g.collided = 0, 0
 }
 
 // resolve proposes in a slot what may have been chosen, or if nothing was, what is wanted most: a command that was voted for here, or the one that waits for the longest time. The votes are those members'
@@ -293,7 +328,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 			again = append(again, Placed{s, t.entry})
 		case t.classic:
 		default:
-			r.judge(s, t)
+			r.judge(env, s, t)
 			if !t.classic && !r.cell(s).decided && t.age > recoverAfter {
 				shut = s
 			}
@@ -303,16 +338,23 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 		}
 	}
 	r.sendAccepts(env, again)
-	if shut > 0 && !l.classic {
+	if shut > 0 && !l.classic && r.omit&ruleTimeout == 0 {
 		for _, id := range r.members() {
 			env.Send(id, Close{r.head(r.promised), shut})
 		}
 	}
 	r.propose(env, 1)
-	if l.classic && l.changing == 0 && r.cand == nil && r.rest == 0 {
-		r.campaign(env, false) // back to fast rounds
+	if r.lead == nil {
+		return // a group of one has promised itself the next era
 	}
-	r.lookAgain(env)
+	if l.classic && l.changing == 0 && r.cand == nil && r.rest == 0 {
+		if r.luck.classic--; r.luck.classic <= 0 {
+			r.campaign(env, false) // back to fast rounds
+		}
+	}
+	if r.lead != nil {
+		r.lookAgain(env)
+	}
 	r.execute(env)
 }
 

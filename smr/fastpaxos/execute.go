@@ -25,7 +25,9 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 	if l := r.lead; l != nil {
 		l.wants = slices.DeleteFunc(l.wants, func(w *want) bool { return !r.desk.Waits(w.entry) })
 		r.propose(env, 0)
-		r.answerReads(env)
+		if r.lead != nil {
+			r.answerReads(env)
+		}
 	}
 	r.maybeSnapshot(env)
 }

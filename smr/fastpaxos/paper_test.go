@@ -65,37 +65,46 @@ func TestLatencyOfTheFastPath(t *testing.T) {
 	}
 }
 
-// TestCollisions has nine clients make calls at a rate at which replicas seldom see two in the same order. Collisions are resolved, in one classic round each: all calls are committed. The thesis found Fast Paxos slower
-// than Multi-Paxos then [Thesis §4.2, Figure 4.1].
+// collide has nine clients make calls at a rate at which replicas seldom see two in the same order, and returns how long these took, in order.
+func collide(t *testing.T, rate int, d time.Duration, omit rules) []time.Duration {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
+	w.done = nil
+	n := 0
+	for i, site := range w.wan.Matrix.Sites() {
+		for at := time.Duration(i) * time.Millisecond / 3; at < d; at += time.Second / time.Duration(rate) {
+			n++
+			w.After(at, func() {
+				w.call(w.clients[site], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), []byte("value"))})
+			})
+		}
+	}
+	w.run(d + 3*time.Second)
+	var took []time.Duration
+	for _, a := range w.done {
+		if a.Outcome == smr.Committed {
+			took = append(took, a.took)
+		}
+	}
+	if len(took) != n {
+		t.Fatalf("%d of %d calls were committed", len(took), n)
+	}
+	slices.Sort(took)
+	t.Logf("%d calls per second and client, rules %b left out: p50 %v, p95 %v", rate, omit, took[n/2], took[n*95/100])
+	return took
+}
+
+// TestCollisions: each collision is resolved in one classic round, so all calls are committed. The thesis found Fast Paxos slower than Multi-Paxos then [Thesis §4.2, Figure 4.1]. A coordinator that
+// gives up fast rounds for a while is about as fast as Multi-Paxos, which takes 109 ms at the median and 135 at the 95th percentile.
 func TestCollisions(t *testing.T) {
 	for _, rate := range []int{50, 200} {
-		w := newWorld(t, "na3", sim.Config[smr.Message]{}, 0)
-		w.done = nil
-		n := 0
-		for i, site := range w.wan.Matrix.Sites() {
-			for at := time.Duration(i) * time.Millisecond / 3; at < time.Second; at += time.Second / time.Duration(rate) {
-				n++
-				w.After(at, func() {
-					w.call(w.clients[site], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, Command: kv.Put([]byte("key"), []byte("value"))})
-				})
-			}
+		always := collide(t, rate, time.Second, ruleGiveUp)
+		if p50, p95 := always[len(always)/2], always[len(always)*95/100]; p50 < 114*time.Millisecond || p95 > 400*time.Millisecond {
+			t.Errorf("with fast rounds only: p50 %v, p95 %v: not slower than Multi-Paxos, or much too slow", p50, p95)
 		}
-		w.run(6 * time.Second)
-		var took []time.Duration
-		for _, a := range w.done {
-			if a.Outcome == smr.Committed {
-				took = append(took, a.took)
-			}
-		}
-		if len(took) != n {
-			t.Fatalf("%d of %d calls were committed", len(took), n)
-		}
-		slices.Sort(took)
-		p50, p95 := took[n/2], took[n*95/100]
-		t.Logf("%d calls per second and client: p50 %v, p95 %v", rate, p50, p95)
-		if multiPaxos := 109 * time.Millisecond; p50 < multiPaxos || p95 > time.Second {
-			t.Errorf("p50 %v, p95 %v: not slower than Multi-Paxos, or much too slow", p50, p95)
-		}
+	}
+	sometimes := collide(t, 50, 4*time.Second, 0)
+	if p50 := sometimes[len(sometimes)/2]; p50 > 115*time.Millisecond {
+		t.Errorf("with fast rounds given up: p50 %v, Multi-Paxos' is 109ms", p50)
 	}
 }
 

@@ -44,6 +44,7 @@ type Replica struct {
 	fetched  int      // beats since a Fetch was sent
 	progress map[protocol.ID]progress
 
+	luck  luck
 	cand  *candidacy
 	lead  *leading // Invariant: of the promised era
 	carry *leading // what this replica led before it promised itself the next era, for that
@@ -84,6 +85,7 @@ const (
 	ruleLook                             // reads ask whether the coordinator is followed still
 	ruleTimeout                          // a slot with a majority's votes does not wait for the others
 	ruleSuggest                          // commands whose votes were in vain are voted on again
+	ruleGiveUp                           // fast rounds that collide are given up for a while
 	ruleFloor                            // a command gets a slot above its causal floor
 )
 

@@ -2,11 +2,16 @@ package fastpaxos
 
 import (
 	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -25,19 +30,18 @@ func without(omit rules) smr.Protocol {
 }
 
 // TestMutations leaves out one rule at a time: some seed must notice. The search begins where one did when the test was written. Other tests notice the rules that are missing
-// here: TestValueChoice, TestCausalFloor.
+// here: TestValueChoice, TestCausalFloor, TestPromiseIsOnDisk, TestCollisions.
 func TestMutations(t *testing.T) {
 	for _, m := range []struct {
 		name  string
 		omit  rules
 		first uint64
 	}{
-		{"a majority is a fast quorum", ruleFastQuorum, 1},
-		{"a coordinator keeps any vote", ruleHighestRound, 1},
-		{"an acceptor votes twice in a slot", ruleOneVote, 1},
-		{"promises are not durable", rulePromiseDurable, 1},
-		{"votes are not durable", ruleVoteDurable, 1},
-		{"reads ask nobody", ruleLook, 1},
+		{"a majority is a fast quorum", ruleFastQuorum, 3},
+		{"a coordinator keeps any vote", ruleHighestRound, 16},
+		{"an acceptor votes twice in a slot", ruleOneVote, 3},
+		{"votes are not durable", ruleVoteDurable, 4},
+		{"reads ask nobody", ruleLook, 24},
 		{"slots wait for all votes", ruleTimeout, 1},
 		{"commands without a slot are not voted on again", ruleSuggest, 1},
 	} {
@@ -123,5 +127,79 @@ func TestValueChoice(t *testing.T) {
 	}
 	if got := choose(nil, 2, 3, 0); got.bound || got.entry.Kind != 0 {
 		t.Errorf("without votes: %+v", got)
+	}
+}
+
+// refusesAfterCrash has a replica promise an era, crash, and be asked to accept something in a lower one.
+func refusesAfterCrash(t *testing.T, omit rules) bool {
+	cfg := smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()}
+	keys := map[string][]byte{}
+	var log []protocol.Record[smr.Message]
+	start := func() (*Replica, *protocol.Env[smr.Message], func()) {
+		r, err := NewReplica(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.omit = omit
+		env := protocol.NewEnv[smr.Message](disk(keys), uint64(len(log)+1), rand.New(rand.NewPCG(1, 1)))
+		return r, env, func() {
+			for _, e := range env.Out {
+				switch e.Kind {
+				case protocol.KindAppend:
+					log = append(log, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+				case protocol.KindPut:
+					keys[string(e.Key)] = e.Value
+				}
+			}
+			env.Begin(0)
+		}
+	}
+	r, env, write := start()
+	r.Start(env, nil)
+	own := r.admission.Own()
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	write()
+	era := newEra(newEra(0, 2), 2)
+	r.Receive(env, 2, Prepare{Head{From: 2, Era: era, Generation: r.state.Generation()}, 1})
+	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		_, ok := e.Msg.(Promise)
+		return ok && e.Kind == protocol.KindSend
+	}) {
+		t.Fatalf("no promise that waits for the disk: %+v", env.Out)
+	}
+	write()
+	r, env, write = start()
+	r.Start(env, slices.Clone(log))
+	write()
+	r.Receive(env, 3, Accept{Head{From: 3, Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, smr.Entry{Kind: smr.NoOp}}}})
+	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		refusal, ok := e.Msg.(Refusal)
+		return ok && refusal.Era == era
+	})
+}
+
+func TestPromiseIsOnDisk(t *testing.T) {
+	if !refusesAfterCrash(t, 0) {
+		t.Error("a promise was forgotten in a crash")
+	}
+	if refusesAfterCrash(t, rulePromiseDurable) {
+		t.Error("without the rule it was not: the test does not see it")
+	}
+}
+
+// disk is a key space in memory.
+type disk map[string][]byte
+
+func (d disk) Get(key []byte) ([]byte, bool) { v, ok := d[string(key)]; return v, ok }
+
+func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		for _, k := range slices.Sorted(maps.Keys(d)) {
+			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d[k]) {
+				return
+			}
+		}
 	}
 }
