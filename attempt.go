@@ -231,7 +231,7 @@ func (t *task) settle(c *call) {
 }
 
 func (c *call) learn() {
-	c.op.Site.learn(c.ctx, c.op, c.value)
+	c.op.Site.learn(c.ctx, c.op, &c.guess, c.value)
 }
 
 // Attempt is one try at carrying out a call, as its transport sees it. Its

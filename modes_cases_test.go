@@ -125,3 +125,40 @@ func TestShadowOfAHandler(t *testing.T) {
 		}
 	})
 }
+
+// onlyNews learns, and says that it need not be told what it predicted.
+type onlyNews struct {
+	constant
+	learnt []any
+}
+
+func (o *onlyNews) Learn(_ context.Context, _, v any) { o.learnt = append(o.learnt, v) }
+func (*onlyNews) LearnsChanges()                      {}
+
+// A predictor that learns changes is told of nothing else, unless the guess may be
+// another's or need not be the response itself.
+func TestChangeLearner(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ctx   context.Context
+		equal func(p, a any) bool
+		want  string
+	}{
+		"its own":    {t.Context(), nil, "[b]"},
+		"offered":    {Predicting(t.Context(), "a"), nil, "[a b]"},
+		"equivalent": {t.Context(), func(p, a any) bool { return p == a }, "[a b]"},
+	} {
+		p := &onlyNews{constant: constant{"a"}}
+		site, err := NewSite(SiteConfig{Name: "/s/get", Predictors: []Predictor{p}, Equal: tt.equal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range []any{"a", "b"} {
+			var w Watched
+			w.Begin(tt.ctx, Operation{Site: site, Transport: &fakeTransport{}})
+			w.Done(v, nil)
+		}
+		if got := fmt.Sprint(p.learnt); got != tt.want {
+			t.Errorf("%s: learnt %v, want %v", name, got, tt.want)
+		}
+	}
+}

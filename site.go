@@ -40,6 +40,13 @@ type Predictor interface {
 	Learn(ctx context.Context, request, response any)
 }
 
+// A ChangeLearner is a Predictor to which a response says nothing new that is
+// exactly the one that it predicted. It may be left out then.
+type ChangeLearner interface {
+	Predictor
+	LearnsChanges()
+}
+
 // SiteConfig describes a call site. The zero value of every field but Name is
 // its default.
 type SiteConfig struct {

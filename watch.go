@@ -25,6 +25,7 @@ type guessing struct {
 	asked  uint64 // the request's digest, if the site has no predictors
 	digest uint64 // of the last response
 	known  bool   // there was one
+	own    bool   // the values are those of the only predictor, which learns changes
 
 	// Once the actual response is in.
 	right    bool
@@ -50,6 +51,9 @@ func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
 		return g
 	}
 	g.values = op.collect(ctx)
+	if len(s.cfg.Predictors) == 1 && len(offered(ctx)) == 0 {
+		_, g.own = s.cfg.Predictors[0].(ChangeLearner)
+	}
 	return g
 }
 
@@ -90,8 +94,8 @@ func (s *Site) count(g *guessing) {
 }
 
 // learn tells the predictors of a confirmed response.
-func (s *Site) learn(ctx context.Context, op *Operation, v any) {
-	if len(s.cfg.Predictors) == 0 {
+func (s *Site) learn(ctx context.Context, op *Operation, g *guessing, v any) {
+	if len(s.cfg.Predictors) == 0 || g.right && g.own && s.cfg.Equal == nil {
 		return
 	}
 	s.stats.learnt.Add(1)
@@ -142,7 +146,7 @@ func (w *Watched) Done(v any, err error) {
 		w.guess.compare(s, &w.op, v, err)
 		s.count(&w.guess)
 		if err == nil && !w.op.Observed {
-			s.learn(w.ctx, &w.op, v)
+			s.learn(w.ctx, &w.op, &w.guess, v)
 		}
 	}
 	if r := w.req; r != nil {

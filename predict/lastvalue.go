@@ -80,6 +80,10 @@ func (l *Last[Req]) Predict(ctx context.Context, request any) []any {
 	return []any{v.value}
 }
 
+// LearnsChanges implements foresay.ChangeLearner: a response that was predicted is
+// kept already.
+func (*Last[Req]) LearnsChanges() {}
+
 // Learn keeps a confirmed response, unless it is too large.
 func (l *Last[Req]) Learn(ctx context.Context, request, response any) {
 	req, ok := request.(Req)
