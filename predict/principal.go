@@ -30,8 +30,8 @@ type Principal func(ctx context.Context) (id string, ok bool)
 // any of them have one principal in common.
 //
 // What gRPC adds below the client is not in the context: per-RPC credentials
-// (grpc.PerRPCCredentials, grpc.WithPerRPCCredentials), what interceptors append,
-// and TLS certificates. A connection's own credentials are the same for all its
+// (grpc.WithPerRPCCredentials; with the option grpc.PerRPCCredentials a call is not
+// predicted at all), what interceptors append, and TLS certificates. A connection's own credentials are the same for all its
 // calls, and each connection should have predictors of its own. But where they
 // depend on the context, as with a token that is looked up for the user, they
 // need a Principal that looks there, too.

@@ -25,8 +25,8 @@ func (tokenCase) RequireTransportSecurity() bool { return false }
 
 var _ credentials.PerRPCCredentials = tokenCase("")
 
-// One principal's response is predicted to another if the credentials come as a
-// call option.
+// One principal's response is not predicted to another, if the credentials come as a
+// call option, either.
 func TestPerRPCCredentials(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
