@@ -16,7 +16,7 @@ func (r *Replica) beginGeneration(gen uint64) {
 	n := len(r.group)
 	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
 	r.stable, r.reach, r.checkpoint, r.taken = make(Deps, n), make(Deps, n), ID{}, 0
-	r.woken, r.waiting, r.onDisk = nil, nil, 0
+	r.woken, r.waiting = nil, nil
 }
 
 // endGeneration ends a generation: a change of the members was executed. What else was proposed in it is not executed, whatever is decided about it, and is proposed again
@@ -43,24 +43,21 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// maybeCheckpoint proposes a checkpoint when enough was executed since the last one, or the log is as long. Members take turns; if one does not, the next one does a little later.
+// maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take turns; if one does not, the next one does a little later.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
-	every := smr.Slot(r.cfg.SnapshotEvery)
-	if r.since < every/2 || !r.active {
+	if !r.active || r.since < smr.Slot(r.cfg.SnapshotEvery) {
 		return
 	}
 	n := uint64(len(r.group))
-	turn := smr.Slot((uint64(r.position(r.cfg.ID)) + n - r.taken%n) % n)
-	late := turn * (every/16 + 1)
-	if r.since < every+late && smr.Slot(r.logged) < every+late {
+	turn := (uint64(r.position(r.cfg.ID)) + n - r.taken%n) % n
+	late := smr.Slot(turn) * smr.Slot(r.cfg.SnapshotEvery/8+1)
+	if r.since < smr.Slot(r.cfg.SnapshotEvery)+late {
 		return
 	}
-	for p := range r.rows {
-		w := &r.rows[p]
-		for x := w.done + 1; x <= w.top(); x++ {
-			if i := w.at(x); i.cmd != nil && i.cmd.Kind == Checkpoint && !i.executed && !i.nothing {
-				return // one is on its way
-			}
+	own := &r.rows[r.position(r.cfg.ID)]
+	for x := own.done + 1; x <= own.top(); x++ {
+		if i := own.at(x); i.cmd != nil && i.cmd.Kind == Checkpoint && !i.executed {
+			return
 		}
 	}
 	r.begin(env, &Command{Kind: Checkpoint}, &proposal{})
@@ -222,25 +219,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			}
 		}
 	}
-	r.leaveOut()
 	return len(log) == 0 && r.snapshot == 0, nil
-}
-
-// leaveOut leaves out the own IDs that may have been used by proposals that did not come to the disk. They are recovered at once: nothing was decided there.
-func (r *Replica) leaveOut() {
-	own := r.position(r.cfg.ID)
-	if own < 0 || r.skip&ruleGap != 0 {
-		return
-	}
-	top := r.rows[own].top()
-	if top == 0 {
-		return // the first proposal of the generation waits for the disk, and is not there
-	}
-	for x := top + 1; x <= top+maxUnsaved; x++ {
-		if i := r.find(ID{r.cfg.ID, x}); i != nil {
-			i.due = 1
-		}
-	}
 }
 
 func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {

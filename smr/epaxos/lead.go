@@ -98,25 +98,17 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	env.Send(r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i)})
 }
 
-// sendPreAccepts sends the proposal to those who have not answered. It does not wait for the disk if only a few proposals are not there yet: as many IDs are left out after
-// a start, so that none is given to two commands. The first one of a generation does wait, for the generation to be on disk.
+// sendPreAccepts sends the proposal to those who have not answered. It waits for the disk: after a crash its ID must not be used for another command.
 func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance) {
-	send := env.Send
-	if r.onDisk > 0 && i.id.Index <= r.onDisk+maxUnsaved {
-		send = env.SendAhead
-	}
 	r.others(func(id protocol.ID) {
 		if !i.try.votes.Has(id) {
-			send(id, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+			env.Send(id, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
 		}
 	})
 }
 
 // onPreAccepted counts a pre-accept.
 func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID, m PreAccepted) {
-	if from == r.cfg.ID && m.ID.Row == from {
-		r.onDisk = max(r.onDisk, m.ID.Index)
-	}
 	i := r.find(m.ID)
 	if i == nil || i.try == nil || i.try.stage != preAccepting || i.ballot != 0 || !r.hear(m.Deps) || !i.try.votes.Add(from) {
 		return

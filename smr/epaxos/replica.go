@@ -43,8 +43,7 @@ type Replica struct {
 	early map[ticket]early
 
 	mine      map[ID]*proposal
-	onDisk    uint64 // the highest own index of the generation that is known to be on disk; 0 for none
-	proposing bool   // for proposeTimer
+	proposing bool // for proposeTimer
 	proposed  time.Duration
 	pass      uint64 // of the search for what can be executed
 	woken     []*instance
@@ -75,7 +74,6 @@ const (
 	ruleFastAgreement                     // the fast path is for those who agree with the proposal
 	ruleJoinDeps                          // the slow path takes what any of a majority depends on
 	ruleKnowCheckpoints                   // a checkpoint speaks against what does not depend on it
-	ruleGap                               // after a start, IDs are left out that may have been used
 )
 
 // The timers of a replica.
@@ -100,7 +98,6 @@ const (
 const (
 	maxAhead    = 1 << 16 // instances of a row beyond the executed ones
 	maxInFlight = 4096    // own instances that are not decided
-	maxUnsaved  = 16      // own instances that are proposed before they are on disk
 	maxRanges   = 64      // in a Want
 	maxRecovers = 256     // recoveries that a tick begins
 )
