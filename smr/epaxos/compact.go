@@ -26,7 +26,7 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.active, r.ahead = false, 0
 	r.rewrite(env)
 	r.proposeAgain(env)
-	r.reads.restart(r)
+	r.reads.restart()
 	r.membersChanged(env)
 	for _, m := range r.group {
 		if m.ID != r.cfg.ID {
@@ -261,7 +261,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 		r.active = false
 		r.adopt(p)
 		r.proposeInstalled(env)
-		r.reads.restart(r)
+		r.reads.restart()
 	} else {
 		r.adopt(p)
 		r.proposeInstalled(env)

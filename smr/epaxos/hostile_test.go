@@ -40,7 +40,7 @@ func TestImpossibleMessages(t *testing.T) {
 			{Kind: Work, Stamp: 5, Entries: []smr.Entry{{Kind: smr.Command, Command: []byte("no footprint")}, {Kind: smr.ChangeMembers, Members: change}}},
 		}[rnd.IntN(8)]
 	}
-	for range 150 {
+	for range 40 {
 		th := newTheatre(t, 3, 0)
 		h := func(from protocol.ID) Head { return Head{th.nodes[from].admission.Own(), uint64(rnd.IntN(8)/7 + 1)} }
 		for range 40 {

@@ -31,7 +31,6 @@ type attempt struct {
 	of     *instance
 	ballot Ballot
 	stage  stage
-	age    int
 	votes  quorum.Votes // of the stage
 	cmd    *Command
 	deps   Deps

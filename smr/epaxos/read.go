@@ -153,7 +153,7 @@ func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
 }
 
 // restart asks again in a new generation.
-func (l *reads) restart(_ *Replica) {
+func (l *reads) restart() {
 	for _, p := range l.polls {
 		l.queue = append(l.queue, p.reads...)
 	}

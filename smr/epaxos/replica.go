@@ -87,10 +87,10 @@ const (
 	resendTicks  = 5 // own proposals
 	askTicks     = 2 // before others are asked what became of an instance
 	recoverTicks = 5 // before it is recovered, and up to recoverSpan more by chance
-	recoverSpan  = 4 //
+	recoverSpan  = 4
 	attemptTicks = 8 // before a recovery is begun anew, and each time twice as many
 	maxDoubled   = 5
-	newsTicks    = 4  //
+	newsTicks    = 4
 	resend       = 3. // round trips, of a snapshot's chunks
 )
 

@@ -25,7 +25,7 @@ func TestSeeds(t *testing.T) {
 	for shard := range uint64(4) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			for seed := shard; seed < 120; seed += 4 {
+			for seed := shard; seed < 80; seed += 4 {
 				w, err := swarm(seed + 1).play()
 				if err != nil {
 					t.Fatalf("seed %d, faults %v: %v", seed+1, w.faults, err)
