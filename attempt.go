@@ -202,7 +202,9 @@ func (t *task) abandon(c *call) {
 	}
 	if !c.phantom {
 		c.op.Site.stats.abandoned.Add(1)
-		t.waste(c)
+		if a.held == nil { // what was refused ran nowhere
+			t.waste(c)
+		}
 	}
 	if a.held != nil {
 		close(a.held)
@@ -401,6 +403,10 @@ func (a *Attempt) Hold(reason string) error {
 		return ErrMisspeculated
 	}
 	c.op.Site.stats.refused.Add(1)
+	if t.shadowOf != nil { // it was not sent after all
+		t.ledger.sent--
+		t.ledger.waited -= a.launched.Sub(t.shadowOf.began)
+	}
 	held := make(chan struct{})
 	a.held = held
 	a.resolver, a.resolved = nil, false

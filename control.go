@@ -13,8 +13,8 @@ import (
 )
 
 // KillVariable is the environment variable that stops all speculation of a
-// process, as Control.Kill does, if it is "1", "true", "yes" or "on" when the
-// process's Controls, and sites without one, are made.
+// process, as Control.Kill does, when the process's Controls, and sites without
+// one, are made: if it is set to anything but "0", "false", "no" or "off".
 const KillVariable = "FORESAY_KILL"
 
 // ControlConfig configures a Control. The zero value of a field is its default.
@@ -104,11 +104,11 @@ func NewControl(cfg ControlConfig) (*Control, error) {
 
 // killedFromOutside reports whether the environment says that nothing speculates.
 func killedFromOutside() bool {
-	switch strings.ToLower(os.Getenv(KillVariable)) {
-	case "1", "t", "true", "y", "yes", "on":
-		return true
+	switch strings.ToLower(strings.TrimSpace(os.Getenv(KillVariable))) {
+	case "", "0", "f", "false", "n", "no", "off":
+		return false
 	}
-	return false
+	return true // whoever sets it, however, means it
 }
 
 // killed reports whether the task's futures take no predictions.
@@ -178,14 +178,19 @@ func (c *Control) Killed() bool { return c.killed.Load() }
 
 // SetMode sets the mode of all sites of a name, present and future, before what
 // code and files say. ModeDefault takes that back. The share is that of the
-// requests for which ModeShadow and ModeCanary do more than observe, from 0 to 1;
-// other modes do not look at it.
+// requests for which ModeShadow and ModeCanary do more than observe, above 0 and up
+// to 1; for other modes it is 0.
 func (c *Control) SetMode(site string, mode Mode, share float64) error {
 	if mode > ModeOn {
 		return fmt.Errorf("foresay: site %s: unknown mode %v", site, mode)
 	}
-	if !(share >= 0 && share <= 1) {
+	switch some := mode == ModeShadow || mode == ModeCanary; {
+	case !(share >= 0 && share <= 1):
 		return fmt.Errorf("foresay: site %s: the share %v is not between 0 and 1", site, share)
+	case some && share == 0:
+		return fmt.Errorf("foresay: site %s: mode %v needs the share of the requests that it is for, above 0 and up to 1", site, mode)
+	case !some && share != 0:
+		return fmt.Errorf("foresay: site %s: a share is for the modes canary and shadow, not for %v", site, mode)
 	}
 	if err := c.setMode(site, setting{mode, share}); err != nil {
 		return err

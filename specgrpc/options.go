@@ -33,6 +33,7 @@ type clientConfig struct {
 	maxHalfOpen     int
 	maxRequestBytes int
 	logger          *slog.Logger
+	logs            bool // a logger was given
 	mode            foresay.Mode
 	control         *foresay.Control
 }
@@ -151,13 +152,14 @@ func WithMaxSpeculativeRequest(bytes int) ClientOption {
 }
 
 // WithLogger has the connection tell, at debug level, what becomes of each
-// speculative stream, and at warning level of peers that break the protocol.
+// speculative stream, and at warning level of peers that break the protocol and of
+// site files. Without it, what happens to site files goes to the Control's logger.
 func WithLogger(l *slog.Logger) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		if l == nil {
 			return errors.New("specgrpc: the logger is nil")
 		}
-		c.logger = l
+		c.logger, c.logs = l, true
 		return nil
 	}}
 }

@@ -51,9 +51,12 @@ type reloader struct {
 }
 
 // watchFiles has the files' modes applied, now and when they change.
-func (c *siteTable) watchFiles(files []*siteFile, once bool, logger *slog.Logger) *reloader {
-	r := &reloader{table: c, files: files, logger: logger, stop: make(chan struct{})}
-	if len(files) > 0 && !once {
+func (c *siteTable) watchFiles(own *clientConfig) *reloader {
+	r := &reloader{table: c, files: own.files, logger: own.logger, stop: make(chan struct{})}
+	if !own.logs {
+		r.logger = c.control.Config().Logger
+	}
+	if len(own.files) > 0 && !own.readOnce {
 		r.ended.Go(r.run)
 	}
 	return r

@@ -122,6 +122,9 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]fores
 	if strings.ContainsFunc(o.method, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return siteOverlay{}, fmt.Errorf("field %q: %q has a character that no method's name has", "method", o.method)
 	}
+	if err := checkKnown(o.method); err != nil {
+		return siteOverlay{}, fmt.Errorf("field %q: %w", "method", err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name == "method" {
 			continue

@@ -226,3 +226,16 @@ func TestNewClientOptions(t *testing.T) {
 		t.Error("without credentials NewClient should fail as grpc's does")
 	}
 }
+
+// A misspelt method of a service that is linked in is an error, not a site that nobody calls.
+func TestMisspeltMethod(t *testing.T) {
+	_, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "/foresay.testkv.v1.TestKV/Gett", "mode": "on"}]}`), nil)
+	for _, want := range []string{"Gett", "TestKV", "Get, Put"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %s", err, want)
+		}
+	}
+	if _, err := specgrpc.ParseSites([]byte(`{"sites": [{"method": "/elsewhere.v1.Any/Thing", "mode": "on"}]}`), nil); err != nil {
+		t.Errorf("a service that is not linked in: %v", err)
+	}
+}

@@ -144,7 +144,7 @@ func (c *siteTable) configure(own *clientConfig) error {
 		}
 	}
 	c.configs = configs
-	c.reloader = c.watchFiles(own.files, own.readOnce, own.logger)
+	c.reloader = c.watchFiles(own)
 	for _, name := range coded {
 		m, err := c.newMethod(name)
 		if err != nil {
@@ -215,6 +215,25 @@ func declaredPure(fullMethod string) bool {
 	}
 	o, ok := d.Options().(*descriptorpb.MethodOptions)
 	return ok && o.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+}
+
+// checkKnown refuses a method that its service, whose generated package is linked
+// in, does not have.
+func checkKnown(fullMethod string) error {
+	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
+	if err != nil {
+		return nil
+	}
+	s, ok := d.(protoreflect.ServiceDescriptor)
+	if !ok || s.Methods().ByName(protoreflect.Name(method)) != nil {
+		return nil
+	}
+	var names []string
+	for i := range s.Methods().Len() {
+		names = append(names, string(s.Methods().Get(i).Name()))
+	}
+	return fmt.Errorf("service %s has no method %s; it has: %s", service, method, strings.Join(names, ", "))
 }
 
 // methodDescriptor returns the descriptor of a method whose generated package
