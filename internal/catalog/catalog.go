@@ -6,13 +6,17 @@ import (
 	"strings"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/fastpaxos"
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/raft"
 )
 
 // Protocols returns the protocols of package smr's family, in the order in which commands list them.
 func Protocols() []smr.Protocol {
-	return []smr.Protocol{raft.Protocol(), multipaxos.Protocol()}
+	return []smr.Protocol{
+		raft.Protocol(), multipaxos.Protocol(), fastpaxos.Protocol(), domino.Protocol(), domino.Direct(),
+	}
 }
 
 // Protocol returns the protocol of a name. Its error lists the names.
