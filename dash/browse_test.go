@@ -12,6 +12,7 @@ import (
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/dash"
+	"github.com/foresay/foresay/observe"
 )
 
 // sockets serves a handler where a browser reaches it, at the address or a free
@@ -69,7 +70,7 @@ func TestBrowser(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *browser)
-	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"fast", browseFast}} {
+	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"fast", browseFast}} {
 		t.Run(test.name, func(t *testing.T) {
 			mine := b.in(t)
 			defer mine.open("about:blank") // before the servers go, which the page would complain about
@@ -85,7 +86,7 @@ func browseNothing(t *testing.T, b *browser) {
 	}
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: c, Name: "empty"}))
 	b.open(page(addr))
-	b.until(`document.body.innerText.includes("No site yet") && document.body.innerText.includes("No task kept yet")`)
+	b.until(`document.body.innerText.includes("No site yet") && document.body.innerText.includes("No task kept yet") && !document.body.innerText.includes("Waiting for the first task")`)
 	b.until(`document.title === "empty · Foresay" && document.getElementById("link").textContent === "live"`)
 	b.clean()
 }
@@ -126,6 +127,10 @@ func browseSwitch(t *testing.T, b *browser) {
 	b.until(row + `.innerText.includes("set at run time") && ` + row + `.querySelector("select.mode").value === "canary 0.1"`)
 	if mode, share := s.prices.Mode(); mode != foresay.ModeCanary || share != 0.1 {
 		t.Errorf("the mode is %v, %v", mode, share)
+	}
+	for _, to := range []string{"observe", "shadow 0.01", "default"} {
+		b.eval(`(() => { const m = ` + row + `.querySelector("select.mode"); m.value = "` + to + `"; m.dispatchEvent(new Event("change")); })()`)
+		b.until(row + `.querySelector("select.mode").value === "` + strings.Replace(to, "default", "on", 1) + `" && ` + row + `.innerText.includes("set ` + map[bool]string{true: "in code", false: "at run time"}[to == "default"] + `")`)
 	}
 	b.eval(`document.getElementById("kill").click()`)
 	b.until(`document.getElementById("banners").textContent.includes("is killed") && document.getElementById("kill").textContent === "Resume speculation"`)
@@ -212,6 +217,32 @@ func browseServices(t *testing.T, b *browser) {
 	b.clean()
 	cancel()
 	<-ran
+}
+
+// browseReport looks at what is observed, and at what is wrong.
+func browseReport(t *testing.T, b *browser) {
+	collector, err := observe.NewCollector(observe.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t, foresay.ControlConfig{OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	ctx, r := s.control.Begin(t.Context(), "GET /page", "")
+	s.task(t, ctx, "get", true, time.Millisecond)
+	r.End(nil)
+	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop"}))
+	b.open(page(addr))
+	b.until(`document.querySelector(".request-head .name").textContent.trim() === "GET /page"`)
+	b.until(`[...document.querySelectorAll(".verdicts .col-method")].map((e) => e.innerText.includes("Prices") + ":" + e.innerText.includes("predicted by the server or the code") + ":" + e.innerText.includes("last response")).sort().join() === "false:false:true,true:true:false"`)
+	s.control.Report("site file sites.yaml", "line 3: <b>no</b>")
+	s.control.Report("a", "b")
+	b.until(`[...document.querySelectorAll("#banners .problems li")].map((e) => e.textContent).join("|") === "a: b|site file sites.yaml: line 3: <b>no</b>"`)
+	if b.eval(`document.querySelector(".problems").closest("[role=alert]") !== null`) != true {
+		t.Error("the problems are no alert")
+	}
+	s.control.Report("a", "")
+	s.control.Report("site file sites.yaml", "")
+	b.until(`document.getElementById("banners").textContent === ""`)
+	b.clean()
 }
 
 // browseFast has a thousand tasks a second before the page, and measures how

@@ -104,8 +104,14 @@ func TestSwitch(t *testing.T) {
 			{"two values", "kill", `{"killed": true} {}`, auth, 400, "more than one"},
 			{"too much", "kill", `{"killed": true` + strings.Repeat(" ", 5000) + `}`, auth, 413, "4096 bytes"},
 			{"no JSON", "mode", `mode=on`, auth, 400, "body"},
+			{"an array", "kill", `[1]`, auth, 400, "kill: the body: want a JSON object such as {\"killed\": true}\n"},
+			{"no body", "kill", ``, auth, 400, "it is empty; want a JSON object"},
+			{"half a body", "kill", `{"killed"`, auth, 400, "it ends too early; want a JSON object"},
+			{"a text for a share", "mode", `{"share": "x"}`, auth, 400, `"share" has a value of the wrong type, string; want`},
 			{"an unknown site", "mode", `{"site": "/no/such", "mode": "on"}`, auth, 404, "/no/such"},
 			{"an unknown mode", "mode", `{"site": "/shop.Prices/Get", "mode": "maybe"}`, auth, 400, "maybe"},
+			{"no share", "mode", `{"site": "/shop.Prices/Get", "mode": "canary"}`, auth, 400, "share"},
+			{"a share of all", "mode", `{"site": "/shop.Prices/Get", "mode": "on", "share": 1}`, auth, 400, "share"},
 			{"a share above one", "mode", `{"site": "/shop.Prices/Get", "mode": "canary", "share": 2}`, auth, 400, "between 0 and 1"},
 		} {
 			code, body := web.ask(t, http.MethodPost, c.name, c.body, c.header...)

@@ -159,7 +159,7 @@ func (r *Relay) forward(w http.ResponseWriter, req *http.Request, id, what strin
 		return
 	}
 	var body json.RawMessage
-	if code, err := decode(w, req, &body); err != nil {
+	if code, err := decode(w, req, what, &body); err != nil {
 		http.Error(w, "dash: "+what+": "+err.Error(), code)
 		return
 	}

@@ -54,7 +54,7 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 		Mode  string  `json:"mode"`
 		Share float64 `json:"share"`
 	}
-	if code, err = decode(w, r, &to); err != nil {
+	if code, err = decode(w, r, "mode", &to); err != nil {
 		return code, err
 	}
 	mode := foresay.ModeDefault
@@ -80,7 +80,7 @@ func (h *handler) kill(w http.ResponseWriter, r *http.Request) (code int, err er
 	var to struct {
 		Killed *bool `json:"killed"`
 	}
-	if code, err = decode(w, r, &to); err != nil {
+	if code, err = decode(w, r, "kill", &to); err != nil {
 		return code, err
 	}
 	if to.Killed == nil {
@@ -90,9 +90,17 @@ func (h *handler) kill(w http.ResponseWriter, r *http.Request) (code int, err er
 	return 0, nil
 }
 
+// example returns what is posted to a name.
+func example(name string) string {
+	if name == "kill" {
+		return `{"killed": true}`
+	}
+	return `{"site": "/pkg.Service/Method", "mode": "canary", "share": 0.1}`
+}
+
 // decode reads the one JSON value of a request. That it must be declared as such
 // keeps forms of foreign pages out.
-func decode(w http.ResponseWriter, r *http.Request, to any) (code int, err error) {
+func decode(w http.ResponseWriter, r *http.Request, name string, to any) (code int, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Type is %q; want application/json", r.Header.Get("Content-Type"))
 	}
@@ -102,10 +110,27 @@ func decode(w http.ResponseWriter, r *http.Request, to any) (code int, err error
 		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 			return http.StatusRequestEntityTooLarge, fmt.Errorf("the body is longer than %d bytes", maxBody)
 		}
-		return http.StatusBadRequest, fmt.Errorf("the body: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return http.StatusBadRequest, fmt.Errorf("the body: %swant a JSON object such as %s", fault(err), example(name))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return http.StatusBadRequest, errors.New("the body has more than one value")
 	}
 	return 0, nil
+}
+
+// fault says what is wrong with a body, in the words of JSON and not of Go.
+func fault(err error) string {
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		if kind.Field == "" {
+			return ""
+		}
+		return fmt.Sprintf("%q has a value of the wrong type, %s; ", kind.Field, kind.Value)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return "it is empty; "
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early; "
+	}
+	return strings.TrimPrefix(err.Error(), "json: ") + "; "
 }

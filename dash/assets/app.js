@@ -73,6 +73,7 @@ function connect() {
   on("status", (d, v) => {
     setStatus(v, d);
     changed("status");
+    if (!v.tasks.length) changed("tasks"); // what is said instead depends on it
   });
   on("points", (d, v) => {
     addPoints(v, d);
@@ -119,6 +120,12 @@ function drawLink() {
     for (const v of shown()) {
       if (!v.info.up) banners.push(h("p", { cls: "banner bad" }, `${v.info.name}${v.info.name === v.info.addr ? "" : ` (${v.info.addr})`} is down${v.info.since ? " since " + clock(v.info.since) : ""}: ${v.info.error}. Trying again.`));
       if (v.info.up && v.status && v.status.killed) banners.push(h("p", { cls: "banner" }, `Speculation of ${v.info.name} is killed: every call waits for its actual answer.`));
+      const problems = v.info.up && v.status ? Object.entries(v.status.problems || {}) : [];
+      if (problems.length) {
+        problems.sort(([a], [b]) => (a < b ? -1 : 1));
+        const list = problems.map(([about, problem]) => h("li", null, h("b", null, about + ": "), problem));
+        banners.push(h("div", { cls: "banner bad problems" }, `${v.info.name || "This service"} has ${problems.length === 1 ? "a problem" : "problems"}:`, h("ul", null, list)));
+      }
     }
   }
   const problem = failure();

@@ -35,10 +35,12 @@ export function span(seconds) {
 
 export const clock = (t) => new Date(t).toLocaleTimeString("en-GB");
 
-// Of "/pkg.Service/Method": the method, and what is before it.
+// Of "/pkg.Service/Method": the method, and what is before it. Other names, such as
+// "GET /page", are shown as they are.
 export function split(site) {
+  if (site[0] !== "/") return { method: site || "(no name)", service: "" };
   const i = site.lastIndexOf("/");
-  if (i <= 0) return { method: site.replace(/^\//, "") || "(no name)", service: "" };
+  if (i === 0) return { method: site.slice(1) || "(no name)", service: "" };
   return { method: site.slice(i + 1), service: site.slice(1, i) };
 }
 

@@ -58,7 +58,7 @@ function hitRate(t) {
 // perTask sums up the tasks that are kept.
 function perTask() {
   const all = shown().flatMap((v) => v.tasks).filter((t) => t.outcome === "confirmed").map((t) => t.saved_ns).sort((a, b) => a - b);
-  if (!all.length) return "no task kept yet";
+  if (!all.length) return shown().some((v) => v.status) && !shown().some((v) => v.tasks.length || (v.status && v.status.tasks)) ? "no task kept yet" : "";
   const median = all[all.length >> 1] / 1e6;
   return (Math.abs(median) < 0.1 ? "nothing" : millis(median)) + " in the median task";
 }

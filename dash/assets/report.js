@@ -47,6 +47,14 @@ const sentence = (s) => s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s)
 
 const classes = { "worth it": "yes", "not worth it": "no", "has effects": "no", "too early to tell": "wait" };
 
+// guesser says where a method's guesses come from.
+function guesser(v, m) {
+  if (m.predictors) return plural(m.predictors, "predictor");
+  const sites = ((v.status && v.status.sites) || []).filter((site) => site.name === m.name);
+  const told = sites.some(({ stats }) => stats.predicted > 0 || stats.right + stats.wrong > 0);
+  return told ? "predicted by the server or the code" : "last response";
+}
+
 function methods(v, r) {
   const head = [["Method"], ["Verdict"], ["Hit rate", 1], ["Needs", 1], ["Would save", 1], ["Extra load", 1]];
   return h("table", { cls: "verdicts" },
@@ -54,7 +62,7 @@ function methods(v, r) {
     h("tbody", null, r.methods.map((m) => {
       const id = v.id + r.name + m.name;
       return h("tr", null,
-        h("td", { cls: "wide col-method" }, h("div", { cls: "name" }, short(m.name)), h("div", { cls: "sub" }, [plural(m.calls, "call"), m.mode, m.predictors ? plural(m.predictors, "predictor") : "last response"].filter(Boolean).join(" · "))),
+        h("td", { cls: "wide col-method" }, h("div", { cls: "name" }, short(m.name)), h("div", { cls: "sub" }, [plural(m.calls, "call"), m.mode, guesser(v, m)].filter(Boolean).join(" · "))),
         h("td", { cls: "wide col-verdict" }, h("span", { cls: "verdict " + (classes[m.verdict] || "wait") }, m.verdict), h("div", { cls: "sub" }, sentence(m.why)), m.configure ? configure(id, m.configure) : null),
         h("td", { cls: "num", "data-label": "hit rate" }, m.guessed ? percent(m.hit_rate, 1) : "–", m.guessed ? h("div", { cls: "sub" }, `${percent(m.hit_rate_low)} – ${percent(m.hit_rate_high)}`) : null),
         h("td", { cls: "num", "data-label": "needs" }, m.guessed ? percent(m.break_even) : "–"),

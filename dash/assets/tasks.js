@@ -74,7 +74,12 @@ export function drawTasks(force) {
   const body = at("tasks").querySelector(".tasks-body");
   body.classList.toggle("none", !all.length);
   if (!all.length) {
-    if (!body.empty) body.append((body.empty = noTasks()));
+    const waiting = !shown().some((v) => v.status) || shown().some((v) => v.status && v.status.tasks > 0);
+    if (!body.empty || body.waiting !== waiting) {
+      if (body.empty) body.empty.remove();
+      body.waiting = waiting;
+      body.append((body.empty = noTasks(waiting)));
+    }
     at("task-list").hidden = at("task-view").hidden = true;
     return;
   }
@@ -105,7 +110,8 @@ function pick(all) {
   if (!all.includes(selected) || worth(best) > worth(selected)) select(best, false);
 }
 
-function noTasks() {
+function noTasks(waiting) {
+  if (waiting) return h("div", { cls: "empty" }, h("strong", null, "Waiting for the first task"));
   return h("div", { cls: "empty" }, h("strong", null, "No task kept yet"),
     "A task is a piece of code in foresay.Do, in a context of the Control that this page shows. Some of the tasks that end are kept: ControlConfig.Recent and RecentEvery say how many.");
 }

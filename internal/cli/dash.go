@@ -31,7 +31,12 @@ func (p *program) dashCommand() *cobra.Command {
 			"The page's only server is this command, which asks the services. Services that are down are shown as\n" +
 			"down and asked again. Modes and the kill switch can be switched if the service lets whom the token or\n" +
 			"header stands for. Only programs of this machine reach the page, unless --listen says otherwise.",
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("dash: want one service or more, got 0")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error { return p.runDash(c.Context(), args, f) },
 	}
 	flags := c.Flags()
@@ -63,6 +68,13 @@ func (p *program) runDash(ctx context.Context, args []string, f dashFlags) error
 	if err != nil {
 		return usageError{err}
 	}
+	if err := distinct(args, cfg.Services); err != nil {
+		return err
+	}
+	f.risk = "whoever opens it sees what the services show to this command, whose token and headers are sent"
+	if !f.readOnly {
+		f.risk = "whoever opens it can switch the services with the token and headers of this command; --read-only forbids it"
+	}
 	return p.servePage(ctx, f.pageFlags, relay, relay.Run)
 }
 
@@ -83,8 +95,27 @@ func serviceAt(arg string) (dash.Service, error) {
 	if u.Path == "" || u.Path == "/" {
 		u.Path = dash.Path
 	}
+	if !strings.HasSuffix(u.Path, "/") {
+		u.Path += "/"
+	}
+	u.Host = strings.ToLower(u.Host)
 	s.URL = u.String()
 	return s, nil
+}
+
+// distinct refuses services that the page could not tell apart.
+func distinct(args []string, services []dash.Service) error {
+	for i, s := range services {
+		for j, before := range services[:i] {
+			switch {
+			case s.URL == before.URL:
+				return usagef("dash: %s and %s are the same service, %s", args[j], args[i], s.URL)
+			case s.Name != "" && s.Name == before.Name:
+				return usagef("dash: %s and %s have the same name", args[j], args[i])
+			}
+		}
+	}
+	return nil
 }
 
 func (f *dashFlags) header() (http.Header, error) {

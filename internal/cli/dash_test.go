@@ -190,16 +190,41 @@ func TestDashNames(t *testing.T) {
 	}
 }
 
+// TestDashReach checks that whoever serves the page to other machines is told.
+func TestDashReach(t *testing.T) {
+	for listen, warns := range map[string]bool{"127.0.0.1:0": false, "0.0.0.0:0": true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var errs bytes.Buffer
+		code := Main(ctx, []string{"dash", "127.0.0.1:1", "--listen", listen}, Streams{In: strings.NewReader(""), Out: interrupt(cancel), Err: &errs})
+		if got := strings.Contains(errs.String(), "other machines can reach the page"); code != 0 || got != warns {
+			t.Errorf("--listen %s: exit code %d: %s", listen, code, &errs)
+		}
+	}
+}
+
+// interrupt ends a command when it writes.
+type interrupt context.CancelFunc
+
+func (i interrupt) Write(b []byte) (int, error) {
+	i()
+	return len(b), nil
+}
+
 func TestDashArguments(t *testing.T) {
 	for says, args := range map[string][]string{
-		"requires at least 1":        {"dash"},
+		"want one service or more":   {"dash"},
+		"are the same service":       {"dash", "A:1", "x=http://a:1/debug/foresay"},
+		"x=a:1 and x=b:1 have the":   {"dash", "x=a:1", "x=b:1"},
+		"--open is for --dash":       {"demo", "--open"},
+		"--listen is for --dash":     {"demo", "--listen", "127.0.0.1:0"},
+		"--svg is not for --dash":    {"demo", "--dash", "--svg", "x"},
 		`":80" is no address`:        {"dash", ":80"},
 		`"ftp://a" is no address`:    {"dash", "ftp://a"},
 		`"x=" is no address`:         {"dash", "x="},
 		"is not NAME: VALUE":         {"dash", "a:1", "--header", "nonsense"},
 		"both set Authorization":     {"dash", "a:1", "--token", "a", "--header", "authorization: b"},
 		"--listen nowhere:x":         {"dash", "a:1", "--listen", "nowhere:x"},
-		"[dash json] are set":        {"demo", "--dash", "--json"},
+		"--json is not for --dash":   {"demo", "--dash", "--json"},
 		"at most 64":                 append([]string{"dash"}, strings.Fields(strings.Repeat("a:1 ", 65))...),
 		`?x=y" is no address`:        {"dash", "http://a:1?x=y"},
 		"--token has a line break":   {"dash", "a:1", "--token", "a\nb"},
@@ -207,7 +232,11 @@ func TestDashArguments(t *testing.T) {
 		"unknown flag: --read-write": {"dash", "a:1", "--read-write"},
 	} {
 		var errs bytes.Buffer
-		if code := Main(t.Context(), args, Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}); code == 0 || !strings.Contains(errs.String(), says) {
+		want := 2
+		if strings.HasPrefix(says, "--listen nowhere") {
+			want = 1
+		}
+		if code := Main(t.Context(), args, Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}); code != want || !strings.Contains(errs.String(), says) {
 			t.Errorf("%.60q: exit code %d, %q; want %q", args, code, errs.String(), says)
 		}
 	}

@@ -22,5 +22,6 @@ func (p *program) runLiveDemo(ctx context.Context, f demoFlags) error {
 	fmt.Fprintln(p.Out, "8 users buy and buy, over real gRPC between three sites of a wide-area network in this process, every second")
 	fmt.Fprintln(p.Out, "purchase with predictions. For 30 s of every 80 they often change their minds, and predictions are wrong.")
 	fmt.Fprintln(p.Out, "Interrupt to end it.")
+	f.page.risk = "whoever opens it can switch the demo"
 	return p.servePage(ctx, f.page, page, live.Run)
 }

@@ -20,6 +20,7 @@ import (
 type pageFlags struct {
 	listen string
 	open   bool
+	risk   string // what others can do who reach the page
 }
 
 func (f *pageFlags) add(flags *pflag.FlagSet) {
@@ -39,6 +40,9 @@ func (p *program) servePage(ctx context.Context, f pageFlags, page http.Handler,
 	mux.Handle("/{$}", http.RedirectHandler(dash.Path, http.StatusFound))
 	s := &http.Server{Handler: known(lis.Addr(), mux), ReadHeaderTimeout: 10 * time.Second}
 	address := "http://" + visited(lis.Addr()) + dash.Path
+	if !ownOnly(lis.Addr()) {
+		fmt.Fprintf(p.Err, "foresay: warning: --listen %s: other machines can reach the page: %s\n", f.listen, f.risk)
+	}
 	p.visit(address)
 	if f.open {
 		if err := browse(ctx, address); err != nil {
@@ -83,10 +87,16 @@ func visited(addr net.Addr) string {
 	return addr.String()
 }
 
+// ownOnly tells whether only programs of this machine reach an address.
+func ownOnly(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
 // known refuses requests for names that are not this machine's own, if nobody
 // else is to be served: a foreign page can have its name lead here.
 func known(addr net.Addr, next http.Handler) http.Handler {
-	if tcp, ok := addr.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+	if !ownOnly(addr) {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

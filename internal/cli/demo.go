@@ -38,6 +38,9 @@ func (p *program) demoCommand() *cobra.Command {
 			"users change their minds often, and predictions are wrong.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(c.Flags().Changed); err != nil {
+				return err
+			}
 			if f.dash {
 				return p.runLiveDemo(c.Context(), f)
 			}
@@ -50,9 +53,22 @@ func (p *program) demoCommand() *cobra.Command {
 	flags.Uint64Var(&f.seed, "seed", 1, "fixes what chance decides")
 	flags.BoolVar(&f.dash, "dash", false, "play on, and serve the dashboard of what happens")
 	f.page.add(flags)
-	c.MarkFlagsMutuallyExclusive("dash", "json")
-	c.MarkFlagsMutuallyExclusive("dash", "svg")
 	return c
+}
+
+// check refuses flags of the demo that ends beside those of the one that goes on.
+func (f *demoFlags) check(given func(name string) bool) error {
+	for _, name := range []string{"listen", "open"} {
+		if !f.dash && given(name) {
+			return usagef("demo: --%s is for --dash", name)
+		}
+	}
+	for _, name := range []string{"json", "svg"} {
+		if f.dash && given(name) {
+			return usagef("demo: --%s is not for --dash, which plays on and on", name)
+		}
+	}
+	return nil
 }
 
 func (p *program) runDemo(ctx context.Context, f demoFlags) error {
