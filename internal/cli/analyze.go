@@ -71,6 +71,10 @@ func (f *analyzeFlags) check(files []string) error {
 		return usagef("analyze: --sample is %d; want at least 1", f.options.Sample)
 	case f.options.MaxSpans < 1:
 		return usagef("analyze: --max-spans is %d; want at least 1", f.options.MaxSpans)
+	case slices.Contains(f.options.Pure, ""):
+		return usagef("analyze: --pure is empty; want a pattern, * for all methods")
+	case slices.Contains(f.options.Effects, ""):
+		return usagef("analyze: --effects is empty; want a pattern, * for all methods")
 	}
 	for i, file := range files {
 		if slices.Contains(files[:i], file) {
@@ -84,6 +88,9 @@ func (f *analyzeFlags) check(files []string) error {
 func (p *program) runAnalyze(ctx context.Context, f analyzeFlags, files []string) error {
 	if err := f.check(files); err != nil {
 		return err
+	}
+	if f.hitRate <= 1 {
+		fmt.Fprintf(p.Err, "analyze: --hit-rate is in per cent, and %g is little; for %.4[2]g %% say --hit-rate %.4[2]g\n", f.hitRate, 100*f.hitRate)
 	}
 	collector, err := traceanalysis.New(f.options)
 	if err != nil {
@@ -181,7 +188,13 @@ func (p *program) openInputs(names []string) (*inputs, error) {
 				return nil, fmt.Errorf("analyze: %w", err)
 			}
 			in.file = file
-			if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			info, err := file.Stat()
+			if err == nil && info.IsDir() {
+				file.Close()
+				all.close()
+				return nil, fmt.Errorf("analyze: %s is a directory", name)
+			}
+			if err == nil && info.Mode().IsRegular() {
 				all.total += info.Size()
 			}
 		}

@@ -108,3 +108,28 @@ func without(files []string, name string) []string {
 	}
 	return out
 }
+
+func TestAnalyzeArguments(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{shopTraces, "--pure", ""}, 2, "analyze: --pure is empty; want a pattern"},
+		{[]string{shopTraces, "--effects", "a", "--effects", ""}, 2, "analyze: --effects is empty; want a pattern"},
+		{[]string{dir}, 1, "analyze: " + dir + " is a directory\n"},
+		{[]string{shopTraces, dir}, 1, "analyze: " + dir + " is a directory\n"},
+	} {
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), append([]string{"analyze"}, c.args...), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 {
+			t.Errorf("%q: exit code %d, %s; want %d, %s", c.args, code, &errs, c.code, c.says)
+		}
+	}
+	for rate, hint := range map[string]string{"0.9": "for 90 % say --hit-rate 90\n", "2": ""} {
+		if _, errs := analyze(t, "", shopTraces, "--hit-rate", rate); !strings.HasSuffix(errs, hint) || (errs == "") != (hint == "") {
+			t.Errorf("--hit-rate %s: %q", rate, errs)
+		}
+	}
+}

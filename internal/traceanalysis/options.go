@@ -2,6 +2,7 @@ package traceanalysis
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -48,6 +49,8 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case !(o.HitRate > 0 && o.HitRate <= 1):
 		return o, fmt.Errorf("traceanalysis: a hit rate of %v; want more than 0 and at most 1", o.HitRate)
+	case slices.Contains(o.Pure, "") || slices.Contains(o.Effects, ""):
+		return o, errors.New("traceanalysis: an empty pattern in Pure or Effects would fit every method; want * for that")
 	case !(*o.LoadCost >= 0 && *o.LoadCost <= 1e6):
 		return o, fmt.Errorf("traceanalysis: a load cost of %v; want 0 or more", *o.LoadCost)
 	case o.MaxSpans < 1:
