@@ -93,7 +93,10 @@ func (k *kind) report(r *Report) RequestReport {
 	slices.SortStableFunc(q.Methods, func(a, b MethodReport) int {
 		return cmp.Or(cmp.Compare(max(b.SavedMS, b.SavedAloneMS), max(a.SavedMS, a.SavedAloneMS)), cmp.Compare(b.GainMS, a.GainMS), cmp.Compare(a.Name, b.Name))
 	})
-	q.Summary = q.summary()
+	if q.Realised != nil {
+		q.Realised.Untaken = f.untaken(r.Status)
+	}
+	q.Summary = q.summary(r.Status != nil && r.Status.Killed)
 	return q
 }
 
@@ -166,7 +169,7 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 	if s.workedGuessed > 0 {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
-	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, speculated: f.total.speculated, stats: out.site(r.Status)}
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, requests: f.total.requests, speculated: f.total.speculated, stats: out.site(r.Status)}
 	j.judge()
 	return out
 }
@@ -192,6 +195,9 @@ func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats) {
 			m.State, m.Reason = s.State.String(), s.Reason
 		}
 		m.Predictors = max(m.Predictors, s.Predictors)
+		stats.Calls += s.Stats.Calls
+		stats.Predicted += s.Stats.Predicted
+		stats.Refused += s.Stats.Refused
 		stats.Right += s.Stats.Right
 		stats.Wrong += s.Stats.Wrong
 		stats.SavedNanos += s.Stats.SavedNanos

@@ -77,6 +77,8 @@ type Realised struct {
 	SavedMS     float64 `json:"saved_ms"`
 	WastedCalls int64   `json:"wasted_calls"`
 	ExtraLoad   float64 `json:"extra_load"`
+	// Untaken: modes would have had guesses taken, but no guess was.
+	Untaken bool `json:"untaken,omitempty"`
 }
 
 // Recent is what happened lately: in the current window and the one before.
@@ -150,7 +152,8 @@ type MethodReport struct {
 	Why     string  `json:"why"` // in one sentence
 	// Needed is about how many more guesses it takes to tell.
 	Needed int64 `json:"needed,omitempty"`
-	// Configure is what to write into the site file, if there is something to do.
+	// Configure is what to write into the site file, if there is something to do: a line, or if the site has predictors
+	// what to set in its line, which is then not in braces.
 	Configure string `json:"configure,omitempty"`
 }
 

@@ -207,7 +207,7 @@ func TestOnWithoutTasks(t *testing.T) {
 		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOn))
 		s.visit(50, &page{back: conn}, observe.UnaryServerInterceptor(control))
 		m := methodOf(s.t, only(s.t, collector.Report(control)), check)
-		if m.Verdict != observe.WorthIt || !strings.Contains(m.Why, "its mode is on, but no call was speculated") || m.Configure != "" {
+		if m.Verdict != observe.WorthIt || !strings.Contains(m.Why, "its mode is on, but no call was speculated") || !strings.Contains(m.Why, "not through ObserveInterceptor") || m.Configure != "" {
 			s.t.Errorf("%s: %s (%s)", m.Verdict, m.Why, m.Configure)
 		}
 	})

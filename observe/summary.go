@@ -3,7 +3,7 @@ package observe
 import "fmt"
 
 // summary says in a sentence what there is to save, and what is saved.
-func (q *RequestReport) summary() string {
+func (q *RequestReport) summary(killed bool) string {
 	r := q.Realised
 	switch {
 	case len(q.Methods) == 0:
@@ -12,19 +12,29 @@ func (q *RequestReport) summary() string {
 		return "nothing is known yet"
 	}
 	if r == nil {
-		return q.toSave()
+		return q.toSave(killed)
+	}
+	if r.Untaken {
+		untaken := fmt.Sprintf("no guess was taken in %s of %s requests that could have taken some", number(r.Requests), number(q.Requests))
+		if q.Foreseen.Requests == 0 {
+			return untaken
+		}
+		return q.toSave(killed) + "; " + untaken
 	}
 	saves := fmt.Sprintf("speculation saves %s of %s on average in %s of %s requests; extra load there %s", ms(r.SavedMS), ms(r.SavedMS+r.Latency.MeanMS),
 		number(r.Requests), number(q.Requests), percent(r.ExtraLoad))
 	if q.Foreseen.Requests == 0 {
 		return saves
 	}
-	return q.toSave() + "; " + saves
+	return q.toSave(killed) + "; " + saves
 }
 
-func (q *RequestReport) toSave() string {
+func (q *RequestReport) toSave(killed bool) string {
 	const little, next = 0.05, 0.01 // of the request's time
 	f := &q.Foreseen
+	if why := q.unknown(killed); why != "" {
+		return why
+	}
 	switch {
 	case f.Requests < enoughGuesses:
 		return fmt.Sprintf("too early to tell: %s requests were worked out", number(f.Requests))

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,6 +26,11 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	b.WriteString("\n")
+	if r.Status != nil {
+		for _, about := range slices.Sorted(maps.Keys(r.Status.Problems)) {
+			fmt.Fprintf(&b, "problem: %s: %s\n", about, strings.ReplaceAll(r.Status.Problems[about], "\n", " "))
+		}
+	}
 	if len(r.Requests) == 0 {
 		b.WriteString("\nno request has ended yet: requests begin with observe.UnaryServerInterceptor, observe.Handler or Control.Begin\n")
 	}
@@ -63,7 +70,11 @@ func (q *RequestReport) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "  in the last %s: %s requests, %s failed; mean %s, of which %s to save\n", span(time.Duration(s.Seconds*float64(time.Second))),
 			number(s.Requests), number(s.Failed), ms(s.MeanMS), ms(s.SavedMS))
 	}
-	if s := q.Realised; s != nil {
+	switch s := q.Realised; {
+	case s == nil:
+	case s.Untaken:
+		fmt.Fprintf(b, "  no guess was taken in %s requests that could have taken some: p50 %s, p95 %s\n", number(s.Requests), ms(s.Latency.P50MS), ms(s.Latency.P95MS))
+	default:
 		fmt.Fprintf(b, "  speculation in %s requests: saved %s per request, p50 %s, p95 %s; %s calls in vain, extra load %s\n", number(s.Requests),
 			ms(s.SavedMS), ms(s.Latency.P50MS), ms(s.Latency.P95MS), number(s.WastedCalls), percent(s.ExtraLoad))
 	}
@@ -106,7 +117,11 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 			fmt.Fprintf(b, "      tripped: %s\n", m.Reason)
 		}
 		if m.Configure != "" {
-			fmt.Fprintf(b, "      site file: %s\n", m.Configure)
+			where := "site file"
+			if !strings.HasPrefix(m.Configure, "{") {
+				where = "in its line of the site file"
+			}
+			fmt.Fprintf(b, "      %s: %s\n", where, m.Configure)
 		}
 	}
 }

@@ -16,6 +16,7 @@ type judge struct {
 	cfg        *Config
 	budget     float64
 	killed     bool
+	requests   int64             // all
 	speculated int64             // requests in which calls were
 	stats      foresay.SiteStats // of all connections
 }
@@ -23,7 +24,15 @@ type judge struct {
 // rarely is the share of calls with a guess below which requests are said not to repeat.
 const rarely = 0.02
 
+// lastPredictor is the setting that suits what a method without predictors is judged by.
+const lastPredictor = `, "predictors": [{"kind": "last"}]`
+
 func (j *judge) judge() {
+	j.decide()
+	j.missing()
+}
+
+func (j *judge) decide() {
 	least := milliseconds(j.cfg.MinSaving)
 	saved := max(j.SavedMS, j.SavedAloneMS)
 	switch {
@@ -119,7 +128,12 @@ func (j *judge) off() {
 // inUse judges a method of which only speculation itself is known: no request was without.
 func (j *judge) inUse() {
 	if j.Mode != foresay.ModeOn.String() && j.Mode != foresay.ModeCanary.String() {
-		j.say(TooEarly, "%s; no request without speculation was worked out yet, so what that saves is not foreseen", j.hits())
+		why := "no request without speculation was worked out yet, so what that saves is not foreseen"
+		if j.speculated > 0 && j.speculated == j.requests {
+			why = "there was no request without speculation, so what that saves is not foreseen, and waiting does not help: to foresee it, " +
+				"leave some requests without speculation: canary with a share of 0.9"
+		}
+		j.say(TooEarly, "%s; %s", j.hits(), why)
 		return
 	}
 	why := j.hits()
@@ -151,19 +165,25 @@ func (j *judge) tooClose() {
 func (j *judge) step() {
 	switch j.Mode {
 	case foresay.ModeOn.String(), foresay.ModeCanary.String(), "mixed":
-		if j.speculated == 0 && j.State != foresay.StateTripped.String() {
-			j.Why += "; its mode is " + j.Mode + ", but no call was speculated: calls speculate in tasks, which foresay.Do and replayable handlers make"
+		if j.speculated == 0 && !j.unpredicted() && j.State != foresay.StateTripped.String() {
+			j.Why += "; its mode is " + j.Mode + ", but no call was speculated: calls speculate in tasks, which foresay.Do and replayable handlers " +
+				"make, and on connections of specgrpc.NewClient, not through ObserveInterceptor"
 		}
 		return
 	}
 	settings := `"mode": "canary", "share": 0.1`
 	if !j.method.predicted {
-		settings += `, "predictors": [{"kind": "last"}]`
+		settings += lastPredictor
 	}
 	j.configure(settings)
 }
 
+// configure gives the site's line, or if it has predictors, which a new line would take away, what to set in the line.
 func (j *judge) configure(settings string) {
+	if j.Predictors > 0 || j.method.predicted {
+		j.Configure = settings
+		return
+	}
 	j.Configure = fmt.Sprintf(`{"method": %q, %s}`, j.Name, settings)
 }
 

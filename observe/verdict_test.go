@@ -32,7 +32,7 @@ func TestVerdicts(t *testing.T) {
 		{
 			"pays, with a predictor", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%20 > 0 }, 10 * ms, observe.WorthIt,
 			"right 95 % of 1,000; needs 50 %: a right guess saves 10.0 ms, a wrong one wastes 10.0 ms of calls",
-			false, `{"method": "/a.S/Get", "mode": "canary", "share": 0.1}`,
+			false, `"mode": "canary", "share": 0.1`,
 		},
 		{
 			"mostly wrong", 1000, func(i int, c *foresay.CallRecord) { c.Guessed, c.Right = true, i%5 == 0 }, 10 * ms, observe.NotWorthIt,
@@ -90,7 +90,11 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("got %q: %s (needed %d)\n%s\nwant %q: ...%s\n%s", m.Verdict, m.Why, m.Needed, m.Configure, test.want, test.why, test.line)
 			}
 			if m.Configure != "" {
-				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+m.Configure+`]}`), map[string]foresay.Predictor{"last": nothing{}}); err != nil {
+				line := m.Configure
+				if !strings.HasPrefix(line, "{") {
+					line = `{"method": "/a.S/Get", "predictors": [{"kind": "last"}], ` + line + `}`
+				}
+				if _, err := specgrpc.ParseSites([]byte(`{"sites": [`+line+`]}`), map[string]foresay.Predictor{"last": nothing{}}); err != nil {
 					t.Errorf("the line to write is refused: %v", err)
 				}
 			}
@@ -110,7 +114,11 @@ func TestKilled(t *testing.T) {
 		control.Kill(true)
 		conn := s.dial("front", s.back(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...))
 		s.visit(300, &page{back: conn}, observe.UnaryServerInterceptor(control))
-		m := methodOf(s.t, only(s.t, collector.Report(control)), getUser)
+		q := only(s.t, collector.Report(control))
+		if q.Summary != "nothing is known: the kill switch has stopped all predictions" {
+			s.t.Errorf("summary: %s", q.Summary)
+		}
+		m := methodOf(s.t, q, getUser)
 		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why, "kill switch") || m.Calls != 300 || m.Asked != 0 {
 			s.t.Errorf("%s: %s, %+v", m.Verdict, m.Why, m)
 		}

@@ -36,7 +36,10 @@ func readReport(name string, from io.Reader) ([]byte, *observe.Report, error) {
 	case len(data) > maxReportBytes:
 		return nil, nil, fmt.Errorf("%s: larger than %d MiB", name, maxReportBytes>>20)
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, nil, fmt.Errorf("%s: empty", name)
+		return nil, nil, fmt.Errorf("%s: the input is empty", name)
+	}
+	if trimmed := bytes.TrimSpace(data); trimmed[0] != '{' && json.Valid(trimmed) {
+		return nil, nil, fmt.Errorf("%s: not a report: want a JSON object", name)
 	}
 	// A later schema may have other types: look at the number alone first.
 	var head struct {
@@ -62,18 +65,19 @@ func readReport(name string, from io.Reader) ([]byte, *observe.Report, error) {
 
 // jsonProblem says what is wrong with JSON, and in which line.
 func jsonProblem(data []byte, err error) string {
-	offset := int64(-1)
+	offset, problem := int64(-1), err.Error()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		offset = syntax.Offset
 	}
 	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
 		offset = kind.Offset
+		problem = fmt.Sprintf("field %q cannot be a JSON %s", kind.Field, kind.Value)
 	}
 	if offset < 0 {
-		return err.Error()
+		return problem
 	}
 	at := min(int(offset), len(data))
-	return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:at], []byte("\n")), err)
+	return fmt.Sprintf("line %d: %s", 1+bytes.Count(data[:at], []byte("\n")), problem)
 }
 
 // reportURL returns where a service's report is: at the URL itself if that names it, else below its debug page.
