@@ -52,7 +52,8 @@ func (s *shop) busy(t *testing.T, every time.Duration) {
 				return
 			case <-ticker.C: // which may leave some out
 				for ; time.Duration(i)*every < time.Since(start); i++ {
-					all.Go(func() { s.task(t, ctx, fmt.Sprint("task ", i), i%4 > 0, 5*time.Millisecond) })
+					n := i
+					all.Go(func() { s.task(t, ctx, fmt.Sprint("task ", n), n%4 > 0, 5*time.Millisecond) })
 				}
 			}
 		}

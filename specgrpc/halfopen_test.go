@@ -235,8 +235,9 @@ func TestOneStreamGivesWayToOneCall(t *testing.T) {
 		for range 2 {
 			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
 		}
-		w.net.SetLink("client", "a", wan.Link{Delay: 100 * time.Millisecond})
-		w.net.SetLink("a", "client", wan.Link{Delay: 100 * time.Millisecond})
+		// Not a multiple of the time between two looks: what frees a stream comes between them.
+		w.net.SetLink("client", "a", wan.Link{Delay: 101 * time.Millisecond})
+		w.net.SetLink("a", "client", wan.Link{Delay: 101 * time.Millisecond})
 		done := make(chan error)
 		go func() {
 			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
