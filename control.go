@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ type setting struct {
 // NewControl validates the configuration.
 func NewControl(cfg ControlConfig) (*Control, error) {
 	switch {
-	case cfg.Budget != cfg.Budget: //nolint:staticcheck // not a number
+	case math.IsNaN(cfg.Budget):
 		return nil, fmt.Errorf("foresay: control: Budget is not a number")
 	case cfg.Window < 0:
 		return nil, fmt.Errorf("foresay: control: Window is %v; want 0 for the default, or more", cfg.Window)
@@ -225,9 +226,9 @@ func (c *Control) setMode(site string, to setting) error {
 	return nil
 }
 
-// Report has Status tell what is wrong with something, such as a file that cannot
+// SetProblem has Status tell what is wrong with something, such as a file that cannot
 // be read; an empty text takes that back.
-func (c *Control) Report(about, problem string) {
+func (c *Control) SetProblem(about, problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if problem == "" {

@@ -234,14 +234,14 @@ func browseReport(t *testing.T, b *browser) {
 	b.open(page(addr))
 	b.until(`document.querySelector(".request-head .name").textContent.trim() === "GET /page"`)
 	b.until(`[...document.querySelectorAll(".verdicts .col-method")].map((e) => e.innerText.includes("Prices") + ":" + e.innerText.includes("predicted by the server or the code") + ":" + e.innerText.includes("last response")).sort().join() === "false:false:true,true:true:false"`)
-	s.control.Report("site file sites.yaml", "line 3: <b>no</b>")
-	s.control.Report("a", "b")
+	s.control.SetProblem("site file sites.yaml", "line 3: <b>no</b>")
+	s.control.SetProblem("a", "b")
 	b.until(`[...document.querySelectorAll("#banners .problems li")].map((e) => e.textContent).join("|") === "a: b|site file sites.yaml: line 3: <b>no</b>"`)
 	if b.eval(`document.querySelector(".problems").closest("[role=alert]") !== null`) != true {
 		t.Error("the problems are no alert")
 	}
-	s.control.Report("a", "")
-	s.control.Report("site file sites.yaml", "")
+	s.control.SetProblem("a", "")
+	s.control.SetProblem("site file sites.yaml", "")
 	b.until(`document.getElementById("banners").textContent === ""`)
 	b.clean()
 }

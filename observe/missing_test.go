@@ -102,8 +102,8 @@ func TestAllOff(t *testing.T) {
 // TestProblems: what the Control's status says is wrong is in the text, and does nothing to a terminal.
 func TestProblems(t *testing.T) {
 	collector, control := watched(t, foresay.ControlConfig{})
-	control.Report("site file /b", "line 3:\n\x1b[2Jno such kind")
-	control.Report("site file /a", "gone")
+	control.SetProblem("site file /b", "line 3:\n\x1b[2Jno such kind")
+	control.SetProblem("site file /a", "gone")
 	if text := textOf(t, collector.Report(control)); !strings.Contains(text, "\nproblem: site file /a: gone\nproblem: site file /b: line 3: ?[2Jno such kind\n") {
 		t.Errorf("got\n%s", text)
 	}

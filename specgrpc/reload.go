@@ -87,7 +87,7 @@ func (r *reloader) close() {
 		r.once.Do(func() { close(r.stop) })
 		r.ended.Wait()
 		for _, f := range r.files {
-			r.table.control.Report("site file "+f.path, "")
+			r.table.control.SetProblem("site file "+f.path, "")
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (r *reloader) fail(f *siteFile, reason string) {
 		return
 	}
 	f.failed = reason
-	r.table.control.Report("site file "+f.path, reason)
+	r.table.control.SetProblem("site file "+f.path, reason)
 	if reason != "" {
 		r.logger.Error("specgrpc: site file: what was in force stays", "file", f.path, "error", reason)
 	}
