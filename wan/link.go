@@ -38,6 +38,9 @@ type Link struct {
 	Delay time.Duration
 	// Jitter is the bound of a further delay, uniform in [0, Jitter).
 	Jitter time.Duration
+	// Tail is the scale of a further delay with a heavy tail, the Pareto distribution of the second kind with the shape 4: it is above x with the
+	// probability (1 + x/Tail)^-4. So its median is 0.19 Tail, its mean 0.33 Tail, and of a hundred delays one is above 2.2 Tail, of ten thousand one above 9 Tail.
+	Tail time.Duration
 	// Loss is the probability, in [0, 1), that a segment of up to SegmentBytes is lost. A stream does not lose bytes: a
 	// lost segment is sent again RTO later, and everything behind it waits.
 	Loss float64
@@ -55,6 +58,9 @@ const SegmentBytes = 1448
 // minRTO is the least retransmission timeout of Linux.
 const minRTO = 200 * time.Millisecond
 
+// maxTail bounds the scale of a tail: what it makes of the smallest chance is then some months, which is far from what a Duration can hold.
+const maxTail = 10 * time.Minute
+
 // maxRetransmissions bounds how often one segment is lost in a row.
 const maxRetransmissions = 8
 
@@ -67,17 +73,21 @@ type Departure struct {
 	SizeBytes int
 }
 
-// Transit returns how long the last byte of d is under way, once it has left: Delay, jitter, and the timeouts of lost
-// segments. It is a function of its arguments and nothing else. Neither bandwidth nor Down count: these concern when
+// Transit returns how long the last byte of d is under way, once it has left: Delay, jitter, the tail, and the timeouts of
+// lost segments. It is a function of its arguments and nothing else. Neither bandwidth nor Down count: these concern when
 // bytes leave.
 func (l Link) Transit(seed uint64, d Departure) time.Duration {
 	t := l.Delay
-	if l.Jitter <= 0 && l.Loss <= 0 {
+	if l.Jitter <= 0 && l.Tail <= 0 && l.Loss <= 0 {
 		return t
 	}
 	h := hashDeparture(seed, d)
 	if l.Jitter > 0 {
 		t += time.Duration(unit(mix(h+1)) * float64(l.Jitter))
+	}
+	if l.Tail > 0 {
+		above := 1 - unit(mix(h+tailSalt)) // in (0, 1]
+		t += time.Duration((1/math.Sqrt(math.Sqrt(above)) - 1) * float64(l.Tail))
 	}
 	if l.Loss > 0 {
 		segments := max(1, (d.SizeBytes+SegmentBytes-1)/SegmentBytes)
@@ -94,6 +104,9 @@ func (l Link) Transit(seed uint64, d Departure) time.Duration {
 	}
 	return t
 }
+
+// tailSalt keeps the chance of the tail from that of jitter and losses, which take small numbers.
+const tailSalt = 0x7461696c
 
 // Timeout returns RTO, or its default.
 func (l Link) Timeout() time.Duration {
@@ -119,6 +132,8 @@ func (l Link) Validate() error {
 		return fmt.Errorf("delay %v is negative", l.Delay)
 	case l.Jitter < 0:
 		return fmt.Errorf("jitter %v is negative", l.Jitter)
+	case l.Tail < 0 || l.Tail > maxTail:
+		return fmt.Errorf("tail %v is not from 0 to %v", l.Tail, maxTail)
 	case !(l.Loss >= 0 && l.Loss < 1):
 		return fmt.Errorf("loss %v is not in [0, 1)", l.Loss)
 	case l.RTO < 0:

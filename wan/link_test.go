@@ -121,9 +121,10 @@ func TestValidate(t *testing.T) {
 		want string
 	}{
 		{Link{}, ""},
-		{Link{Delay: 1, Jitter: 1, Loss: 0.999, RTO: 1, BytesPerSecond: 1, Down: true}, ""},
+		{Link{Delay: 1, Jitter: 1, Tail: maxTail, Loss: 0.999, RTO: 1, BytesPerSecond: 1, Down: true}, ""},
 		{Link{Delay: -1}, "delay -1ns is negative"},
 		{Link{Jitter: -1}, "jitter -1ns is negative"},
+		{Link{Tail: -1}, "tail -1ns is not from 0 to 10m0s"},
 		{Link{Loss: 1}, "loss 1 is not in [0, 1)"},
 		{Link{Loss: math.NaN()}, "loss NaN is not in [0, 1)"},
 		{Link{RTO: -1}, "rto -1ns is negative"},

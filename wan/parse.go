@@ -23,7 +23,7 @@ const maxMilliseconds = 24 * 60 * 60 * 1000
 //
 // Of rtt_ms, round trips and so symmetric, and delay_ms, one-way delays with a row for each sending site, one may be
 // given; their diagonals are delays within sites. Each of links changes one direction afterwards: the fields that it
-// gives, of delay_ms, jitter_ms, loss, rto_ms, bytes_per_second and down, as in [Link].
+// gives, of delay_ms, jitter_ms, tail_ms, loss, rto_ms, bytes_per_second and down, as in [Link].
 func Parse(file string, data []byte) (Matrix, error) {
 	m, err := parse(data)
 	if err != nil {
@@ -126,7 +126,7 @@ func parseTable(m *Matrix, name string, v json.RawMessage) error {
 }
 
 func parseLink(m *Matrix, path string, v json.RawMessage) error {
-	names := []string{"from", "to", "delay_ms", "jitter_ms", "loss", "rto_ms", "bytes_per_second", "down"}
+	names := []string{"from", "to", "delay_ms", "jitter_ms", "tail_ms", "loss", "rto_ms", "bytes_per_second", "down"}
 	given, err := fields(v, path, names...)
 	if err != nil {
 		return err
@@ -158,6 +158,8 @@ func parseLink(m *Matrix, path string, v json.RawMessage) error {
 			l.Delay, err = milliseconds(v, at)
 		case "jitter_ms":
 			l.Jitter, err = milliseconds(v, at)
+		case "tail_ms":
+			l.Tail, err = milliseconds(v, at)
 		case "rto_ms":
 			l.RTO, err = milliseconds(v, at)
 		case "loss":

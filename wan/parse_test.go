@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 		"sites": ["a", "b"],
 		"rtt_ms": [[1, 100], [100, 0.5]],
 		"links": [
-			{"from": "a", "to": "b", "jitter_ms": 2.5, "loss": 0.01, "rto_ms": 300, "bytes_per_second": 1000000},
+			{"from": "a", "to": "b", "jitter_ms": 2.5, "tail_ms": 1.5, "loss": 0.01, "rto_ms": 300, "bytes_per_second": 1000000},
 			{"from": "b", "to": "a", "delay_ms": 80, "down": true}
 		]
 	}`))
@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 	for p, want := range map[wan.Path]wan.Link{
 		{From: "a", To: "a"}: {Delay: 500 * time.Microsecond},
 		{From: "a", To: "b"}: {
-			Delay: 50 * time.Millisecond, Jitter: 2500 * time.Microsecond, Loss: 0.01,
+			Delay: 50 * time.Millisecond, Jitter: 2500 * time.Microsecond, Tail: 1500 * time.Microsecond, Loss: 0.01,
 			RTO: 300 * time.Millisecond, BytesPerSecond: 1_000_000,
 		},
 		{From: "b", To: "a"}: {Delay: 80 * time.Millisecond, Down: true},
@@ -72,8 +72,9 @@ func TestParseErrorsNameWhatAndWhere(t *testing.T) {
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "b"}]}`, `wan: f.json: links[0].to: unknown site "b" (the sites are ["a"])`},
 		{`{"sites": ["a"], "links": [{"from": 1, "to": "b"}]}`, `wan: f.json: links[0].from: want a string, got 1`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "los": 1}]}`, `wan: f.json: links[0].los: unknown field ` +
-			`(want one of from, to, delay_ms, jitter_ms, loss, rto_ms, bytes_per_second, down)`},
+			`(want one of from, to, delay_ms, jitter_ms, tail_ms, loss, rto_ms, bytes_per_second, down)`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "loss": 1}]}`, `wan: f.json: links[0].loss: loss 1 is not in [0, 1)`},
+		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "tail_ms": 600001}]}`, `wan: f.json: links[0].tail_ms: tail 10m0.001s is not from 0 to 10m0s`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "bytes_per_second": 1.5}]}`,
 			`wan: f.json: links[0].bytes_per_second: want a whole number, got 1.5`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "down": "it is, very much so, and for a long time"}]}`,
