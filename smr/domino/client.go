@@ -39,10 +39,10 @@ type Client struct {
 	// floor is the highest slot that a call was told of. Later commands get slots above it, whatever they ask for: they say that the answers of
 	// those before are not needed any more, and what is not needed any more is not executed.
 	floor smr.Slot
-	fast  record16                 // how the last attempts went
-	late  *clock.Window            // how much later than their slots commands came to replicas, 0 for those in time
-	pause int                      // ticks for which the fast path is left alone
-	stats struct{ fast, slow int } // attempts that were decided by votes, and others
+	fast  record16                  // how the last attempts went
+	late  *clock.Window             // how much later than their slots commands came to replicas, 0 for those in time
+	pause int                       // ticks for which the fast path is left alone
+	stats struct{ fast, tried int } // attempts whose slots votes gave them, and all of which that is known
 	turn  int
 
 	active   int // probes since there was a call
@@ -69,6 +69,7 @@ type attempt struct {
 	seqs    []smr.Seq
 	yes, no quorum.Votes
 	settled bool
+	counted bool // in Client.stats
 	age     int
 }
 

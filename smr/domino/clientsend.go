@@ -218,6 +218,7 @@ func (c *Client) forget() {
 	for s, a := range c.attempts { //pure:ok each on its own
 		a.age++
 		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q smr.Seq) bool { return c.flights[q] != nil })) {
+			c.count(a, false)
 			delete(c.attempts, s)
 		}
 	}

@@ -20,6 +20,11 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 		a.no.Add(from)
 	}
 	needed := quorum.Fast(int(m.Members))
+	if a.yes.Len() >= needed {
+		c.count(a, true)
+	} else if a.no.Len() > int(m.Members)-needed {
+		c.count(a, false)
+	}
 	switch {
 	case a.yes.Len() >= needed:
 		c.settle(env, m.Slot, a, true)
@@ -27,21 +32,32 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 		c.settle(env, m.Slot, a, false)
 	}
 	if a.yes.Len()+a.no.Len() == int(m.Members) || a.settled {
-		fast := a.yes.Len() >= needed
-		if c.fast.add(fast); fast {
-			c.stats.fast++
-		} else {
-			c.stats.slow++
-		}
+		c.fast.add(a.yes.Len() >= needed)
 		if c.fast.failing() {
 			c.fast, c.pause = record16{}, pauseTicks
 		}
 	}
 }
 
+// count notes whether the votes of a supermajority gave an attempt its slot.
+func (c *Client) count(a *attempt, fast bool) {
+	if a.counted {
+		return
+	}
+	a.counted = true
+	if c.stats.tried++; fast {
+		c.stats.fast++
+	}
+}
+
+// FastPath returns how many attempts of DFP the votes of a supermajority decided in favour of the commands, and of how many that is known. What is sent
+// together is one attempt. One that the coordinator decided, or nobody told about, is not on the fast path.
+func (c *Client) FastPath() (taken, tried int) { return c.stats.fast, c.stats.tried }
+
 // onOutcome takes the coordinator's word.
 func (c *Client) onOutcome(env *protocol.Env[smr.Message], m Outcome) {
 	if a := c.attempts[m.Slot]; a != nil && !a.settled && m.Session == c.session {
+		c.count(a, false)
 		c.settle(env, m.Slot, a, m.Committed)
 	}
 }
