@@ -56,6 +56,7 @@ func rooms() []room {
 		{pattern: "store/replicatedcommit/rcgrpc/...", layer: assembly},
 
 		{pattern: "smr", layer: pure},
+		{pattern: "smr/plan/...", layer: pure},
 		{pattern: "store", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
