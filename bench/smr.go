@@ -12,16 +12,8 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// acks are what a call of a replicated service can wait for.
-func acks() []smr.CallKind { return []smr.CallKind{smr.Propose, smr.Execute} }
-
-// ackName is how rows call it: a position fixed, or a result.
-func ackName(k smr.CallKind) string {
-	if k == smr.Propose {
-		return "commit"
-	}
-	return "execute"
-}
+// acks are what a call of a replicated service waits for, of what all protocols have.
+func acks() []smr.Ack { return []smr.Ack{smr.AckDurable, smr.AckExecuted} }
 
 // syncTime is what a sync of a disk takes in virtual time, where it is modelled.
 const syncTime = time.Millisecond
@@ -74,7 +66,7 @@ func latencyPoints(s scale, o Options) []point {
 			for _, ack := range acks() {
 				for _, durable := range pick(s, []bool{false}, []bool{false, true}) {
 					points = append(points, point{
-						doing: fmt.Sprintf("%s %s %s durable=%s", network, p.Name, ackName(ack), durableName(durable)),
+						doing: fmt.Sprintf("%s %s %s durable=%s", network, p.Name, ack, durableName(durable)),
 						run: func(context.Context) ([]Row, error) {
 							return latencyRows(s, o, network, p, ack, durable)
 						},
@@ -86,7 +78,7 @@ func latencyPoints(s scale, o Options) []point {
 	return points
 }
 
-func latencyRows(s scale, o Options, network string, p smr.Protocol, ack smr.CallKind, durable bool) ([]Row, error) {
+func latencyRows(s scale, o Options, network string, p smr.Protocol, ack smr.Ack, durable bool) ([]Row, error) {
 	d, err := wan.Preset(network)
 	if err != nil {
 		return nil, err
@@ -106,7 +98,7 @@ func latencyRows(s scale, o Options, network string, p smr.Protocol, ack smr.Cal
 			{"system", p.Name},
 			{"wan", network},
 			{"site", site},
-			{"ack", ackName(ack)},
+			{"ack", ack.String()},
 			{"durable", durableName(durable)},
 			{"batch", "default"},
 		}
@@ -116,14 +108,14 @@ func latencyRows(s scale, o Options, network string, p smr.Protocol, ack smr.Cal
 		return append(r, Cell{"calls", len(took)})
 	}
 	for _, site := range sites {
-		for range site.Took {
+		for range site.Calls {
 			model = append(model, site.Model)
 		}
-		all = append(all, site.Took...)
+		all = append(all, site.Took()...)
 	}
 	rows = append(rows, row("all", all, model))
 	for _, site := range sites {
-		rows = append(rows, row(string(site.Site), site.Took, []time.Duration{site.Model}))
+		rows = append(rows, row(string(site.Site), site.Took(), []time.Duration{site.Model}))
 	}
 	return rows, nil
 }

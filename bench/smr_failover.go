@@ -12,14 +12,6 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// failoverAck is how rows call what a client waits for: a position fixed, or a result.
-func failoverAck(k smr.CallKind) smr.Ack {
-	if k == smr.Propose {
-		return smr.AckDurable
-	}
-	return smr.AckExecuted
-}
-
 func smrFailover() Experiment {
 	return Experiment{
 		Name:    "smr-failover",
@@ -39,7 +31,7 @@ func failoverPoints(s scale, o Options) []point {
 	for _, p := range catalog.Protocols() {
 		for _, ack := range acks() {
 			points = append(points, point{
-				doing: fmt.Sprintf("%s %s, %d kills", p.Name, failoverAck(ack), kills),
+				doing: fmt.Sprintf("%s %s, %d kills", p.Name, ack, kills),
 				run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, p, ack, kills) },
 			})
 		}
@@ -47,7 +39,7 @@ func failoverPoints(s scale, o Options) []point {
 	return points
 }
 
-func failoverRow(ctx context.Context, o Options, p smr.Protocol, ack smr.CallKind, kills int) ([]Row, error) {
+func failoverRow(ctx context.Context, o Options, p smr.Protocol, ack smr.Ack, kills int) ([]Row, error) {
 	d, err := wan.Preset("na3")
 	if err != nil {
 		return nil, err
@@ -73,7 +65,7 @@ func failoverRow(ctx context.Context, o Options, p smr.Protocol, ack smr.CallKin
 		{"system", p.Name},
 		{"wan", "na3"},
 		{"site", "all"},
-		{"ack", failoverAck(ack).String()},
+		{"ack", ack.String()},
 		{"durable", "yes"},
 		{"batch", "default"},
 		{"kills", kills},

@@ -94,6 +94,19 @@ func (s Schedule) Changes() []time.Duration {
 	return slices.Compact(times)
 }
 
+// Later returns the schedule with all its times so much later.
+func (s Schedule) Later(by time.Duration) Schedule {
+	var later Schedule
+	for _, f := range s {
+		f.From += by
+		if f.Until != 0 {
+			f.Until += by
+		}
+		later = append(later, f)
+	}
+	return later
+}
+
 // Validate tells which fault does not fit a network, or nil.
 func (s Schedule) Validate(m Matrix) error {
 	for i, f := range s {

@@ -73,6 +73,14 @@ func TestSchedulesAreChecked(t *testing.T) {
 	}
 }
 
+func TestLaterSchedules(t *testing.T) {
+	s := wan.Schedule{{From: ms, Until: 2 * ms, Down: true}, {From: 3 * ms, Jitter: ms}}
+	want := "from 11ms until 12ms:: down\nfrom 13ms:: up to 1ms later\n"
+	if got := s.Later(10 * ms).String(); got != want || s[0].From != ms {
+		t.Errorf("got\n%s, of which the original begins at %v", got, s[0].From)
+	}
+}
+
 func TestTowardAndBetween(t *testing.T) {
 	ab, cd := []wan.Site{"a", "b"}, []wan.Site{"c", "d"}
 	if got := fmt.Sprint(wan.Toward(ab, cd)); got != "[a->c a->d b->c b->d]" {

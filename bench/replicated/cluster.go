@@ -3,6 +3,7 @@ package replicated
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -10,6 +11,7 @@ import (
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
 )
 
 // Setting is a group of replicas in a simulated network, with a client at each site that makes calls whatever becomes of those before.
@@ -17,10 +19,21 @@ type Setting struct {
 	Protocol smr.Protocol
 	WAN      wan.Deployment
 	Seed     uint64
-	Ack      smr.CallKind  // Propose or Execute
-	Every    time.Duration // between two calls of a client
+	Ack      smr.Ack       // what calls wait for; AckDefault is AckOrdered
+	Every    time.Duration // between two calls of a client, on average
 	Sync     time.Duration // what a disk takes; 0 is a disk that takes no time
 	MaxBatch int           // 0 is the default, 1 no batching
+
+	// Clients are the sites of the clients, nil for all sites.
+	Clients []wan.Site
+	// Keys are those that are written. nil: each call has one of its own.
+	Keys workload.Keys
+	// RoundTrip is what nodes are told of the network; 0 is the default of package smr.
+	RoundTrip time.Duration
+	// Skew bounds how far apart two clocks are: each is off by a constant that is drawn from half of it to both sides.
+	Skew time.Duration
+	// Changes are what happens to the network from when clients begin to call.
+	Changes wan.Schedule
 }
 
 const firstClient = protocol.ID(1000)
@@ -68,7 +81,11 @@ func newCluster(s Setting) (*cluster, error) {
 			return nil, err
 		}
 	}
-	for i, site := range s.WAN.Matrix.Sites() {
+	sites := s.Clients
+	if sites == nil {
+		sites = s.WAN.Matrix.Sites()
+	}
+	for i, site := range sites {
 		if err := c.addClient(firstClient+protocol.ID(i), members, site); err != nil {
 			return nil, err
 		}
@@ -80,13 +97,15 @@ func newCluster(s Setting) (*cluster, error) {
 func (c *cluster) addReplica(id protocol.ID, members []smr.Member, site wan.Site) error {
 	build := func() (protocol.Node[smr.Message], error) {
 		c.stores[id] = kv.New()
-		return c.Protocol.NewReplica(smr.ReplicaConfig{ID: id, Members: members, Machine: c.stores[id], Leader: 1, MaxBatch: c.MaxBatch})
+		return c.Protocol.NewReplica(smr.ReplicaConfig{
+			ID: id, Members: members, Machine: c.stores[id], Leader: 1, MaxBatch: c.MaxBatch, RoundTrip: c.RoundTrip,
+		})
 	}
 	if _, err := build(); err != nil {
 		return err
 	}
 	c.replicas = append(c.replicas, id)
-	return c.sim.Add(sim.Node[smr.Message]{ID: id, Site: site, New: func() protocol.Node[smr.Message] {
+	return c.sim.Add(sim.Node[smr.Message]{ID: id, Site: site, Clock: c.clock(), New: func() protocol.Node[smr.Message] {
 		n, err := build()
 		if err != nil {
 			panic(err) // it was right before
@@ -96,12 +115,21 @@ func (c *cluster) addReplica(id protocol.ID, members []smr.Member, site wan.Site
 }
 
 func (c *cluster) addClient(id protocol.ID, members []smr.Member, site wan.Site) error {
-	n, err := c.Protocol.NewClient(smr.ClientConfig{ID: id, Members: members, Nearest: 1})
+	near := slices.Index(c.WAN.Replicas, c.WAN.Matrix.Nearest(site, c.WAN.Replicas))
+	n, err := c.Protocol.NewClient(smr.ClientConfig{ID: id, Members: members, Nearest: members[near].ID, RoundTrip: c.RoundTrip})
 	if err != nil {
 		return err
 	}
 	c.clients = append(c.clients, &caller{site: site, id: id, calls: map[smr.CallID]call{}})
-	return c.sim.Add(sim.Node[smr.Message]{ID: id, Site: site, New: func() protocol.Node[smr.Message] { return n }})
+	return c.sim.Add(sim.Node[smr.Message]{ID: id, Site: site, Clock: c.clock(), New: func() protocol.Node[smr.Message] { return n }})
+}
+
+// clock draws a node's clock.
+func (c *cluster) clock() sim.Clock {
+	if c.Skew <= 0 {
+		return sim.Clock{}
+	}
+	return sim.Clock{Offset: time.Duration(c.rand.Int64N(int64(c.Skew)+1)) - c.Skew/2}
 }
 
 func (c *cluster) app(from protocol.ID, msg smr.Message) {
@@ -149,12 +177,19 @@ func (c *cluster) next(cl *caller, until time.Duration) {
 	c.sim.After(c.Every/2+time.Duration(c.rand.Int64N(int64(c.Every))), func() { c.next(cl, until) })
 }
 
-// make makes a call that writes a key of its own.
+// make makes a call that writes 8 bytes, to a key of 8 bytes if keys are drawn.
 func (c *cluster) make(cl *caller) {
 	cl.last++
 	key := fmt.Sprintf("%x.%d", cl.id, cl.last)
+	if c.Keys != nil {
+		key = fmt.Sprintf("%08d", c.Keys.Draw(c.rand)%100_000_000)
+	}
 	cl.calls[cl.last] = call{key, c.sim.Now()}
-	c.sim.Deliver(cl.id, smr.Call{ID: cl.last, Kind: c.Ack, Command: kv.Put([]byte(key), []byte("8 bytes."))})
+	m := smr.Call{ID: cl.last, Kind: smr.Propose, Ack: c.Ack, Command: kv.Put([]byte(key), []byte("8 bytes."))}
+	if c.Ack == smr.AckExecuted {
+		m.Kind = smr.Execute
+	}
+	c.sim.Deliver(cl.id, m)
 }
 
 // warm waits until each client has had an answer.

@@ -17,12 +17,12 @@ func ExampleLatency() {
 		return
 	}
 	sites, err := replicated.Latency(replicated.Setting{
-		Protocol: raft.Protocol(), WAN: network, Seed: 1, Ack: smr.Propose, Every: 100 * time.Millisecond,
+		Protocol: raft.Protocol(), WAN: network, Seed: 1, Ack: smr.AckDurable, Every: 100 * time.Millisecond,
 	}, time.Second)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("a write from", sites[0].Site, "takes", sites[0].Took[0], "and", sites[0].Model, "at least")
+	fmt.Println("a write from", sites[0].Site, "takes", sites[0].Calls[0].Took, "and", sites[0].Model, "at least")
 	// Output: a write from VA takes 134ms and 134ms at least
 }

@@ -6,14 +6,29 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// SiteLatency is how long the calls of one client took.
+// Sample is a call: when it was made, from when the clients began, and how long it took.
+type Sample struct{ Began, Took time.Duration }
+
+// SiteLatency is what became of the calls of one client.
 type SiteLatency struct {
 	Site wan.Site
-	// Took is unsorted.
-	Took []time.Duration
+	// Calls are in the order in which they were answered.
+	Calls []Sample
 	// Model is the round trip to the leader and the leader's to a majority: what a protocol with a leader that stays takes at least.
 	Model time.Duration
 }
+
+// Took returns how long the calls took, in the order in which they were answered.
+func (l SiteLatency) Took() []time.Duration {
+	var took []time.Duration
+	for _, c := range l.Calls {
+		took = append(took, c.Took)
+	}
+	return took
+}
+
+// warming is how long clients call before anything is measured, so that what they know of the network is of the network under this load.
+const warming = 2 * time.Second
 
 // Latency lets the clients of a setting make calls for a time, and returns how long they took, in order of the sites.
 func Latency(s Setting, lasting time.Duration) ([]SiteLatency, error) {
@@ -27,10 +42,18 @@ func Latency(s Setting, lasting time.Duration) ([]SiteLatency, error) {
 	if err := c.pass(time.Second); err != nil {
 		return nil, err
 	}
-	took := map[*caller][]time.Duration{}
-	c.done = func(cl *caller, call call) { took[cl] = append(took[cl], c.sim.Now()-call.began) }
-	c.start(c.sim.Now() + lasting)
-	if err := c.pass(lasting + 5*time.Second); err != nil {
+	began := c.sim.Now() + warming
+	if err := c.sim.Apply(s.Changes.Later(began)); err != nil {
+		return nil, err
+	}
+	calls := map[*caller][]Sample{}
+	c.done = func(cl *caller, call call) {
+		if call.began >= began {
+			calls[cl] = append(calls[cl], Sample{call.began - began, c.sim.Now() - call.began})
+		}
+	}
+	c.start(began + lasting)
+	if err := c.pass(warming + lasting + 5*time.Second); err != nil {
 		return nil, err
 	}
 	var out []SiteLatency
@@ -38,7 +61,7 @@ func Latency(s Setting, lasting time.Duration) ([]SiteLatency, error) {
 		if len(cl.calls) > 0 {
 			c.fail("client at %s: %d calls have no answer", cl.site, len(cl.calls))
 		}
-		out = append(out, SiteLatency{Site: cl.site, Took: took[cl], Model: Model(s.WAN, cl.site)})
+		out = append(out, SiteLatency{Site: cl.site, Calls: calls[cl], Model: Model(s.WAN, cl.site)})
 	}
 	return out, c.err
 }
