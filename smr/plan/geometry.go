@@ -7,37 +7,73 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// geometry has one-way delays by indices: of the replicas, and from and to one client.
+// which says what is taken for a link's delay.
+type which int
+
+const (
+	least    which = iota // without jitter
+	expected              // about the 95th percentile, by which Domino predicts arrivals
+	longest               // with all of the jitter; a tail has no bound
+	whiches
+)
+
+func (w which) of(l wan.Link) time.Duration {
+	switch w {
+	case expected:
+		return l.Delay + time.Duration(0.95*float64(l.Jitter)+1.115*float64(l.Tail))
+	case longest:
+		return l.Delay + l.Jitter
+	}
+	return l.Delay
+}
+
+// network has all one-way delays of a matrix.
+type network struct {
+	sites  map[wan.Site]int
+	delays [whiches][][]time.Duration // from, to
+}
+
+func newNetwork(m wan.Matrix) network {
+	all := m.Sites()
+	net := network{sites: map[wan.Site]int{}}
+	for i, s := range all {
+		net.sites[s] = i
+	}
+	for w := range whiches {
+		for range all {
+			net.delays[w] = append(net.delays[w], make([]time.Duration, len(all)))
+		}
+		for p, l := range m.Links() {
+			net.delays[w][net.sites[p.From]][net.sites[p.To]] = w.of(l)
+		}
+	}
+	return net
+}
+
+// geometry has one-way delays by indices: those between replicas, and from and to one client.
 type geometry struct {
 	between  [][]time.Duration // from, to
 	up, down []time.Duration   // to and from each replica
 }
 
-// delay is what is taken for a link's delay.
-type delay func(wan.Link) time.Duration
-
-func without(l wan.Link) time.Duration { return l.Delay }
-func with(l wan.Link) time.Duration    { return l.Delay + l.Jitter }
-
-// usual is the 95th percentile, by which Domino predicts arrivals.
-func usual(l wan.Link) time.Duration { return l.Delay + time.Duration(0.95*float64(l.Jitter)) }
-
-// geometry returns the delays between replicas, and those of one client.
-func (s Setting) geometry(client wan.Site, of delay) geometry {
-	way := func(from, to wan.Site) time.Duration {
-		l, _ := s.WAN.Link(wan.Path{From: from, To: to})
-		return of(l)
+func (net network) geometry(w which, replicas []wan.Site, client wan.Site) geometry {
+	delays, c, n := net.delays[w], net.sites[client], len(replicas)
+	room := make([]time.Duration, n*(n+2))
+	take := func() []time.Duration {
+		row := room[:n:n]
+		room = room[n:]
+		return row
 	}
-	g := geometry{}
-	for i, a := range s.Replicas {
-		row := make([]time.Duration, len(s.Replicas))
-		for j, b := range s.Replicas {
+	g := geometry{up: take(), down: take(), between: make([][]time.Duration, n)}
+	for i, a := range replicas {
+		from := net.sites[a]
+		g.up[i], g.down[i] = delays[c][from], delays[from][c]
+		g.between[i] = take()
+		for j, b := range replicas {
 			if i != j {
-				row[j] = way(a, b)
+				g.between[i][j] = delays[from][net.sites[b]]
 			}
 		}
-		g.between = append(g.between, row)
-		g.up, g.down = append(g.up, way(client, a)), append(g.down, way(a, client))
 	}
 	return g
 }
@@ -68,9 +104,10 @@ func (g geometry) nearest() int {
 
 // kth returns the kth smallest, from 1, of what n replicas take.
 func kth(n, k int, of func(r int) time.Duration) time.Duration {
-	all := make([]time.Duration, n)
-	for r := range all {
-		all[r] = of(r)
+	var few [16]time.Duration
+	all := few[:0]
+	for r := range n {
+		all = append(all, of(r))
 	}
 	slices.Sort(all)
 	return all[k-1]

@@ -17,8 +17,8 @@ type Row struct {
 	System System
 	Client Client
 	Ack    smr.Ack // AckDurable or AckExecuted
-	// Latency is the time from the call to the acknowledgement if no message is delayed by jitter, Longest if each is by all of its link's. Domino's commands that come later than
-	// predicted, by more than the 95th percentile of the delays and the slack, take longer still.
+	// Latency is the time from the call to the acknowledgement if no message is delayed by jitter, Longest if each is by all of its link's Jitter. A Tail is in neither. Domino's commands
+	// that come later than predicted, which is by the 95th percentile of the delays and the slack, take longer still.
 	Latency, Longest time.Duration
 	// Via is the site of the replica that proposes the command, "" if the client sends it to all.
 	Via wan.Site
@@ -44,32 +44,33 @@ func Latencies(s Setting, systems ...System) ([]Row, error) {
 			return nil, err
 		}
 	}
+	net := newNetwork(s.WAN)
 	var rows []Row
 	for _, system := range systems {
-		rows = append(rows, s.latencies(system)...)
+		rows = append(rows, s.latencies(net, system)...)
 	}
 	return rows, nil
 }
 
-func (s Setting) latencies(system System) []Row {
+func (s Setting) latencies(net network, system System) []Row {
 	var rows []Row
 	for _, c := range s.Clients {
-		expected := s.geometry(c.Site, usual)
-		least := system.outcome(s, expected, s.geometry(c.Site, without))
-		most := system.outcome(s, expected, s.geometry(c.Site, with))
-		row := Row{System: system, Client: c, Ack: smr.AckDurable, Latency: least.durable, Longest: most.durable}
-		if least.via >= 0 {
-			row.Via = s.Replicas[least.via]
+		at := func(w which) geometry { return net.geometry(w, s.Replicas, c.Site) }
+		few := system.outcome(s, at(expected), at(least))
+		most := system.outcome(s, at(expected), at(longest))
+		row := Row{System: system, Client: c, Ack: smr.AckDurable, Latency: few.durable, Longest: most.durable}
+		if few.via >= 0 {
+			row.Via = s.Replicas[few.via]
 		}
 		rows = append(rows, row)
-		row.Ack, row.Latency, row.Longest = smr.AckExecuted, least.executed, most.executed
+		row.Ack, row.Latency, row.Longest = smr.AckExecuted, few.executed, most.executed
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// outcome returns what a client gets that expects some delays and has others.
-func (s System) outcome(in Setting, expected, g geometry) outcome {
+// outcome returns what a client gets that predicts by some delays and has others.
+func (s System) outcome(in Setting, predicted, g geometry) outcome {
 	majority := quorum.Majority(g.n())
 	switch s {
 	case Raft, Paxos:
@@ -79,16 +80,16 @@ func (s System) outcome(in Setting, expected, g geometry) outcome {
 	case FastPaxos:
 		return g.fastPaxos(in.leader())
 	case Mencius:
-		near := expected.nearest()
+		near := predicted.nearest()
 		// The other owners skip their slots when they are asked.
 		return outcome{g.trip(near) + g.quorum(near, majority), g.trip(near) + g.quorum(near, g.n()), near}
 	case EPaxos:
-		near := expected.nearest()
+		near := predicted.nearest()
 		t := g.trip(near) + g.quorum(near, fastEPaxos(g.n()))
 		return outcome{t, t, near}
 	case Domino, DominoDirect:
 		d := domino{direct: s == DominoDirect, slack: in.Slack, coordinator: in.leader()}
-		return d.outcome(d.choose(expected), g)
+		return d.outcome(d.choose(predicted), g)
 	case Floor:
 		return g.shortened().floor()
 	}
