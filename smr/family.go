@@ -14,6 +14,8 @@ type Protocol struct {
 	NewReplica func(ReplicaConfig) (protocol.Node[Message], error)
 	NewClient  func(ClientConfig) (protocol.Node[Message], error)
 	Codec      protocol.Codec[Message]
+	// Leaderless protocols have commands decided by each replica; there is no Status.Leader.
+	Leaderless bool
 }
 
 // ReplicaConfig is what a replica of any protocol of the family is made from. A zero value of an optional field is its default.

@@ -11,6 +11,7 @@ type Status struct {
 	Replica   protocol.ID
 	Role      string      // in the protocol's words: "leader", "follower", "candidate", "blank"
 	Leader    protocol.ID // whom it takes for the leader, 0 for nobody, or if the protocol has none
+	Serves    bool        // it has commands decided without a leader; never if the protocol has one
 	Ballot    uint64      // or term, or epoch
 	Committed Slot        // all slots up to it are decided
 	Applied   Slot        // all commands up to it are executed. Invariant: Applied <= Committed.
@@ -19,6 +20,9 @@ type Status struct {
 	Sessions  int
 	Members   []Member // in order of their IDs
 }
+
+// Ready tells whether what a client asks of the replica would be done now, by itself or by the leader that it knows.
+func (s Status) Ready() bool { return s.Leader != 0 || s.Serves }
 
 // MembersChanged goes from a replica to its application when the members have changed, and once after its start: a host has to know where they
 // are. One that is about to be added is among them already.

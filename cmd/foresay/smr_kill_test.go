@@ -162,14 +162,14 @@ func (w *killWorld) status(ctx context.Context, c *service.Client) []service.Sta
 	return s
 }
 
-// waitEqual waits until all replicas answer and know the same leader.
+// waitEqual waits until all replicas answer, are ready, and know the same leader if there is to be one.
 func (w *killWorld) waitEqual(ctx context.Context, c *service.Client) {
 	deadline := time.Now().Add(killPatience)
 	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
 		statuses := w.status(ctx, c)
 		up := 0
 		for _, s := range statuses {
-			if s.Role != service.Unreachable && s.Leader != 0 && s.Leader == statuses[0].Leader {
+			if s.Role != service.Unreachable && s.Ready && s.Leader == statuses[0].Leader {
 				up++
 			}
 		}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/epaxos"
 	"github.com/foresay/foresay/smr/fastpaxos"
+	"github.com/foresay/foresay/smr/mencius"
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/raft"
 )
@@ -15,7 +17,8 @@ import (
 // Protocols returns the protocols of package smr's family, in the order in which commands list them.
 func Protocols() []smr.Protocol {
 	return []smr.Protocol{
-		raft.Protocol(), multipaxos.Protocol(), fastpaxos.Protocol(), domino.Protocol(), domino.Direct(),
+		raft.Protocol(), multipaxos.Protocol(), fastpaxos.Protocol(), mencius.Protocol(), epaxos.Protocol(),
+		domino.Protocol(), domino.Direct(),
 	}
 }
 

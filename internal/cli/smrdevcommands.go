@@ -41,7 +41,7 @@ heal ID        end that
 join           start one more replica, with an empty disk, and add it to the group
 remove ID      remove a replica from the group
 sleep TIME     wait, such as 500ms
-wait           wait until all members have executed the same
+wait           wait until all members have executed what is committed now
 quit`
 
 // begin waits until the cluster works.
@@ -189,20 +189,23 @@ func (d *dev) join(ctx context.Context) error {
 	return err
 }
 
+var errNotEqual = errors.New("not all members came to have executed what was committed in time")
+
 func (d *dev) wait(ctx context.Context) error {
+	var catchup service.Catchup
 	for {
 		s, err := d.client.Status(ctx)
 		if err != nil {
 			return err
 		}
-		if service.Equal(s) {
+		if catchup.Over(s) {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return errors.New("not all members came to have executed the same in time")
+			return errNotEqual
 		}
 		if err := sleep(ctx, "100ms"); err != nil {
-			return errors.New("not all members came to have executed the same in time")
+			return errNotEqual
 		}
 	}
 }
@@ -257,7 +260,7 @@ func (d *dev) status(ctx context.Context) error {
 			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t-\t-\t-\t-\t-\t-\n", p.ID, p.Site, p.Address, role)
 			continue
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", p.ID, p.Site, p.Address, role, leaderName(s.Leader), termName(s.Term), s.Committed,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", p.ID, p.Site, p.Address, role, leaderName(s), termName(s.Term), s.Committed,
 			s.Applied, s.Log, s.Snapshot)
 	}
 	if err := t.Flush(); err != nil {

@@ -22,9 +22,10 @@ func (p *program) smrStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how each replica is",
-		Long: "Show how each replica is: its role, whom it takes for the leader, the term, the slots up to which it knows what was\n" +
-			"decided and has executed it, its log and snapshot, and who belongs to the group. Exits with 1 if nobody answers.\n" +
-			"With --wait it waits until all members answer, agree on the leader, and have executed the same.",
+		Long: "Show how each replica is: its role, whom it takes for the leader (? for nobody, - if the protocol has none), the term,\n" +
+			"the slots up to which it knows what was decided and has executed it, its log and snapshot, and who belongs to the\n" +
+			"group. Exits with 1 if nobody answers. With --wait it waits until all members answer, are ready, agree on the leader\n" +
+			"if there is one, and have executed what was committed when it began.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -33,7 +34,7 @@ func (p *program) smrStatusCommand() *cobra.Command {
 		},
 	}
 	f.add(c.Flags())
-	c.Flags().BoolVar(&wait, "wait", false, "wait, for --timeout at most, until all members have executed the same")
+	c.Flags().BoolVar(&wait, "wait", false, "wait, for --timeout at most, until all members have executed what is committed now")
 	return c
 }
 
@@ -42,12 +43,14 @@ const statusPause = 100 * time.Millisecond
 
 func (p *program) status(ctx context.Context, c *service.Client, wait, asJSON bool) error {
 	var statuses []service.Status
+	var catchup service.Catchup
+	over := false
 	for {
 		var err error
 		if statuses, err = c.Status(ctx); err != nil {
 			return fmt.Errorf("smr status: %w", err)
 		}
-		if !wait || service.Equal(statuses) || ctx.Err() != nil {
+		if over = catchup.Over(statuses); over || !wait || ctx.Err() != nil {
 			break
 		}
 		select {
@@ -64,8 +67,8 @@ func (p *program) status(ctx context.Context, c *service.Client, wait, asJSON bo
 	if err != nil {
 		return err
 	}
-	if wait && !service.Equal(statuses) {
-		return fmt.Errorf("smr status: not all members came to have executed the same in time")
+	if wait && !over {
+		return fmt.Errorf("smr status: not all members came to have executed what was committed in time")
 	}
 	for _, s := range statuses {
 		if s.Role != service.Unreachable {
@@ -87,7 +90,7 @@ func writeStatus(w io.Writer, statuses []service.Status) error {
 		for _, m := range s.Members {
 			members = append(members, fmt.Sprint(m.ID))
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Replica, s.Address, s.Role, leaderName(s.Leader), termName(s.Term), s.Committed,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Replica, s.Address, s.Role, leaderName(s), termName(s.Term), s.Committed,
 			s.Applied, s.Log, s.Snapshot, strings.Join(members, ","))
 	}
 	if err := t.Flush(); err != nil {
@@ -101,11 +104,15 @@ func writeStatus(w io.Writer, statuses []service.Status) error {
 	return nil
 }
 
-func leaderName(id protocol.ID) string {
-	if id == 0 {
+// leaderName returns whom a replica takes for the leader, for a cell.
+func leaderName(s service.Status) string {
+	switch {
+	case s.Leaderless:
 		return "-"
+	case s.Leader == 0:
+		return "?"
 	}
-	return strconv.FormatUint(uint64(id), 10)
+	return strconv.FormatUint(uint64(s.Leader), 10)
 }
 
 // termName returns a term for a cell. Ballots of Multi-Paxos are a number and, in the lower half, whose it is.

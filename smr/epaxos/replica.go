@@ -359,7 +359,7 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 		role = "blank"
 	}
 	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Ballot: r.gen, Committed: r.state.Applied(), Applied: r.state.Applied(),
+		ID: id, Replica: r.cfg.ID, Role: role, Serves: role == "replica", Ballot: r.gen, Committed: r.state.Applied(), Applied: r.state.Applied(),
 		Snapshot: r.snapshot, LogSize: r.logged, Sessions: r.state.Sessions(), Members: r.state.Members(),
 	}
 	for p := range r.rows {

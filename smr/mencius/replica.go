@@ -297,6 +297,8 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 		s.Role = "blank"
 	case r.epoch.lanes[r.own].lead == nil:
 		s.Role = "revoked"
+	default:
+		s.Serves = true
 	}
 	return s
 }

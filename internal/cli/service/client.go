@@ -177,30 +177,5 @@ func (c *Client) unreachable() map[protocol.ID]error {
 	return out
 }
 
-// Equal tells whether all members of the group have answered, know the same leader, and have applied all that is committed.
-func Equal(statuses []Status) bool {
-	var newest *Status
-	for i := range statuses {
-		if s := &statuses[i]; s.Role != Unreachable && (newest == nil || s.Applied > newest.Applied) {
-			newest = s
-		}
-	}
-	if newest == nil || newest.Leader == 0 {
-		return false
-	}
-	answered := map[protocol.ID]bool{}
-	for _, s := range statuses {
-		if s.Applied == newest.Applied && s.Committed == newest.Applied && s.Leader == newest.Leader && s.Role != Unreachable {
-			answered[s.Replica] = true
-		}
-	}
-	for _, m := range newest.Members {
-		if !answered[m.ID] {
-			return false
-		}
-	}
-	return true
-}
-
 // statusRepeat is how long an answer about a replica's status is waited for before it is asked for again.
 const statusRepeat = 300 * time.Millisecond

@@ -38,8 +38,12 @@ func (r *Replica) metricsHandler() http.Handler {
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		case s.Leader == 0:
+		case !s.Ready && s.Leaderless:
+			http.Error(w, s.Role+", it does not serve yet", http.StatusServiceUnavailable)
+		case !s.Ready:
 			http.Error(w, "no leader is known", http.StatusServiceUnavailable)
+		case s.Leaderless:
+			fmt.Fprintf(w, "%s, there is no leader\n", s.Role)
 		default:
 			fmt.Fprintf(w, "%s, replica %d leads\n", s.Role, s.Leader)
 		}
@@ -51,9 +55,12 @@ func (r *Replica) metricsHandler() http.Handler {
 func (r *Replica) writeMetrics(w io.Writer, s Status) {
 	page := metrics.Page{Writer: w}
 	one := page.One
-	one("leader", metrics.Gauge, "Whether this replica leads.", s.Leader == s.Replica && s.Leader != 0)
-	one("has_leader", metrics.Gauge, "Whether this replica knows who leads.", s.Leader != 0)
-	one("term", metrics.Gauge, "The term or ballot.", s.Term)
+	one("ready", metrics.Gauge, "Whether what clients ask for would be done, by this replica or by the leader that it knows.", s.Ready)
+	if !s.Leaderless {
+		one("leader", metrics.Gauge, "Whether this replica leads.", s.Leader == s.Replica && s.Leader != 0)
+		one("has_leader", metrics.Gauge, "Whether this replica knows who leads.", s.Leader != 0)
+	}
+	one("term", metrics.Gauge, "The term or ballot, or how often the members have changed.", s.Term)
 	one("committed_slot", metrics.Gauge, "All slots up to it are decided, as far as this replica knows.", s.Committed)
 	one("applied_slot", metrics.Gauge, "All commands up to it are executed here.", s.Applied)
 	one("snapshot_slot", metrics.Gauge, "The slot of the newest snapshot.", s.Snapshot)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
@@ -139,15 +140,11 @@ func testService(w *world) {
 		if len(s) != 3 || s[0].Disk == s[1].Disk || s[2].Address != "c:1" {
 			w.Fatalf("the statuses are %+v", s)
 		}
-		id := s[0].Leader
+		id := w.leads(replicas, s)
 		one := replicas[id-1]
-		if s[id-1].Role != "leader" {
-			w.Errorf("replica %d leads, and its status is %+v", id, s[id-1])
-		}
-		w.metrics(one, "/metrics", http.StatusOK, "foresay_leader 1\n", "foresay_members 3\n", fmt.Sprintf("foresay_peer_up{member=\"%d\"} 1\n", id%3+1))
-		w.metrics(one, "/ready", http.StatusOK, fmt.Sprintf("leader, replica %d leads\n", id))
+		w.metrics(one, "/metrics", http.StatusOK, "foresay_ready 1\n", "foresay_members 3\n", fmt.Sprintf("foresay_peer_up{member=\"%d\"} 1\n", id%3+1))
 
-		// The leader stops; it comes back with its disk, which is still its.
+		// The leader, if there is one, stops; it comes back with its disk, which is still its.
 		if err := one.end(); err != nil || !strings.Contains(one.log.String(), "replica: stopped") {
 			w.Errorf("the replica ended with %v\n%s", err, one.log)
 		}
@@ -160,6 +157,32 @@ func testService(w *world) {
 	})
 }
 
+// leads looks at what replicas say about the leader, and returns it, or any replica if the protocol has none.
+func (w *world) leads(replicas []*ran, statuses []Status) protocol.ID {
+	w.Helper()
+	id := statuses[0].Leader
+	if w.proto().Leaderless {
+		for i, s := range statuses {
+			if !s.Leaderless || !s.Ready || s.Leader != 0 {
+				w.Errorf("the protocol has no leader, and a status is %+v", s)
+			}
+			w.metrics(replicas[i], "/ready", http.StatusOK, ", there is no leader\n")
+		}
+		if page := w.page(replicas[0], "/metrics", http.StatusOK); strings.Contains(page, "foresay_leader") || strings.Contains(page, "has_leader") {
+			w.Errorf("the protocol has no leader, and the metrics tell of one:\n%s", page)
+		}
+		return 1
+	}
+	if id == 0 || statuses[id-1].Role != "leader" || statuses[id-1].Leaderless {
+		w.Fatalf("replica %d leads, and the statuses are %+v", id, statuses)
+	}
+	w.metrics(replicas[id-1], "/metrics", http.StatusOK, "foresay_leader 1\n", "foresay_has_leader 1\n")
+	w.metrics(replicas[id-1], "/ready", http.StatusOK, fmt.Sprintf("leader, replica %d leads\n", id))
+	return id
+}
+
+func (w *world) proto() smr.Protocol { return w.cfg.proto }
+
 // join has a replica added, and its predecessor removed.
 func (w *world) join(ctx context.Context, c *Client) {
 	w.Helper()
@@ -168,7 +191,11 @@ func (w *world) join(ctx context.Context, c *Client) {
 	}
 	four := w.start(4)
 	add := smrMembers([]Member{{4, "d:1"}})[0]
-	w.metrics(four, "/ready", http.StatusServiceUnavailable, "no leader is known\n")
+	why := "no leader is known\n"
+	if w.proto().Leaderless {
+		why = "blank, it does not serve yet\n"
+	}
+	w.metrics(four, "/ready", http.StatusServiceUnavailable, why)
 	for _, change := range []change{{Add: add}, {Remove: 2}, {Remove: 2}} { // the second time it is so already
 		if err := c.Change(ctx, change); err != nil {
 			w.Errorf("%v: %v", change, err)
@@ -183,16 +210,22 @@ func (w *world) join(ctx context.Context, c *Client) {
 // metrics looks at what a replica's page says.
 func (w *world) metrics(r *ran, path string, code int, want ...string) {
 	w.Helper()
+	got := w.page(r, path, code)
+	for _, line := range want {
+		if !strings.Contains(got, line) {
+			w.Errorf("%s does not have %q:\n%s", path, line, got)
+		}
+	}
+}
+
+func (w *world) page(r *ran, path string, code int) string {
+	w.Helper()
 	got := httptest.NewRecorder()
 	r.metricsHandler().ServeHTTP(got, httptest.NewRequest(http.MethodGet, path, nil))
 	if got.Code != code {
 		w.Errorf("%s has the code %d, want %d", path, got.Code, code)
 	}
-	for _, line := range want {
-		if !strings.Contains(got.Body.String(), line) {
-			w.Errorf("%s does not have %q:\n%s", path, line, got.Body)
-		}
-	}
+	return got.Body.String()
 }
 
 func TestLostDiskIsRefused(t *testing.T) {

@@ -18,7 +18,9 @@ type Status struct {
 	Replica       protocol.ID `json:"replica"`
 	Address       string      `json:"address"` // where it was asked
 	Role          string      `json:"role"`    // in the protocol's words; "unreachable" if it did not answer
-	Leader        protocol.ID `json:"leader"`  // 0: it knows of none
+	Leader        protocol.ID `json:"leader"`  // 0: it knows of none, or there is none
+	Leaderless    bool        `json:"leaderless"`
+	Ready         bool        `json:"ready"` // what a client asks for would be done: by itself, or by the leader that it knows
 	Term          uint64      `json:"term"`
 	Committed     smr.Slot    `json:"committed"`
 	Applied       smr.Slot    `json:"applied"`
@@ -92,8 +94,8 @@ func (r *Replica) query(then func(Status)) (smr.CallID, error) {
 
 func (r *Replica) describe(s smr.Status) Status {
 	out := Status{
-		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Term: s.Ballot, Committed: s.Committed, Applied: s.Applied, Log: s.LogSize,
-		Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: r.cfg.Protocol, Disk: r.disk,
+		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: r.cfg.proto.Leaderless, Ready: s.Ready(), Term: s.Ballot,
+		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: r.cfg.Protocol, Disk: r.disk,
 		UptimeSeconds: int64(time.Since(r.started) / time.Second),
 	}
 	for _, m := range s.Members {
