@@ -21,7 +21,8 @@ const (
 	OnlyDM
 )
 
-// Options choose between variants of the protocol. The zero value is the thesis' Domino. All nodes of a group have the same.
+// Options choose between variants of the protocol. The zero value is the thesis' Domino. Nodes of a group should have the same, but no promise depends on it: what differs
+// costs time only, most of all AllLearn at the coordinator and not at the others, which then learn of what was executed by asking for it. So they can be changed node by node.
 type Options struct {
 	// Slack is added to the timestamps of DFP, which makes votes that come too late rarer and execution later [Thesis §4.3.4].
 	Slack time.Duration
