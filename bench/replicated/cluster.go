@@ -9,7 +9,6 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
 )
@@ -44,7 +43,7 @@ type cluster struct {
 	sim      *sim.Sim[smr.Message]
 	rand     *rand.Rand
 	replicas []protocol.ID
-	stores   map[protocol.ID]*kv.Store // of the present incarnations
+	stores   map[protocol.ID]*table // of the present incarnations
 	clients  []*caller
 	err      error
 	done     func(*caller, call)           // is told of each call that was committed
@@ -64,7 +63,7 @@ type call struct {
 }
 
 func newCluster(s Setting) (*cluster, error) {
-	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*kv.Store{}}
+	c := &cluster{Setting: s, rand: rand.New(rand.NewPCG(s.Seed, 7)), stores: map[protocol.ID]*table{}}
 	var err error
 	c.sim, err = sim.New(sim.Config[smr.Message]{
 		Seed: s.Seed, WAN: s.WAN.Matrix, Disk: sim.Disk{Latency: s.Sync}, App: c.app, CheckEvery: 1000, TraceKeep: -1,
@@ -96,7 +95,7 @@ func newCluster(s Setting) (*cluster, error) {
 // addReplica puts a replica in. Timeouts are the defaults, and the first member leads first.
 func (c *cluster) addReplica(id protocol.ID, members []smr.Member, site wan.Site) error {
 	build := func() (protocol.Node[smr.Message], error) {
-		c.stores[id] = kv.New()
+		c.stores[id] = newTable()
 		return c.Protocol.NewReplica(smr.ReplicaConfig{
 			ID: id, Members: members, Machine: c.stores[id], Leader: 1, MaxBatch: c.MaxBatch, RoundTrip: c.RoundTrip,
 		})
@@ -177,15 +176,16 @@ func (c *cluster) next(cl *caller, until time.Duration) {
 	c.sim.After(c.Every/2+time.Duration(c.rand.Int64N(int64(c.Every))), func() { c.next(cl, until) })
 }
 
-// make makes a call that writes 8 bytes, to a key of 8 bytes if keys are drawn.
+// make makes a call that writes 16 bytes, key and value.
 func (c *cluster) make(cl *caller) {
 	cl.last++
-	key := fmt.Sprintf("%x.%d", cl.id, cl.last)
+	key := uint64(cl.id)<<32 | uint64(cl.last)
 	if c.Keys != nil {
-		key = fmt.Sprintf("%08d", c.Keys.Draw(c.rand)%100_000_000)
+		key = c.Keys.Draw(c.rand)
 	}
-	cl.calls[cl.last] = call{key, c.sim.Now()}
-	m := smr.Call{ID: cl.last, Kind: smr.Propose, Ack: c.Ack, Command: kv.Put([]byte(key), []byte("8 bytes."))}
+	b := string(number(key))
+	cl.calls[cl.last] = call{b, c.sim.Now()}
+	m := smr.Call{ID: cl.last, Kind: smr.Propose, Ack: c.Ack, Command: put(b, "8 bytes.")}
 	if c.Ack == smr.AckExecuted {
 		m.Kind = smr.Execute
 	}

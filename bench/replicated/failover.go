@@ -100,7 +100,7 @@ func (c *cluster) missing(keys []string) int {
 	lost := 0
 	for _, key := range keys {
 		for _, id := range c.replicas {
-			if !has(c.stores[id], key) {
+			if !c.stores[id].has(key) {
 				lost++
 				break
 			}

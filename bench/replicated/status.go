@@ -3,7 +3,6 @@ package replicated
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 )
 
 // ask asks each replica that is up for its status. Nothing else happens meanwhile.
@@ -16,9 +15,4 @@ func (c *cluster) ask(each func(protocol.ID, smr.Status)) {
 		c.fail("%v", err)
 	}
 	c.status = nil
-}
-
-func has(store *kv.Store, key string) bool {
-	r, err := kv.DecodeResult(store.Read(kv.Get([]byte(key))))
-	return err == nil && r.Status == kv.OK
 }
