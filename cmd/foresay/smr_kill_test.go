@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,8 +31,8 @@ const (
 	killPause    = 700 * time.Millisecond
 )
 
-// TestKills kills replicas, which are processes of their own, while clients write: mostly leaders, each time with SIGKILL. What was acknowledged must be
-// there at the end, and what is there must have been written.
+// TestKills kills replicas, which are processes of their own, while clients write: any of them, and leaders as often as all others, each time with SIGKILL. What was
+// acknowledged must be there at the end, and what is there must have been written.
 func TestKills(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv(killsVariable))
 	if err != nil || kills < 1 {
@@ -47,7 +49,7 @@ func killOften(t *testing.T, protocolName string, kills int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &killWorld{t: t, dir: dir, running: map[protocol.ID]*replica{}}
+	w := &killWorld{t: t, dir: dir, running: map[protocol.ID]*replica{}, killed: map[string]killed{}}
 	for _, m := range cfg.Members {
 		w.start(m.ID)
 	}
@@ -88,17 +90,26 @@ func killOften(t *testing.T, protocolName string, kills int) {
 	if err != nil {
 		t.Error(err)
 	}
-	t.Logf("%s: %d kills, %d of the leader; %d writes acknowledged, %d of unknown outcome; longest time without one %v", protocolName, kills, w.leaders,
-		w.progress.acked.Load(), w.unknown, time.Duration(w.progress.gap.Load()).Round(time.Millisecond))
+	t.Logf("%s: %d writes acknowledged, %d of unknown outcome", protocolName, w.progress.acked.Load(), w.unknown)
+	for _, role := range slices.Sorted(maps.Keys(w.killed)) {
+		k := w.killed[role]
+		t.Logf("%s: %s killed %d times; longest time without an answer %v", protocolName, role, k.times, k.gap.Round(time.Millisecond))
+	}
 }
 
 type killWorld struct {
 	t        *testing.T
 	dir      string
 	running  map[protocol.ID]*replica
-	leaders  int // that were killed
-	unknown  int // writes
+	killed   map[string]killed // by what they were
+	unknown  int               // writes
 	progress killProgress
+}
+
+// killed is what came of the deaths of replicas.
+type killed struct {
+	times int
+	gap   time.Duration // the longest in which nobody was answered
 }
 
 // killProgress is what all writers have done.
@@ -124,16 +135,19 @@ func (w *killWorld) start(id protocol.ID) {
 	w.running[id] = r
 }
 
-// kill kills the leader or, one time in four, anybody, and starts it again when the others have gone on.
+// kill kills the leader or anybody, and starts it again when the others have gone on.
 func (w *killWorld) kill(ctx context.Context, c *service.Client, random *rand.Rand) {
-	statuses := w.status(ctx, c)
 	victim := protocol.ID(random.IntN(3) + 1)
-	for _, s := range statuses {
-		if s.Role == "leader" && random.IntN(4) > 0 {
-			victim = s.Replica
-			w.leaders++
-		}
+	statuses := w.status(ctx, c)
+	if random.IntN(4) == 0 {
+		victim = max(statuses[0].Leader, 1)
 	}
+	role := statuses[victim-1].Role
+	w.progress.gap.Store(0)
+	defer func() {
+		gap := time.Duration(w.progress.gap.Load())
+		w.killed[role] = killed{w.killed[role].times + 1, max(w.killed[role].gap, gap)}
+	}()
 	if err := w.running[victim].end(syscall.SIGKILL); err == nil {
 		w.t.Fatalf("replica %d ended well before it was killed", victim)
 	}

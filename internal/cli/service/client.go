@@ -77,8 +77,10 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
 	c.host, err = host.New(host.Config{
-		Network: transport.Config{Cluster: cfg.Cluster, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial},
-		Logger:  o.Logger,
+		Network: transport.Config{
+			Cluster: clusterName(cfg.Cluster, cfg.Protocol), FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+		},
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return fail(err)

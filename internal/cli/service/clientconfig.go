@@ -50,7 +50,8 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
 {
   // The same in the files of all replicas and clients. Hosts of different clusters do not talk.
   "cluster": "shop",
-  // One of %v. The same everywhere.
+  // One of %v.
+  // The same everywhere, else hosts do not talk.
   "protocol": "raft",
   // Who this replica is. No two have the same ID, and one that lost its disk comes back with another.
   "id": 1,

@@ -159,6 +159,11 @@ func (g *group) check() error {
 	return configfile.CheckTLS(g.TLS, g.Insecure)
 }
 
+// clusterName is what hosts compare when they connect. Those of different protocols would take each other's messages for their own.
+func clusterName(cluster, protocolName string) string {
+	return fmt.Sprintf("%s (%s)", cluster, protocolName)
+}
+
 func checkID(field string, id protocol.ID) error {
 	if id == 0 || id >= firstClient {
 		return configfile.Fieldf(field, "%d is no replica's; want 1 to %d", id, firstClient-1)

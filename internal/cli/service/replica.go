@@ -99,7 +99,7 @@ func (r *Replica) open(o ReplicaOptions) error {
 		}
 	}
 	network := transport.Config{
-		Cluster: cfg.Cluster, IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol), IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	r.host, err = host.New(host.Config{Network: network, Listener: r.listener, Logger: r.log})
 	if err != nil {

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -258,7 +259,7 @@ func TestLostDiskIsRefused(t *testing.T) {
 	}
 }
 
-// TestStrangers: a client without the cluster's certificate, and one of another cluster, are told why they get nowhere.
+// TestStrangers: a client without the cluster's certificate, and one of another cluster or protocol, are told why they get nowhere.
 func TestStrangers(t *testing.T) {
 	other := t.TempDir()
 	stranger, err := Init(InitOptions{Dir: other, Protocol: "raft", Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1"}})
@@ -269,14 +270,23 @@ func TestStrangers(t *testing.T) {
 		w.start(1)
 		namesake := *w.cfg
 		namesake.Cluster = "other"
-		for want, cfg := range map[string]*ClientConfig{"certificate": stranger, "cluster": &namesake} {
+		foreigner := *w.cfg
+		foreigner.Protocol = "mencius"
+		if err := foreigner.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for want, cfg := range map[string]*ClientConfig{
+			"certificate": stranger,
+			`a host of the cluster "test (raft)", not of "other (raft)"`:   &namesake,
+			`a host of the cluster "test (raft)", not of "test (mencius)"`: &foreigner,
+		} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
 				if _, err := c.KV.Read(ctx, kv.Get([]byte("k"))); err == nil {
 					t.Error("a stranger read a key")
 				}
 				if got := c.Unreachable(); !strings.Contains(got, want) {
-					t.Errorf("%q does not tell of the %s", got, want)
+					t.Errorf("%q does not tell of %s", got, want)
 				}
 				return nil
 			})
@@ -286,4 +296,48 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestReplicasOfOtherProtocols: one whose file names another protocol is not heard, and both logs say why.
+func TestReplicasOfOtherProtocols(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		one := w.start(1)
+		w.start(2)
+		w.adjust(3, func(c *Config) { c.Protocol = "multipaxos" })
+		three := w.start(3)
+		w.client(func(ctx context.Context, c *Client) {
+			s, err := c.Status(ctx)
+			if err != nil || len(s) != 3 || s[1].Role == Unreachable || s[2].Role != Unreachable {
+				t.Errorf("the statuses are %+v, %v", s, err)
+			}
+		})
+		for r, want := range map[*ran]string{
+			one: `cluster \"test (multipaxos)\", not of \"test (raft)\"`, three: `cluster \"test (raft)\", not of \"test (multipaxos)\"`,
+		} {
+			if err := r.end(); err != nil {
+				t.Error(err)
+			}
+			if got := r.log.String(); !strings.Contains(strings.ReplaceAll(got, `\\`, `\`), want) {
+				t.Errorf("the log does not have %s:\n%s", want, got)
+			}
+		}
+	})
+}
+
+// adjust changes a replica's file.
+func (w *world) adjust(id protocol.ID, change func(*Config)) {
+	w.Helper()
+	name := filepath.Join(w.dir, ConfigFile(id))
+	c, err := ReadConfig(name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	change(c)
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(name, b, 0o600)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
 }
