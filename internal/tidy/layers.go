@@ -89,6 +89,7 @@ func rooms() []room {
 		{pattern: "internal/cli/...", layer: assembly},
 		{pattern: "internal/demo/...", layer: assembly},
 		{pattern: "internal/dash/...", layer: assembly},
+		{pattern: "internal/plansim/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
 		{pattern: "internal/rcnode/...", layer: assembly},
 		{pattern: "internal/traceanalysis/...", layer: assembly},

@@ -11,6 +11,7 @@ import (
 type domino struct {
 	direct      bool // acceptors answer, all replicas learn, timestamps are arrivals
 	slack       time.Duration
+	busy        bool
 	coordinator int
 }
 
@@ -65,13 +66,25 @@ func (d domino) outcome(w way, g geometry) outcome {
 			arrived[r] = g.up[w.target] + g.between[w.target][r]
 		}
 	}
-	// A replica says that it has passed the slot when it has, and knows that somebody waits for that. Each lane's owner has to say so.
-	passed := func(r, at int) time.Duration { return max(arrived[r], timestamp) + g.between[r][at] }
-	known := kth(n, n, func(r int) time.Duration { return passed(r, w.target) })
-	if !d.direct && d.coordinator != w.target {
+	// A replica says that it has passed the slot when it has, and somebody waits for that or for another one. Each lane's owner has to say so.
+	passed := func(r int) time.Duration {
+		if d.busy {
+			return timestamp
+		}
+		return max(arrived[r], timestamp)
+	}
+	decided := func(at int) time.Duration {
+		size := fast
+		if !w.fast {
+			size = quorum.Majority(n)
+		}
+		return max(kth(n, size, func(r int) time.Duration { return arrived[r] + g.between[r][at] }),
+			kth(n, fast, func(r int) time.Duration { return passed(r) + g.between[r][at] }))
+	}
+	known := max(decided(w.target), kth(n, n, func(r int) time.Duration { return passed(r) + g.between[r][w.target] }))
+	if !d.direct {
 		// The coordinator tells what is decided in the slots of DFP.
-		counted := kth(n, fast, func(r int) time.Duration { return passed(r, d.coordinator) })
-		known = max(known, counted+g.between[d.coordinator][w.target])
+		known = max(known, decided(d.coordinator)+g.between[d.coordinator][w.target])
 	}
 	o.executed = known + g.down[w.target]
 	o.durable = min(o.durable, o.executed)

@@ -88,7 +88,7 @@ func (s System) outcome(in Setting, predicted, g geometry) outcome {
 		t := g.trip(near) + g.quorum(near, fastEPaxos(g.n()))
 		return outcome{t, t, near}
 	case Domino, DominoDirect:
-		d := domino{direct: s == DominoDirect, slack: in.Slack, coordinator: in.leader()}
+		d := domino{direct: s == DominoDirect, slack: in.Slack, busy: in.Busy, coordinator: in.leader()}
 		return d.outcome(d.choose(predicted), g)
 	case Floor:
 		return g.shortened().floor()

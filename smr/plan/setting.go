@@ -67,6 +67,9 @@ type Setting struct {
 	Leader wan.Site
 	// Slack is added to the timestamps of Domino's Fast Paxos.
 	Slack time.Duration
+	// Busy says that other commands come all the time. Domino's replicas then tell all the time which slots they have passed, otherwise when they hear of a command, and execute sooner. What
+	// waiting, collisions and conflicts with other commands take is not in the model all the same.
+	Busy bool
 }
 
 // From returns the setting of a deployment, with a client at every site.

@@ -1,0 +1,162 @@
+package plansim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/wan"
+)
+
+// world is a group of replicas and their clients.
+type world struct {
+	*sim.Sim[smr.Message]
+	leader  protocol.ID
+	clients []protocol.ID
+	trip    time.Duration // the longest one
+	calls   smr.CallID
+	done    map[smr.CallID]func() // is told of those that are not done
+	status  smr.Status
+	err     error
+}
+
+func newWorld(c Config) (*world, error) {
+	s := c.Setting
+	sites := slices.Clone(s.Replicas)
+	for _, client := range s.Clients {
+		sites = append(sites, client.Site)
+	}
+	w := &world{
+		leader: protocol.ID(1 + max(0, slices.Index(s.Replicas, s.Leader))), trip: max(s.WAN.MaxRTT(sites), 10*time.Millisecond),
+		done: map[smr.CallID]func(){},
+	}
+	var err error
+	if w.Sim, err = sim.New(sim.Config[smr.Message]{Seed: c.Seed, WAN: s.WAN, App: w.app, CheckEvery: 1 << 20, TraceKeep: -1}); err != nil {
+		return nil, err
+	}
+	var members []smr.Member
+	for i := range s.Replicas {
+		members = append(members, smr.Member{ID: protocol.ID(i + 1)})
+	}
+	for i, m := range members {
+		err := w.add(m.ID, s.Replicas[i], func() (protocol.Node[smr.Message], error) {
+			return c.Protocol.NewReplica(smr.ReplicaConfig{ID: m.ID, Members: members, Machine: &counter{}, RoundTrip: w.trip, Leader: w.leader})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, client := range s.Clients {
+		id, near := protocol.ID(1000+i), slices.Index(s.Replicas, s.WAN.Nearest(client.Site, s.Replicas))
+		w.clients = append(w.clients, id)
+		err := w.add(id, client.Site, func() (protocol.Node[smr.Message], error) {
+			return c.Protocol.NewClient(smr.ClientConfig{ID: id, Members: members, RoundTrip: w.trip, Nearest: members[near].ID})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return w, w.pass(2*time.Second + 20*w.trip) // to elect, to measure, and to open the sessions
+}
+
+func (w *world) add(id protocol.ID, site wan.Site, build func() (protocol.Node[smr.Message], error)) error {
+	node, err := build()
+	if err != nil {
+		return err
+	}
+	return w.Add(sim.Node[smr.Message]{ID: id, Site: site, New: func() protocol.Node[smr.Message] { return node }})
+}
+
+func (w *world) app(_ protocol.ID, msg smr.Message) {
+	switch msg := msg.(type) {
+	case smr.Done:
+		done := w.done[msg.ID]
+		delete(w.done, msg.ID)
+		if msg.Outcome != smr.Committed {
+			w.err = fmt.Errorf("a call was not committed: %v, %s", msg.Outcome, msg.Reason)
+		} else if done != nil {
+			done()
+		}
+	case smr.Status:
+		w.status = msg
+	case smr.Refused:
+		w.err = fmt.Errorf("a replica is refused: %s", msg.Reason)
+	}
+}
+
+func (w *world) pass(d time.Duration) error {
+	if err := w.Run(d); err != nil {
+		return err
+	}
+	return w.err
+}
+
+// leads tells whether the replica leads that is to.
+func (w *world) leads() (bool, error) {
+	w.Deliver(w.leader, smr.StatusQuery{})
+	err := w.pass(time.Millisecond)
+	return w.status.Leader == w.leader, err
+}
+
+// call has a client make a call that conflicts with no other one, and notes how long that takes.
+func (w *world) call(client int, r *Result) {
+	w.calls++
+	c := smr.Call{ID: w.calls, Kind: smr.Propose, Ack: r.Ack, Command: fmt.Appendf(nil, "%016d", w.calls)}
+	if r.Ack == smr.AckExecuted {
+		c.Kind = smr.Execute
+	}
+	began := w.Now()
+	w.done[c.ID] = func() { r.Took = append(r.Took, w.Now()-began) }
+	w.Deliver(w.clients[client], c)
+}
+
+// answered waits until all calls are.
+func (w *world) answered() error {
+	err := w.RunUntil(10*time.Second+20*w.trip, func() bool { return len(w.done) == 0 || w.err != nil })
+	if w.err != nil {
+		return w.err
+	}
+	return err
+}
+
+// alone has calls made one after the other. What they take before the first one of a kind is not noted: it finds the slots of others unused for long.
+func (w *world) alone(calls int, out []Result) error {
+	for i := range out {
+		for n := range calls + 1 {
+			if w.call(i/len(acks()), &out[i]); n == 0 {
+				w.done[w.calls] = nil
+			}
+			if err := w.answered(); err != nil {
+				return fmt.Errorf("client at %s: %w", out[i].Client.Site, err)
+			}
+			// The next one is made when all that this one has set off is over, at another instant of the nodes' beats.
+			if err := w.pass(2*w.trip + time.Duration(1+w.calls%7)*1300*time.Microsecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// together has all clients call 100 times a second, for each kind in turn. The calls of the first round trips are not noted.
+func (w *world) together(calls int, out []Result) error {
+	const every = 10 * time.Millisecond
+	kinds := len(acks())
+	first := int(2*w.trip/every) + 1
+	for i := range w.clients {
+		for n := range first + kinds*calls {
+			w.After(every*time.Duration(n)+every*time.Duration(i)/time.Duration(len(w.clients)), func() {
+				if w.call(i, &out[i*kinds+n%kinds]); n < first {
+					w.done[w.calls] = nil
+				}
+			})
+		}
+	}
+	if err := w.pass(every * time.Duration(1+first+kinds*calls)); err != nil {
+		return err
+	}
+	return w.answered()
+}
