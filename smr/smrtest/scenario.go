@@ -29,6 +29,8 @@ type Scenario struct {
 	// Explain gets how the simulation stands when the run has ended or failed, as sim.Explain tells it. nil: nobody.
 	Explain io.Writer
 	Replay  string // the command that repeats the run, for failures to name
+
+	brief bool // keeps nothing of what happened
 }
 
 // A Report is what a scenario came to.

@@ -52,10 +52,14 @@ func newWorld(sc Scenario) (*World, error) {
 		sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0x5eed)), sites: sites(), gone: map[protocol.ID]bool{},
 		status: map[protocol.ID]smr.Status{}, refused: map[protocol.ID]string{},
 	}
+	keep := 300
+	if sc.brief {
+		keep = -1
+	}
 	s, err := sim.New(sim.Config[smr.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: 0.3,
-		Disk: sc.Disk, CheckEvery: 3,
-		App: w.app, Trace: sc.Trace, TraceKeep: 300, Replay: sc.Replay,
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: 0.1,
+		Disk: sc.Disk, CheckEvery: 8,
+		App: w.app, Trace: sc.Trace, TraceKeep: keep, Replay: sc.Replay,
 	})
 	if err != nil {
 		return nil, err
