@@ -42,8 +42,8 @@ type Search struct {
 const DefaultLimit = 200_000
 
 // Best compares all placements, and returns the best one. Of equal ones it is the one with the lowest mean, then that with the lowest mean of the other kind of acknowledgement, then the first in
-// the order of Among. Now and then it tells progress, which may be nil, how many it has compared.
-func (q Search) Best(progress func(done, of int)) (Placement, error) {
+// the order of Among. Now and then it tells progress, which may be nil, how many it has compared; if that returns an error, the search ends with it.
+func (q Search) Best(progress func(done, of int) error) (Placement, error) {
 	among := q.Among
 	if among == nil {
 		among = q.WAN.Sites()
@@ -61,7 +61,9 @@ func (q Search) Best(progress func(done, of int)) (Placement, error) {
 		}
 		c.try(sites)
 		if done++; progress != nil && done%1024 == 0 {
-			progress(done, total)
+			if err := progress(done, total); err != nil {
+				return Placement{}, err
+			}
 		}
 	}
 	if c.best.Replicas == nil {

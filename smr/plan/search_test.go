@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func TestSearchErrors(t *testing.T) {
 	}
 }
 
-// TestProgress: a search of some thousand placements tells how far it is.
+// TestProgress: a search of some thousand placements tells how far it is, and can be ended.
 func TestProgress(t *testing.T) {
 	s := preset(t, "ec2")
 	var sites []wan.Site
@@ -120,13 +121,18 @@ func TestProgress(t *testing.T) {
 	s.WAN = wan.Uniform(ms(10), sites...)
 	s.Clients = plan.Everywhere(s.WAN)[:1]
 	last := 0
-	_, err := plan.Search{Setting: s, Replicas: 3, Goal: plan.Goal{System: plan.EPaxos, Ack: smr.AckDurable, Share: 0.5}}.Best(func(done, of int) {
+	q := plan.Search{Setting: s, Replicas: 3, Goal: plan.Goal{System: plan.EPaxos, Ack: smr.AckDurable, Share: 0.5}}
+	if _, err := q.Best(func(done, of int) error {
 		if done <= last || of != 2024 {
 			t.Errorf("%d of %d after %d", done, of, last)
 		}
 		last = done
-	})
-	if err != nil || last != 1024 {
+		return nil
+	}); err != nil || last != 1024 {
 		t.Errorf("%d at last, error %v", last, err)
+	}
+	enough := errors.New("enough")
+	if _, err := q.Best(func(int, int) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("a search that was told to end ends with %v", err)
 	}
 }
