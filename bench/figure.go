@@ -125,6 +125,9 @@ func (f figure) label(row Row, columns []string) string {
 	var names []string
 	for _, c := range columns {
 		name := row.Text(c)
+		if name == "" {
+			continue
+		}
 		if _, isNumber := row.Number(c); isNumber {
 			name = c + ": " + name
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/wan"
 )
@@ -15,60 +17,128 @@ import (
 func smrFailover() Experiment {
 	return Experiment{
 		Name:    "smr-failover",
-		Summary: "how long nobody is answered when the leader of three replicas in North America is killed",
+		Summary: "how long nobody is answered when any of three replicas in North America is killed",
 		Modes:   []Mode{Virtual},
 		points:  failoverPoints,
-		figures: []figure{{
-			title: "Time without an answer after a leader's death, longest of all kills", y: "gap_max_ms", yLabel: "gap (ms)",
-			across: []string{"ack"}, series: []string{"system"},
-		}},
+		figures: []figure{
+			{
+				title: "Time without an answer after a replica's death, longest of all kills", y: "gap_max_ms", yLabel: "gap (ms)",
+				across: []string{"system", "killed", "options"}, series: []string{"ack"},
+			},
+			{
+				suffix: "client", title: "The same for the client that waits longest", y: "one_client_gap_max_ms", yLabel: "gap (ms)",
+				across: []string{"system", "killed", "options"}, series: []string{"ack"},
+			},
+		},
 	}
+}
+
+// death is one case of the experiment.
+type death struct {
+	system  smr.Protocol
+	options string // of the system
+	slack   string
+	victim  replicated.Victim
+	killed  string // the victim, as rows have it
+	kills   int
+}
+
+// deaths returns the cases: in protocols with a leader it is killed, or another replica; in the others any replica is, in turn.
+func deaths(s scale) []death {
+	leaders, others := pick(s, 4, 1000), pick(s, 2, 200)
+	var all []death
+	for _, p := range catalog.Protocols() {
+		d := death{system: p, victim: replicated.Other}
+		switch p.Name {
+		case "epaxos":
+			d.options = "writes commute"
+		case "domino":
+			d.slack = "0s"
+		case "domino-direct":
+			d.options, d.slack = "direct, all learn, arrivals", "0s"
+		}
+		if p.Leaderless {
+			d.killed, d.kills = "any", 3*others
+			all = append(all, d)
+		} else {
+			d.killed, d.kills = "other", others
+			leads := d
+			leads.victim, leads.killed, leads.kills = replicated.Leader, "leader", leaders
+			all = append(all, leads, d)
+		}
+		if p.Name == "epaxos" {
+			d.system, d.options, d.kills = conflicting(p), "all writes conflict", others
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// conflicting returns the protocol with state machines that do not tell which commands commute.
+func conflicting(p smr.Protocol) smr.Protocol {
+	build := p.NewReplica
+	p.NewReplica = func(c smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+		c.Machine = struct{ smr.StateMachine }{c.Machine}
+		return build(c)
+	}
+	return p
 }
 
 func failoverPoints(s scale, o Options) []point {
 	var points []point
-	kills := pick(s, 20, 1000)
-	for _, p := range catalog.Protocols() {
+	for _, d := range deaths(s) {
 		for _, ack := range acks() {
 			points = append(points, point{
-				doing: fmt.Sprintf("%s %s, %d kills", p.Name, ack, kills),
-				run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, p, ack, kills) },
+				doing: fmt.Sprintf("%s %s, %s killed %d times", d.system.Name, ack, d.killed, d.kills),
+				run:   func(ctx context.Context) ([]Row, error) { return failoverRow(ctx, o, d, ack) },
 			})
 		}
 	}
 	return points
 }
 
-func failoverRow(ctx context.Context, o Options, p smr.Protocol, ack smr.Ack, kills int) ([]Row, error) {
-	d, err := wan.Preset("na3")
+func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]Row, error) {
+	na3, err := wan.Preset("na3")
 	if err != nil {
 		return nil, err
 	}
+	noise := wan.InterDatacentre()
+	na3.Matrix = na3.Matrix.WithNoise(noise)
 	var all, one []time.Duration
+	var roles []string
 	acknowledged, lost := 0, 0
-	for i := range kills {
+	for i := range d.kills {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		g, err := replicated.Failover(replicated.Setting{
-			Protocol: p, WAN: d, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: syncTime,
-		})
+			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond, Sync: syncTime,
+		}, d.victim)
 		if err != nil {
 			return nil, err
 		}
 		all, one = append(all, g.All), append(one, g.One)
 		acknowledged, lost = acknowledged+g.Acknowledged, lost+g.Lost
+		if !slices.Contains(roles, g.Role) {
+			roles = append(roles, g.Role)
+		}
 	}
 	slices.Sort(all)
 	slices.Sort(one)
+	slices.Sort(roles)
 	return []Row{{
-		{"system", p.Name},
+		{"system", d.system.Name},
 		{"wan", "na3"},
 		{"site", "all"},
 		{"ack", ack.String()},
+		{"slack", d.slack},
+		{"jitter", noise.String()},
+		{"options", d.options},
 		{"durable", "yes"},
 		{"batch", "default"},
-		{"kills", kills},
+		{"killed", d.killed},
+		{"role", strings.Join(roles, ", ")},
+		{"kills", d.kills},
 		measure("gap_p50_ms", ms(quantile(all, 0.5))),
 		measure("gap_p99_ms", ms(quantile(all, 0.99))),
 		measure("gap_max_ms", ms(quantile(all, 1))),

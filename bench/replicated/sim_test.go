@@ -44,25 +44,6 @@ func TestLatencyIsTheModels(t *testing.T) {
 	}
 }
 
-func TestFailover(t *testing.T) {
-	for _, p := range []smr.Protocol{multipaxos.Protocol(), raft.Protocol()} {
-		t.Run(p.Name, func(t *testing.T) {
-			for seed := range uint64(5) {
-				s := setting(t, p, "na3")
-				s.Seed = seed + 1
-				g, err := Failover(s)
-				t.Log(g)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if g.All > time.Second || g.Lost > 0 || g.Acknowledged < 500 {
-					t.Errorf("seed %d: %v", s.Seed, g)
-				}
-			}
-		})
-	}
-}
-
 func TestModel(t *testing.T) {
 	d, err := wan.Preset("na5")
 	if err != nil {

@@ -1,17 +1,26 @@
 package replicated
 
 import (
+	"time"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
 
-// ask asks each replica that is up for its status. Nothing else happens meanwhile.
+// statusWithin is how long all replicas have to answer: their answers wait for what they are writing.
+const statusWithin = time.Second
+
+// ask asks each replica for its status, and waits until all have answered. All are up.
 func (c *cluster) ask(each func(protocol.ID, smr.Status)) {
-	c.status = each
+	missing := len(c.replicas)
+	c.status = func(id protocol.ID, s smr.Status) {
+		missing--
+		each(id, s)
+	}
 	for _, id := range c.replicas {
 		c.sim.Deliver(id, smr.StatusQuery{})
 	}
-	if err := c.sim.Run(0); err != nil {
+	if err := c.sim.RunUntil(statusWithin, func() bool { return missing == 0 }); err != nil {
 		c.fail("%v", err)
 	}
 	c.status = nil
