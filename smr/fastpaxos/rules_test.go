@@ -2,9 +2,6 @@ package fastpaxos
 
 import (
 	"fmt"
-	"iter"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -130,49 +127,47 @@ func TestValueChoice(t *testing.T) {
 	}
 }
 
-// refusesAfterCrash has a replica promise an era, crash, and be asked to accept something in a lower one.
-func refusesAfterCrash(t *testing.T, omit rules) bool {
+// refusesAfterCrash has a replica promise an era, perhaps cut its log, crash, and be asked to accept something in a lower one.
+func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	cfg := smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()}
-	keys := map[string][]byte{}
-	var log []protocol.Record[smr.Message]
-	start := func() (*Replica, *protocol.Env[smr.Message], func()) {
+	var disk smrtest.Disk
+	start := func() (*Replica, *protocol.Env[smr.Message]) {
 		r, err := NewReplica(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.omit = omit
-		env := protocol.NewEnv[smr.Message](disk(keys), uint64(len(log)+1), rand.New(rand.NewPCG(1, 1)))
-		return r, env, func() {
-			for _, e := range env.Out {
-				switch e.Kind {
-				case protocol.KindAppend:
-					log = append(log, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
-				case protocol.KindPut:
-					keys[string(e.Key)] = e.Value
-				}
-			}
-			env.Begin(0)
-		}
+		env := disk.Env()
+		r.Start(env, slices.Clone(disk.Log))
+		return r, env
 	}
-	r, env, write := start()
-	r.Start(env, nil)
+	r, env := start()
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
 	}
-	write()
-	era := newEra(newEra(0, 2), 2)
-	r.Receive(env, 2, Prepare{Head{From: 2, Era: era, Generation: r.state.Generation()}, 1})
-	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		_, ok := e.Msg.(Promise)
-		return ok && e.Kind == protocol.KindSend
-	}) {
-		t.Fatalf("no promise that waits for the disk: %+v", env.Out)
+	disk.Write(env, 0)
+	era := Era(0)
+	for range 2 { // the log is cut if at least two records go
+		era = newEra(era, 2)
+		r.Receive(env, 2, Prepare{Head{From: 2, Era: era, Generation: r.state.Generation()}, 1})
+		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+			_, ok := e.Msg.(Promise)
+			return ok && e.Kind == protocol.KindSend
+		}) {
+			t.Fatalf("no promise that waits for the disk: %+v", env.Out)
+		}
+		disk.Write(env, 0)
 	}
-	write()
-	r, env, write = start()
-	r.Start(env, slices.Clone(log))
-	write()
+	if cut {
+		r.cut(env, r.snapshot)
+		disk.Write(env, 0)
+		if omit == 0 && disk.Log[0].Index == 1 {
+			t.Fatalf("the log was not cut: %+v", disk.Log)
+		}
+	}
+	r, env = start()
+	disk.Write(env, 0)
 	r.Receive(env, 3, Accept{Head{From: 3, Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, smr.Entry{Kind: smr.NoOp}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := e.Msg.(Refusal)
@@ -181,25 +176,17 @@ func refusesAfterCrash(t *testing.T, omit rules) bool {
 }
 
 func TestPromiseIsOnDisk(t *testing.T) {
-	if !refusesAfterCrash(t, 0) {
-		t.Error("a promise was forgotten in a crash")
+	for _, cut := range []bool{false, true} {
+		if !refusesAfterCrash(t, 0, cut) {
+			t.Errorf("a promise was forgotten in a crash; log cut before: %v", cut)
+		}
 	}
-	if refusesAfterCrash(t, rulePromiseDurable) {
+	if refusesAfterCrash(t, rulePromiseDurable, false) {
 		t.Error("without the rule it was not: the test does not see it")
 	}
 }
 
-// disk is a key space in memory.
-type disk map[string][]byte
-
-func (d disk) Get(key []byte) ([]byte, bool) { v, ok := d[string(key)]; return v, ok }
-
-func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func([]byte, []byte) bool) {
-		for _, k := range slices.Sorted(maps.Keys(d)) {
-			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d[k]) {
-				return
-			}
-		}
-	}
+// TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
+func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
+	smrtest.FromDisk(t, Protocol(), Ballot{}, Voted{}, Accepted{}, Promise{})
 }

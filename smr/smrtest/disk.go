@@ -1,0 +1,60 @@
+package smrtest
+
+import (
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// A Disk is that of a replica that a test calls itself, and what survives when the test makes another one in its place. Its zero value is empty.
+type Disk struct {
+	// Log is what NewReplica's Start is given.
+	Log  []protocol.Record[smr.Message]
+	keys map[string][]byte
+	next uint64
+}
+
+// Env returns the world of a replica that starts with the disk.
+func (d *Disk) Env() *protocol.Env[smr.Message] {
+	if d.keys == nil {
+		d.keys, d.next = map[string][]byte{}, 1
+	}
+	return protocol.NewEnv[smr.Message](d, d.next, rand.New(rand.NewPCG(1, 1)))
+}
+
+// Write puts what a call has written on the disk, and begins the next call at a time.
+func (d *Disk) Write(env *protocol.Env[smr.Message], now time.Duration) {
+	for _, e := range env.Out {
+		switch e.Kind {
+		case protocol.KindAppend:
+			d.Log = append(d.Log, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
+			d.next = e.Index + 1
+		case protocol.KindTruncate:
+			d.Log = slices.DeleteFunc(d.Log, func(r protocol.Record[smr.Message]) bool { return r.Index < e.Index })
+		case protocol.KindPut:
+			d.keys[string(e.Key)] = e.Value
+		case protocol.KindDelete:
+			delete(d.keys, string(e.Key))
+		}
+	}
+	env.Begin(now)
+}
+
+// Get is part of protocol.Keys.
+func (d *Disk) Get(key []byte) ([]byte, bool) { v, ok := d.keys[string(key)]; return v, ok }
+
+// Scan is part of protocol.Keys.
+func (d *Disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		for _, k := range slices.Sorted(maps.Keys(d.keys)) {
+			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d.keys[k]) {
+				return
+			}
+		}
+	}
+}
