@@ -149,11 +149,13 @@ func TestSilentReplica(t *testing.T) {
 				t.Errorf("with replica %d dead a call takes %v", dead, a.took)
 			}
 			w.Restart(dead)
+			w.run(150 * time.Millisecond)
+			if s := w.ask(dead); s.Role != "revoked" || s.Ready() {
+				t.Errorf("before replica %d has its lane back, it is %s, ready: %t", dead, s.Role, s.Ready())
+			}
 			w.run(2 * time.Second)
-			w.Deliver(dead, smr.StatusQuery{})
-			w.run(time.Millisecond)
-			if s := w.status[dead]; s.Role != "owner" {
-				t.Errorf("after its return replica %d is %s", dead, s.Role)
+			if s := w.ask(dead); s.Role != "owner" || !s.Ready() || s.Leader != 0 {
+				t.Errorf("after its return replica %d is %s, ready: %t, and names %d as the leader", dead, s.Role, s.Ready(), s.Leader)
 			}
 		})
 	}

@@ -112,6 +112,14 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
+// ask returns how a replica is.
+func (w *world) ask(id protocol.ID) smr.Status {
+	w.t.Helper()
+	w.Deliver(id, smr.StatusQuery{})
+	w.run(5 * time.Millisecond)
+	return w.status[id]
+}
+
 // call has a client make a call, and returns its name.
 func (w *world) call(client protocol.ID, c smr.Call) smr.CallID {
 	c.ID = smr.CallID(len(w.begun[client]) + 1)
