@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
@@ -22,20 +23,27 @@ type mark struct {
 	y        float64
 	// bound is what the paper puts before the number, "over" say; empty if it is the number itself.
 	bound string
+	// source is who has measured the number, if it is not the paper's.
+	source string
 }
 
 // nowhere is the place of a mark for which the paper has none.
 func nowhere() float64 { return math.NaN() }
 
-// marksNote is below the title of a figure with marks.
+// marksNote is below the title of a figure with marks of a paper.
 const marksNote = "triangles, dotted lines: numbers of the paper, as stated in the text"
 
 func (m mark) name() string {
-	name := m.line + ", paper"
+	name := m.line + ", " + cmp.Or(m.source, "paper")
 	if m.bound != "" {
 		name += " (" + m.bound + ")"
 	}
 	return name
+}
+
+// noted tells whether a paper's numbers are among the marks. Those of others the legend explains.
+func (f figure) noted() bool {
+	return slices.ContainsFunc(f.marks, func(m mark) bool { return m.source == "" })
 }
 
 // addMarks draws the marks whose series is drawn, and returns their names.
@@ -56,7 +64,7 @@ func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, catego
 		if math.IsNaN(at.X) {
 			err = f.addLevel(p, legend, m, i)
 		} else {
-			err = f.addTriangle(p, legend, m, i, at)
+			err = f.addPoint(p, legend, m, i, at, !slices.Contains(names, m.name()))
 		}
 		if err != nil {
 			return nil, err
@@ -66,14 +74,20 @@ func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, catego
 	return names, nil
 }
 
-func (f figure) addTriangle(p *plot.Plot, legend *plot.Legend, m mark, series int, at plotter.XY) error {
+// addPoint draws a mark at its place. The first of a name is in the legend.
+func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, series int, at plotter.XY, first bool) error {
 	points, err := plotter.NewScatter(plotter.XYs{at})
 	if err != nil {
 		return err
 	}
 	points.GlyphStyle = draw.GlyphStyle{Color: f.markColour(series), Radius: vg.Points(6.5), Shape: draw.TriangleGlyph{}}
+	if m.source != "" {
+		points.Shape = draw.RingGlyph{}
+	}
 	p.Add(points)
-	legend.Add(m.name(), points)
+	if first {
+		legend.Add(m.name(), points)
+	}
 	return nil
 }
 

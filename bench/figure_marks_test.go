@@ -20,6 +20,10 @@ func TestMarksOfAPaper(t *testing.T) {
 		title: "Bars", y: "share", yLabel: "share", across: []string{"site"}, series: []string{"system"},
 		marks: []mark{{line: "spec", category: "all", y: 0.42}, {line: "spec", category: "elsewhere", y: 0.42}},
 	}
+	others := across
+	others.marks = []mark{
+		{line: "spec", category: "all", y: 0.42, source: "another one"}, {line: "spec", category: "all", y: 0.43, source: "another one"}, {line: "spec", category: "all", y: 0.44},
+	}
 	plain := lines
 	plain.marks = nil
 	for _, c := range []struct {
@@ -28,6 +32,7 @@ func TestMarksOfAPaper(t *testing.T) {
 	}{
 		{lines, []string{"spec, paper<", "spec, paper (over)<", marksNote}, []string{"other, paper"}},
 		{across, []string{"spec, paper<", marksNote}, []string{"nothing to show"}},
+		{others, []string{"spec, another one<", "spec, paper<", marksNote}, nil},
 		{plain, nil, []string{"paper", marksNote}},
 	} {
 		svg, err := c.f.draw(&Result{Mode: Virtual, Rows: rows})

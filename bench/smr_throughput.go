@@ -9,35 +9,59 @@ import (
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/wan"
 )
 
 func smrThroughput() Experiment {
+	draw := func(suffix, title string, durable bool, marks []mark) figure {
+		return figure{
+			suffix: suffix, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
+			across: []string{"system"}, series: []string{"batch"}, where: Cell{"durable", durableName(durable)}, marks: marks,
+		}
+	}
 	return Experiment{
 		Name:    "smr-throughput",
-		Summary: "writes of 16 bytes to three replicas over this machine's loopback interface; and to etcd, if the machine has it",
+		Summary: "peak of writes of 16 bytes to three replicas over this machine's loopback interface (thesis figure 4.14); and to etcd, if the machine has it",
 		Modes:   []Mode{Real},
 		points:  throughputPoints,
-		figures: []figure{{
-			title: "Replicated writes of 16 bytes", y: "ops_per_s", yLabel: "writes per second",
-			across: []string{"durable", "batch"}, series: []string{"system"},
-		}},
+		figures: []figure{
+			draw("memory", "Replicated writes of 16 bytes, in memory", false, throughputMarks()),
+			draw("disk", "Replicated writes of 16 bytes, on disk", true, []mark{
+				{line: batchName(0), category: "epaxos", y: 125e3, source: "upstream"},
+			}),
+		},
+	}
+}
+
+// throughputMarks are the peaks that others have: those of the thesis, without batching, on machines with 12 cores each and a network of 1 Gbit/s between them [Thesis §4.5.4,
+// Figure 4.14]; and those of programs by others, with clients and three replicas on the loopback interface of one machine with two cores.
+func throughputMarks() []mark {
+	paper := func(system string, y float64) mark { return mark{line: batchName(1), category: system, y: y} }
+	return []mark{
+		paper("domino", 65e3), paper("epaxos", 57e3), paper("mencius", 56e3), paper("multipaxos", 36e3),
+		{line: batchName(0), category: "multipaxos", y: 398e3, source: "upstream"},
+		{line: batchName(0), category: "epaxos", y: 343e3, source: "upstream"},
+		{line: batchName(1), category: "mencius", y: 51.5e3, source: "upstream"},
+		{line: batchName(1), category: "domino", y: 24.5e3, source: "upstream"}, // the authors' program, with DM only; with DFP only 13,600
 	}
 }
 
 func throughputPoints(s scale, _ Options) []point {
 	var points []point
-	add := func(system string, durable bool, batch int, run throughput) {
+	add := func(system string, o systemOptions, durable bool, batch int, run throughput) {
 		points = append(points, point{
 			doing: fmt.Sprintf("%s durable=%s batch=%s", system, durableName(durable), batchName(batch)),
 			run: func(ctx context.Context) ([]Row, error) {
-				return throughputRow(ctx, s, system, run, replicated.Load{Durable: durable, MaxBatch: batch})
+				return throughputRow(ctx, s, system, o, run, replicated.Load{Durable: durable, MaxBatch: batch})
 			},
 		})
 	}
 	for _, durable := range []bool{false, true} {
 		for _, batch := range pick(s, []int{0}, []int{0, 1}) {
 			for _, p := range catalog.Protocols() {
-				add(p.Name, durable, batch, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+				p, o := inBatches(p, batch)
+				add(p.Name, o, durable, batch, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
 					l.Protocol = p
 					return replicated.Throughput(ctx, l)
 				})
@@ -45,11 +69,29 @@ func throughputPoints(s scale, _ Options) []point {
 		}
 	}
 	if path := replicated.Etcd(); path != "" {
-		add("etcd", true, 0, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+		add("etcd", systemOptions{}, true, 0, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
 			return replicated.EtcdThroughput(ctx, path, l)
 		})
 	}
 	return points
+}
+
+// systemOptions are what a row says about a system's options.
+type systemOptions struct{ slack, options string }
+
+// inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for the default, and what rows say of its options. Only Domino's clients
+// make batches of their own.
+func inBatches(p smr.Protocol, batch int) (smr.Protocol, systemOptions) {
+	var o domino.Options
+	switch p.Name {
+	case "domino":
+	case "domino-direct":
+		o = domino.DirectOptions()
+	default:
+		return p, systemOptions{}
+	}
+	o.Batch = batch
+	return domino.New(p.Name, p.Doc, o), systemOptions{slack: o.Slack.String(), options: o.String()}
 }
 
 // throughput puts a system under a load.
@@ -62,13 +104,13 @@ func batchName(n int) string {
 	return fmt.Sprint(n)
 }
 
-func throughputRow(ctx context.Context, s scale, system string, run throughput, l replicated.Load) ([]Row, error) {
+func throughputRow(ctx context.Context, s scale, system string, o systemOptions, run throughput, l replicated.Load) ([]Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	l.Ack, l.Replicas, l.Clients, l.Window, l.Dir = smr.Propose, 3, 4, 1024, dir
+	l.Ack, l.Replicas, l.Clients, l.Window, l.Dir = smr.AckDurable, 3, 4, 1024, dir
 	l.For = pick(s, 500*time.Millisecond, 4*time.Second)
 	before := cpuTime()
 	r, err := run(ctx, l)
@@ -80,7 +122,10 @@ func throughputRow(ctx context.Context, s scale, system string, run throughput, 
 		{"system", system},
 		{"wan", "loopback"},
 		{"site", "all"},
-		{"ack", smr.Call{Kind: l.Ack}.Awaits().String()},
+		{"ack", l.Ack.String()},
+		{"slack", o.slack},
+		{"jitter", wan.Noise{}.String()},
+		{"options", o.options},
 		{"durable", durableName(l.Durable)},
 		{"batch", batchName(l.MaxBatch)},
 		{"clients", l.Clients},

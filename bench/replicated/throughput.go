@@ -23,7 +23,7 @@ import (
 // Load is what real replicas and clients on this machine are put under: all in one process, over TCP on the loopback interface.
 type Load struct {
 	Protocol smr.Protocol
-	Ack      smr.CallKind
+	Ack      smr.Ack // what calls wait for; AckDefault is AckOrdered
 	Replicas int
 	Clients  int // each a host and a session of its own
 	Window   int // calls of a client at once
@@ -68,7 +68,11 @@ func Throughput(ctx context.Context, l Load) (Rate, error) {
 	calls := &callers{load: l, ctx: ctx}
 	for _, c := range g.clients {
 		calls.put = append(calls.put, func(ctx context.Context, key, value []byte) error {
-			_, err := c.Do(ctx, smr.Call{Kind: l.Ack, Command: kv.Put(key, value)})
+			call := smr.Call{Kind: smr.Propose, Ack: l.Ack, Command: kv.Put(key, value)}
+			if l.Ack == smr.AckExecuted {
+				call.Kind = smr.Execute
+			}
+			_, err := c.Do(ctx, call)
 			return err
 		})
 	}

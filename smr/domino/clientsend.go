@@ -43,12 +43,12 @@ func (c *Client) flush(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// request returns the messages' common part for as many of the calls as go in one, and the others.
-func (c *Client) request(calls []*pending) (m Submit, some, rest []*pending) {
+// request returns the messages' common part for as many of the calls as go in one, and at most so many, and the others.
+func (c *Client) request(calls []*pending, most int) (m Submit, some, rest []*pending) {
 	m.Request = smr.Request{Session: c.session, Acked: c.first}
 	size := 0
 	for i, p := range calls {
-		if size += len(p.Command) + 32; i == maxSubmit || size > smr.MessageBytes && i > 0 {
+		if size += len(p.Command) + 32; i == most || size > smr.MessageBytes && i > 0 {
 			return m, calls[:i], calls[i:]
 		}
 		m.Commands = append(m.Commands, smr.RequestedCommand{Seq: p.seq, Brief: p.Kind == smr.Propose, Command: p.Command})
@@ -63,7 +63,7 @@ func (c *Client) request(calls []*pending) (m Submit, some, rest []*pending) {
 // cast asks all replicas to vote for commands in a slot of the shared lane.
 func (c *Client) cast(env *protocol.Env[smr.Message], calls []*pending, way way) {
 	for len(calls) > 0 {
-		m, some, rest := c.request(calls)
+		m, some, rest := c.request(calls, c.opt.Batch)
 		calls = rest
 		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
 		c.lastSlot = m.Slot
@@ -86,7 +86,7 @@ func (c *Client) submit(env *protocol.Env[smr.Message], calls []*pending, to pro
 		to = c.chooseOwner(env.Now, protocol.App)
 	}
 	for len(calls) > 0 {
-		m, some, rest := c.request(calls)
+		m, some, rest := c.request(calls, maxSubmit)
 		calls = rest
 		for _, p := range some {
 			p.attempts++

@@ -3,6 +3,7 @@ package domino
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -34,6 +35,8 @@ type Options struct {
 	// Probe is the time between two measurements of a delay. 0 is a fifth of a round trip, but at least 20 ms.
 	Probe time.Duration
 	Path  Path
+	// Batch is how many commands a client has in one slot at most. 0 is 1024, 1 is a slot for each, whatever ReplicaConfig.MaxBatch says of those that go through an owner.
+	Batch int
 
 	// Direct makes acceptors of DM answer the client themselves, beyond the thesis. It costs a message more and saves the way back to the owner.
 	Direct bool
@@ -75,9 +78,12 @@ func (o Options) withDefaults(roundTrip time.Duration) (Options, error) {
 		return o, fmt.Errorf("domino: Options.Probe is %v", o.Probe)
 	case o.Path > OnlyDM:
 		return o, fmt.Errorf("domino: Options.Path is %d", o.Path)
+	case o.Batch < 0:
+		return o, fmt.Errorf("domino: Options.Batch is %d", o.Batch)
 	}
 	o.Percentile = cmp.Or(o.Percentile, 0.95)
 	o.Window = cmp.Or(o.Window, time.Second)
+	o.Batch = cmp.Or(min(o.Batch, maxSubmit), maxSubmit)
 	o.Probe = cmp.Or(o.Probe, max(roundTrip/5, 20*time.Millisecond))
 	return o, nil
 }
@@ -90,7 +96,32 @@ func Protocol() smr.Protocol {
 // Direct returns Domino with what goes beyond the thesis: acceptors answer clients, all replicas learn, and timestamps are arrivals.
 func Direct() smr.Protocol {
 	return New("domino-direct", "Domino in which acceptors answer clients themselves, all replicas learn, and timestamps are arrivals.",
-		Options{Direct: true, AllLearn: true, Arrival: true})
+		DirectOptions())
+}
+
+// DirectOptions are those of Direct.
+func DirectOptions() Options { return Options{Direct: true, AllLearn: true, Arrival: true} }
+
+// String returns a short text of the options that differ from the thesis' Domino, such as "direct, all learn, slack 8ms"; "" for the zero Options.
+func (o Options) String() string {
+	var parts []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(o.Direct, "direct")
+	add(o.AllLearn, "all learn")
+	add(o.Arrival, "arrival")
+	add(o.Slack != 0, "slack %v", o.Slack)
+	add(o.AdaptSlack, "slack adapts")
+	add(o.Percentile != 0, "percentile %v", o.Percentile)
+	add(o.Window != 0, "window %v", o.Window)
+	add(o.Probe != 0, "probe %v", o.Probe)
+	add(o.Path == OnlyDFP, "dfp only")
+	add(o.Path == OnlyDM, "dm only")
+	add(o.Batch != 0, "batch %d", o.Batch)
+	return strings.Join(parts, ", ")
 }
 
 // New returns a variant of the protocol under a name. What is wrong with the options is told where nodes are made.
