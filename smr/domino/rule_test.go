@@ -265,6 +265,28 @@ func TestClosersAreExact(t *testing.T) {
 	}
 }
 
+// TestOpenIsExact: a slot is open if there is a way in which those who were not heard can vote that decides it.
+func TestOpenIsExact(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		r := fastPaxos(n)
+		for a := 0; a <= n; a++ {
+			for b := 0; a+b <= n; b++ {
+				for passed := 0; a+b+passed <= n; passed++ {
+					unheard, can := n-a-b-passed, false
+					for x := 0; x <= unheard; x++ {
+						for y := 0; x+y <= unheard; y++ {
+							can = can || a+x >= r.command || b+y >= r.command || passed+unheard-x-y >= r.noOp
+						}
+					}
+					if got := r.open([]int{a, b}, passed); got != can {
+						t.Errorf("n=%d, votes %d and %d, %d have passed: open %v, want %v", n, a, b, passed, got, can)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestAcknowledgedAndOvertaken is the counterexample to "f+1 acceptors that have passed the slot are enough", with the quorums of owned slots, 2 of 3 for a command. Acceptors
 // 1 and 2 accept A and have passed its slot, A is acknowledged, 2 crashes. B begins later, in an earlier slot, and reaches acceptor 3 only, whose clock is slow. The
 // coordinator hears 1 and 3. As 2 may have voted for B, it must choose B, and B comes before A. With all three, which are the rule's closers, 3 would not have voted.

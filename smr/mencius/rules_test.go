@@ -6,7 +6,6 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -58,24 +57,8 @@ func TestMutations(t *testing.T) {
 
 // refusesAfterCrash has a replica promise a ballot, perhaps cut its log, crash, and be asked to accept something in a lower one.
 func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
-	cfg := smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()}
-	var disk smrtest.Disk
-	start := func() (*Replica, *protocol.Env[smr.Message]) {
-		r, err := NewReplica(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.omit = omit
-		env := disk.Env()
-		r.Start(env, slices.Clone(disk.Log))
-		return r, env
-	}
-	r, env := start()
-	own := r.admission.Own()
-	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
-	}
-	disk.Write(env, 0)
+	r, env, disk := begun(t)
+	r.omit = omit
 	ballot := newBallot(0, 2)
 	r.Receive(env, 2, Prepare{Place{From: 2, Epoch: 1, Lane: 1, Ballot: ballot}, 1})
 	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
@@ -92,7 +75,7 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 			t.Fatalf("the log was not cut: %+v", disk.Log)
 		}
 	}
-	r, env = start()
+	r, env = onDisk(t, disk, omit)
 	disk.Write(env, 0)
 	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: smr.Entry{Kind: smr.NoOp}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {

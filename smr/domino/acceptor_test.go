@@ -1,0 +1,102 @@
+package domino
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// TestAcceptorSurvivesRestart has an acceptor promise, vote and accept at random, with snapshots that cut its log, and compares with it what is loaded after a crash: nothing is
+// forgotten, and what it says of time has not gone back.
+func TestAcceptorSurvivesRestart(t *testing.T) {
+	for seed := range uint64(300) {
+		l := &acceptorLife{rnd: rand.New(rand.NewPCG(seed, 3)), acceptor: newAcceptor(none), now: 1000}
+		l.env = l.disk.Env()
+		for range 1 + l.rnd.IntN(40) {
+			l.step()
+			l.disk.Write(l.env, 0)
+		}
+		b := newAcceptor(none)
+		if err := b.load(l.disk.Env(), l.disk.Log, 1, l.executed); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		a := &l.acceptor
+		a.forget(l.executed, a.own.last())
+		if b.promised != a.promised || b.own.last() != a.own.last() || b.closed < a.closed || b.skipped < a.skipped || b.highest < a.highest || b.ceiling != a.ceiling {
+			t.Errorf("seed %d: after the crash ballot %v, stream %d, closed %d, skipped %d, highest %d; before %v, %d, %d, %d, %d",
+				seed, b.promised, b.own.last(), b.closed, b.skipped, b.highest, a.promised, a.own.last(), a.closed, a.skipped, a.highest)
+		}
+		if !same(b.votes, a.votes) || !reflect.DeepEqual(b.parts(l.executed), a.parts(l.executed)) {
+			t.Errorf("seed %d: after the crash votes %v, decisions %v; before %v, %v", seed, b.votes, b.parts(l.executed), a.votes, a.parts(l.executed))
+		}
+		for _, owner := range ids(1, 2) {
+			if x, y := b.lane(owner), a.lane(owner); x.revoked != y.revoked || !same(x.items, y.items) {
+				t.Errorf("seed %d: lane %d: after the crash %+v, before %+v", seed, owner, *x, *y)
+			}
+		}
+	}
+}
+
+func same(a, b bySlot) bool { return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b)) }
+
+// acceptorLife is what an acceptor goes through: replica 1's, which owns the lane of digit 1. Replica 2 owns that of digit 2, and replica 3 coordinates.
+type acceptorLife struct {
+	acceptor
+	rnd           *rand.Rand
+	disk          smrtest.Disk
+	env           *protocol.Env[smr.Message]
+	now, executed smr.Slot
+}
+
+// item is one in the next slot of a lane that is free behind others.
+func (l *acceptorLife) item(after smr.Slot, digit uint64) Item {
+	return Item{Slot: above(after+smr.Slot(l.rnd.Uint64N(3000)), digit), Answer: 1}
+}
+
+func lastSlot(items bySlot) smr.Slot {
+	if n := len(items); n > 0 {
+		return items[n-1].Slot
+	}
+	return 0
+}
+
+func (l *acceptorLife) step() {
+	a := &l.acceptor
+	l.now += smr.Slot(l.rnd.Uint64N(500))
+	switch l.rnd.IntN(8) {
+	case 0:
+		a.claim(l.env, l.now, 2000)
+	case 1:
+		if i := l.item(max(a.closed, l.executed), sharedDigit); !a.has(i.Slot) {
+			a.votes.add(i)
+			a.add(l.env, i)
+		}
+	case 2:
+		i := l.item(max(a.skipped, l.executed, lastSlot(a.lane(1).items)), 1)
+		a.lane(1).items.add(i)
+		a.add(l.env, i)
+	case 3:
+		a.acceptLane(l.env, 2, []Item{l.item(max(l.executed, a.lane(2).revoked, lastSlot(a.lane(2).items)), 2)})
+	case 4:
+		a.revoke(l.env, 2, l.now+smr.Slot(l.rnd.Uint64N(3000)))
+	case 5:
+		a.promise(l.env, newBallot(a.promised, 3))
+	case 6:
+		if a.promised != 0 {
+			i := l.item(max(l.now, l.executed), sharedDigit)
+			a.acceptClose(l.env, a.promised, Close{Lane: Shared, Low: l.executed, High: i.Slot + 20, Items: []Item{i}})
+		}
+	case 7:
+		l.executed = max(l.executed, l.now)
+		a.begin(l.executed)
+		a.claim(l.env, l.executed, 2000)
+		a.forget(l.executed, a.own.last())
+		a.cut(l.env, l.executed)
+	}
+}
+
+func (a *acceptor) has(s smr.Slot) bool { _, ok := a.votes.get(s); return ok }

@@ -1,0 +1,124 @@
+package mencius
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// begun returns replica 1 of three, which owns lane 0 and takes part, with its disk.
+func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
+	t.Helper()
+	disk := &smrtest.Disk{}
+	r, env := onDisk(t, disk, 0)
+	own := r.admission.Own()
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	disk.Write(env, 0)
+	return r, env, disk
+}
+
+// onDisk starts replica 1 of three with a disk.
+func onDisk(t *testing.T, disk *smrtest.Disk, omit rules) (*Replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.omit = omit
+	env := disk.Env()
+	r.Start(env, slices.Clone(disk.Log))
+	return r, env
+}
+
+// work is a command of a client.
+func work(seq smr.Seq) smr.Entry {
+	return smr.Entry{Kind: smr.Command, Client: 9, Session: 1, Seq: seq, Command: kv.Put([]byte("k"), nil)}
+}
+
+// TestVotesOfOneBallotDecide: what members have accepted in lower ballots may be something else.
+func TestVotesOfOneBallotDecide(t *testing.T) {
+	l := newEpoch(1, 1, []protocol.ID{1, 2, 3}).lanes[0]
+	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	l.adopt(high)
+	for p := range Pos(4) {
+		l.set(p+1, Vote{high, false, work(smr.Seq(p + 1))})
+	}
+	l.rematch()
+	l.acks = []ack{{high, 4}, {low, 4}, {0, 4}}
+	if l.advance(2); l.commit != 0 {
+		t.Errorf("decided up to %d by votes of several ballots", l.commit)
+	}
+	l.acked(1, ack{high, 2})
+	if l.advance(2); l.commit != 2 {
+		t.Errorf("decided up to %d, want 2", l.commit)
+	}
+}
+
+// TestCommitsAreOfTheBallot: a leader's word of what is decided says nothing about what was accepted in another ballot.
+func TestCommitsAreOfTheBallot(t *testing.T) {
+	r, env, disk := begun(t)
+	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}}})
+	disk.Write(env, 0)
+	r.Receive(env, 3, Beat{From: 3, Epoch: 1, Leads: []Led{{Lane: 1, Ballot: newBallot(0, 3), Commit: 1}}})
+	if c := r.epoch.lanes[1].commit; c != 0 {
+		t.Errorf("decided up to %d by the word of a leader whose proposals were not accepted", c)
+	}
+	r.Receive(env, 2, Beat{From: 2, Epoch: 1, Leads: []Led{{Lane: 1, Commit: 1}}})
+	if c := r.epoch.lanes[1].commit; c != 1 {
+		t.Errorf("decided up to %d by the word of the leader, want 1", c)
+	}
+}
+
+// TestSkipsSurviveCrash: an owner that has promised to propose nothing in a slot knows that after a crash, whatever made it skip the slot.
+func TestSkipsSurviveCrash(t *testing.T) {
+	r, env, disk := begun(t)
+	r.Receive(env, 2, Beat{From: 2, Epoch: 1, Seen: 20})
+	own := r.epoch.lanes[0]
+	skipped := own.end()
+	if want := r.epoch.upTo(own, 20); skipped != want {
+		t.Fatalf("skipped up to %d, want %d", skipped, want)
+	}
+	disk.Write(env, 0)
+	if r, _ = onDisk(t, disk, 0); r.epoch.lanes[0].end() != skipped {
+		t.Errorf("skipped up to %d, and after a crash up to %d", skipped, r.epoch.lanes[0].end())
+	}
+}
+
+// TestNothingIsProposedBehindTheEpoch: what is queued when the members have changed waits for the next epoch. A position behind the end is nobody's.
+func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
+	r, env, _ := begun(t)
+	r.epoch.last = 30
+	for s := range smr.Seq(40) {
+		r.queue = append(r.queue, work(s+1))
+	}
+	r.Expire(env, proposeTimer{})
+	l := r.epoch.lanes[0]
+	if last := r.epoch.slot(l, l.end()); last > 30 || len(r.queue) != 40 {
+		t.Errorf("proposed up to slot %d, the epoch ends with 30; %d commands wait, want all 40", last, len(r.queue))
+	}
+}
+
+// TestReadsWaitForTheNextEpoch: when the members have changed, those of the old epoch may know nothing of what the new ones have executed.
+func TestReadsWaitForTheNextEpoch(t *testing.T) {
+	for _, last := range []smr.Slot{0, 30} {
+		r, env, disk := begun(t)
+		r.Receive(env, 77, smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("k")}}})
+		r.Expire(env, proposeTimer{})
+		disk.Write(env, 0)
+		r.epoch.last = last
+		r.Receive(env, 2, Seen{From: 2, Epoch: 1, Round: r.reads.round})
+		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+			_, ok := e.Msg.(smr.ReadReplies)
+			return ok
+		})
+		if answered != (last == 0) {
+			t.Errorf("the epoch ends with slot %d: answered %v", last, answered)
+		}
+	}
+}
