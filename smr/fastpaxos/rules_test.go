@@ -8,7 +8,6 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -129,24 +128,7 @@ func TestValueChoice(t *testing.T) {
 
 // refusesAfterCrash has a replica promise an era, perhaps cut its log, crash, and be asked to accept something in a lower one.
 func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
-	cfg := smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()}
-	var disk smrtest.Disk
-	start := func() (*Replica, *protocol.Env[smr.Message]) {
-		r, err := NewReplica(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.omit = omit
-		env := disk.Env()
-		r.Start(env, slices.Clone(disk.Log))
-		return r, env
-	}
-	r, env := start()
-	own := r.admission.Own()
-	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
-	}
-	disk.Write(env, 0)
+	r, env, disk := begun(t, 3, omit)
 	era := Era(0)
 	for range 2 { // the log is cut if at least two records go
 		era = newEra(era, 2)
@@ -166,7 +148,7 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 			t.Fatalf("the log was not cut: %+v", disk.Log)
 		}
 	}
-	r, env = start()
+	r, env = onDisk(t, disk, 3, omit)
 	disk.Write(env, 0)
 	r.Receive(env, 3, Accept{Head{From: 3, Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, smr.Entry{Kind: smr.NoOp}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {

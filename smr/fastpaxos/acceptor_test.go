@@ -1,0 +1,102 @@
+package fastpaxos
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// onDisk starts replica 1 of some with a disk.
+func onDisk(t *testing.T, disk *smrtest.Disk, members int, omit rules) (*Replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	cfg := smr.ReplicaConfig{ID: 1, Machine: kv.New()}
+	for i := range members {
+		cfg.Members = append(cfg.Members, smr.Member{ID: protocol.ID(i + 1)})
+	}
+	r, err := NewReplica(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.omit = omit
+	env := disk.Env()
+	r.Start(env, slices.Clone(disk.Log))
+	return r, env
+}
+
+// begun returns replica 1, which takes part, with its disk.
+func begun(t *testing.T, members int, omit rules) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
+	t.Helper()
+	disk := &smrtest.Disk{}
+	r, env := onDisk(t, disk, members, omit)
+	own := r.admission.Own()
+	for id := 2; id <= members; id++ {
+		r.Receive(env, protocol.ID(id), smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	disk.Write(env, 0)
+	return r, env, disk
+}
+
+// follow has it follow an era's coordinator, with slots open from one on.
+func follow(r *Replica, env *protocol.Env[smr.Message], e Era, open smr.Slot) {
+	id := e.coordinator()
+	r.Receive(env, id, Beat{Head: Head{From: smr.Incarnation(id), Era: e, Generation: r.state.Generation()}, Leads: true, Open: open})
+}
+
+// command is a request of one new command.
+func command(seq smr.Seq) Copy {
+	return Copy{smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
+}
+
+// TestVotesAreInOpenSlots: an acceptor that knows of few slots does not vote in those below the open ones: the coordinator has others' entries proposed there, and a client would count.
+func TestVotesAreInOpenSlots(t *testing.T) {
+	r, env, _ := begun(t, 3, 0)
+	follow(r, env, newEra(0, 2), 10)
+	r.Receive(env, 77, command(1))
+	if r.fastTop != 10 {
+		t.Errorf("voted in slot %d, want 10, the first that is open", r.fastTop)
+	}
+}
+
+// TestLastVoteSurvivesCrash: what an acceptor tells those who read is of its votes before a crash too.
+func TestLastVoteSurvivesCrash(t *testing.T) {
+	r, env, disk := begun(t, 3, 0)
+	follow(r, env, newEra(0, 2), 10)
+	for s := range smr.Seq(5) {
+		r.Receive(env, 77, command(s+1))
+	}
+	disk.Write(env, 0)
+	top := r.fastTop
+	if r, _ = onDisk(t, disk, 3, 0); top != 14 || r.fastTop != top || r.top != top {
+		t.Errorf("the last vote was in slot %d, and is after a crash in %d", top, r.fastTop)
+	}
+}
+
+// TestCandidateKnowsWhatVotersHaveExecuted: acceptors forget votes in slots that they have executed. Who knows less of these must catch up first.
+func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
+	for _, applied := range []smr.Slot{0, 3} {
+		r, env, disk := begun(t, 3, 0)
+		r.campaign(env, false)
+		era := r.cand.era
+		disk.Write(env, 0)
+		promise := func(id protocol.ID) {
+			r.Receive(env, id, Promise{Head: Head{From: smr.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied})
+			for len(env.Out) > 0 { // its own promise comes back from its disk
+				out := slices.Clone(env.Out)
+				disk.Write(env, 0)
+				for _, e := range out {
+					if e.To == 1 {
+						r.Receive(env, 1, e.Msg)
+					}
+				}
+			}
+		}
+		promise(2)
+		if leads := r.lead != nil; leads != (applied == 0) {
+			t.Errorf("a voter has executed %d slots: leads %v", applied, leads)
+		}
+	}
+}
