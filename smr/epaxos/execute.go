@@ -217,8 +217,11 @@ func (r *Replica) nextSlot(c *Command) smr.Slot {
 	return max(r.state.Applied()+1, smr.Slot(c.Stamp))
 }
 
-// evenOut skips to a slot that all replicas come to that have executed the same since the last time, in whichever order.
+// level returns a slot that all replicas come to that have executed the same since the snapshot, in whichever order. No entry has a higher one.
+func (r *Replica) level() smr.Slot { return max(r.high, r.snapshot) + r.since }
+
+// evenOut skips to a slot that is the same at all replicas that have executed the same.
 func (r *Replica) evenOut() {
-	r.state.Skip(max(r.high, r.snapshot) + r.since + 1)
+	r.state.Skip(r.level() + 1)
 	r.high, r.since = 0, 0
 }

@@ -358,8 +358,12 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 	case !r.active:
 		role = "blank"
 	}
+	applied := r.state.Applied()
+	if r.interferer != nil {
+		applied = r.level()
+	}
 	s := smr.Status{
-		ID: id, Replica: r.cfg.ID, Role: role, Serves: role == "replica", Ballot: r.gen, Committed: r.state.Applied(), Applied: r.state.Applied(),
+		ID: id, Replica: r.cfg.ID, Role: role, Serves: role == "replica", Ballot: r.gen, Committed: applied, Applied: applied,
 		Snapshot: r.snapshot, LogSize: r.logged, Sessions: r.state.Sessions(), Members: r.state.Members(),
 	}
 	for p := range r.rows {

@@ -306,10 +306,11 @@ func (w *world) pass(d time.Duration) error {
 	return w.err
 }
 
-// equal tells whether all replicas have executed all.
+// equal tells whether all replicas have executed all, and say so.
 func (w *world) equal() bool {
+	applied := w.status[w.group[0].ID].Applied
 	for _, m := range w.group {
-		if s := w.status[m.ID]; w.machines[m.ID].String() != fmt.Sprint(w.truth) || s.Applied != s.Committed {
+		if s := w.status[m.ID]; w.machines[m.ID].String() != fmt.Sprint(w.truth) || s.Applied != applied || s.Committed != applied || !s.Ready() {
 			return false
 		}
 	}
