@@ -98,7 +98,7 @@ func pick[T any](s scale, quick, full T) T {
 func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), multilevel(),
-		smrLatency(), smrThroughput(), smrFailover(),
+		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrFailover(),
 		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(),
 	}
 }

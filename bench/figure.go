@@ -48,17 +48,20 @@ type Figure struct {
 	SVG  []byte
 }
 
-// Figures draws the result of one of this package's experiments.
+// Figures draws the result of one of this package's experiments. What a quick run leaves out has no figure.
 func (r *Result) Figures() ([]Figure, error) {
 	e, ok := Lookup(r.Experiment)
 	if !ok {
 		return nil, fmt.Errorf("bench: figures: no experiment %q", r.Experiment)
 	}
 	var out []Figure
-	for _, f := range e.figures {
+	for i, f := range e.figures {
 		name := e.Name
 		if f.suffix != "" {
 			name += "-" + f.suffix
+		}
+		if last := i == len(e.figures)-1; !f.wanted(r.Rows) && (len(out) > 0 || !last) {
+			continue
 		}
 		svg, err := f.draw(r)
 		if err != nil {
@@ -67,6 +70,11 @@ func (r *Result) Figures() ([]Figure, error) {
 		out = append(out, Figure{Name: name, SVG: svg})
 	}
 	return out, nil
+}
+
+// wanted tells whether some of the rows are meant for the figure.
+func (f figure) wanted(rows []Row) bool {
+	return f.where.Name == "" || slices.ContainsFunc(rows, func(r Row) bool { return r.Value(f.where.Name) == f.where.Value })
 }
 
 // A line is one series of a figure.
@@ -166,7 +174,7 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(names) > 0 {
+	if len(names) > 0 && f.noted() {
 		p.Title.Text += "\n" + marksNote
 	}
 	for _, l := range lines {

@@ -92,6 +92,21 @@ func checkSVG(t *testing.T, got Figure, want figure) {
 	}
 }
 
+// TestFiguresOfAPart: a run that leaves out a network has no figure of it.
+func TestFiguresOfAPart(t *testing.T) {
+	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []Row{
+		{{"system", "domino"}, {"figure", "na5"}, {"percent_of_calls", 2}, {"latency_ms", 30.0}}, {{"system", "domino"}, {"figure", "na5"}, {"percent_of_calls", 6}, {"latency_ms", 31.0}},
+	}}
+	figures, err := r.Figures()
+	if err != nil || len(figures) != 1 || figures[0].Name != "domino-commit-na5" {
+		t.Errorf("%d figures, %v", len(figures), err)
+	}
+	r.Rows = r.Rows[:0]
+	if _, err := r.Figures(); err == nil || !strings.Contains(err.Error(), "no row") {
+		t.Errorf("got error %v, want one that says that there are no rows", err)
+	}
+}
+
 func TestFigureWithoutRowsIsAnError(t *testing.T) {
 	r := &Result{Experiment: "chain", Mode: Virtual}
 	if _, err := r.Figures(); err == nil || !strings.Contains(err.Error(), "figure chain") {

@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/plan"
+	"github.com/foresay/foresay/wan"
+)
+
+// The two parts of Figure 4.13.
+const (
+	adaptClient   = "client-replica"
+	adaptReplicas = "replicas"
+)
+
+func dominoAdapt() Experiment {
+	return Experiment{
+		Name:    "domino-adapt",
+		Summary: "one client's writes while delays change, from it to a replica or between replicas (thesis figure 4.13)",
+		Modes:   []Mode{Virtual},
+		points:  adaptPoints,
+		figures: []figure{
+			adaptFigure(adaptClient, "delays from the client change"),
+			adaptFigure(adaptReplicas, "delays between replicas change"),
+		},
+	}
+}
+
+func adaptFigure(part, what string) figure {
+	return figure{
+		suffix: part, title: "Writes until they are durable while " + what, x: "at_s", xLabel: "time (s)",
+		y: "latency_ms", yLabel: "latency (ms)", series: []string{"system"}, where: Cell{"figure", part}, scattered: true, marks: thesisAdapts(part),
+	}
+}
+
+// An era is a time between two changes of the network: from when on some pairs of sites have another round trip.
+type era struct {
+	from time.Duration
+	rtts []pairRTT
+}
+
+type pairRTT struct {
+	a, b wan.Site
+	rtt  time.Duration
+}
+
+const (
+	adaptRTT  = 30 * time.Millisecond // of all pairs at first
+	adaptEra  = 15 * time.Second      // that the first change is at "about 15 s" is said, and nothing of the second
+	adaptEras = 3
+)
+
+// adaptTimeline returns the eras of a part, the first at 0. The client is at C; R is the replica that it asks in Mencius, M and N are the others [Thesis §4.5.3].
+func adaptTimeline(part string) []era {
+	const near, far, farther = 50 * time.Millisecond, 60 * time.Millisecond, 70 * time.Millisecond
+	if part == adaptClient {
+		return []era{{}, {adaptEra, []pairRTT{{"C", "R", near}}}, {2 * adaptEra, []pairRTT{{"C", "R", farther}}}}
+	}
+	return []era{
+		{0, []pairRTT{{"C", "M", farther}}},
+		{adaptEra, []pairRTT{{"R", "M", far}, {"R", "N", far}}},
+		{2 * adaptEra, []pairRTT{{"M", "N", far}}},
+	}
+}
+
+// adaptNetworks returns the network in each era, without noise.
+func adaptNetworks(part string) []wan.Matrix {
+	m := wan.Uniform(adaptRTT, "R", "M", "N", "C")
+	var out []wan.Matrix
+	for _, e := range adaptTimeline(part) {
+		for _, p := range e.rtts {
+			m = m.WithRTT(p.a, p.b, p.rtt)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// adaptChanges returns what makes of the first era's network those of the others.
+func adaptChanges(part string) wan.Schedule {
+	networks := adaptNetworks(part)
+	timeline := adaptTimeline(part)
+	var s wan.Schedule
+	for i, m := range networks[1:] {
+		for p, l := range m.Links() {
+			before, _ := networks[i].Link(p)
+			if more := l.Delay - before.Delay; more > 0 {
+				s = append(s, wan.Fault{From: timeline[i+1].from, Paths: []wan.Path{p}, Delay: more})
+			}
+		}
+	}
+	return s
+}
+
+func adaptPoints(s scale, o Options) []point {
+	var points []point
+	for _, part := range pick(s, []string{adaptClient}, []string{adaptClient, adaptReplicas}) {
+		for _, protocol := range catalogOf("domino", "domino-direct", "mencius") {
+			points = append(points, point{
+				doing: fmt.Sprintf("%s, delays of %s change", protocol.Name, part),
+				run:   func(context.Context) ([]Row, error) { return adaptRows(o, part, protocol) },
+			})
+		}
+	}
+	return points
+}
+
+// adaptRows returns a row for each write, of which there is one a second.
+func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
+	networks, noise := adaptNetworks(part), wan.InterDatacentre()
+	first := wan.Deployment{Name: "adapt", Matrix: networks[0].WithNoise(noise), Replicas: []wan.Site{"R", "M", "N"}}
+	measured, err := replicated.Latency(replicated.Setting{
+		Protocol: protocol, WAN: first, Seed: o.Seed, Ack: smr.AckDurable, Every: time.Second, Clients: []wan.Site{"C"}, Skew: dominoSkew, Changes: adaptChanges(part),
+	}, adaptEras*adaptEra)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, call := range measured[0].Calls {
+		network := networks[int(call.Began/adaptEra)]
+		row := Row{
+			{"wan", "R, M, N, C"}, {"system", protocol.Name}, {"site", "C"}, {"ack", smr.AckDurable.String()}, {"jitter", noise.String()}, {"figure", part},
+			measure("at_s", call.Began.Seconds()), measure("latency_ms", ms(call.Took)),
+		}
+		expected, err := adaptBounds(network, protocol)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, slices.Concat(row, expected))
+	}
+	return rows, nil
+}
+
+// adaptBounds returns what the model expects once a client knows the delays, and the floor. Mencius' clients ask R whatever the delays are, which the model leaves out.
+func adaptBounds(network wan.Matrix, protocol smr.Protocol) ([]Cell, error) {
+	s := plan.Setting{WAN: network, Replicas: []wan.Site{"R", "M", "N"}, Clients: []plan.Client{{Site: "C"}}, Busy: true}
+	system := plan.System(protocol.Name)
+	rows, err := plan.Latencies(s, plan.Floor, system)
+	if err != nil {
+		return nil, err
+	}
+	cells := []Cell{measure("floor_ms", ms(plan.Quantile(plan.Of(rows, plan.Floor, smr.AckDurable), 0.5)))}
+	if system != plan.Mencius {
+		cells = append(cells, measure("model_ms", ms(plan.Quantile(plan.Of(rows, system, smr.AckDurable), 0.5))))
+	}
+	return cells, nil
+}

@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/wan"
+)
+
+// dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
+func dominoLasting(s scale) time.Duration { return pick(s, time.Second, 10*time.Second) }
+
+func dominoCommit() Experiment {
+	return Experiment{
+		Name:    "domino-commit",
+		Summary: "geo-replicated writes until durable or executed: Domino and those it is compared with, the model and the floor (thesis figures 4.8 and 4.9)",
+		Modes:   []Mode{Virtual},
+		points:  commitPoints,
+		figures: []figure{
+			commitFigure("na3", "replicas at WA, VA and QC"), commitFigure("na5", "replicas at WA, VA, QC, CA and TX"), commitFigure("globe3", "replicas at WA, PR and NSW"),
+			{
+				suffix: "na3-sites", title: "Writes until they are durable, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
+				across: []string{"site"}, series: []string{"system"}, where: Cell{"figure", "na3-sites"},
+			},
+			{
+				suffix: "few-clients", title: "Fast Paxos with one client and with two, replicas at WA, VA and QC", y: "p50_ms", yLabel: "median latency (ms)",
+				across: []string{"clients"}, series: []string{"system"}, where: Cell{"figure", "few-clients"}, marks: thesisFewClients(),
+			},
+		},
+	}
+}
+
+func commitFigure(network, replicas string) figure {
+	return figure{
+		suffix: network, title: "Writes until they are durable, " + replicas, x: "latency_ms", xLabel: "latency (ms)",
+		y: "percent_of_calls", yLabel: "that took so long or less (%)", series: []string{"system"}, where: Cell{"figure", network}, scattered: true,
+		marks: thesisCommits(network),
+	}
+}
+
+func commitPoints(s scale, o Options) []point {
+	var points []point
+	for _, network := range pick(s, []string{"na3"}, []string{"na3", "na5", "globe3"}) {
+		points = append(points, dominoFloor(network, network, smr.AckDurable))
+		noisy := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre(), curve: network}
+		if network == "na3" {
+			noisy.sites = "na3-sites"
+		}
+		points = append(points, commitSystems(s, o, noisy)...)
+		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckDurable})...)
+		if s.quick {
+			continue
+		}
+		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckOrdered, noise: wan.InterDatacentre()}, "domino", "domino-direct")...)
+		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre()})...)
+		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckExecuted})...)
+	}
+	for _, clients := range [][]wan.Site{{"IA"}, {"IA", "WA"}} {
+		p := dominoPoint{network: "na3", ack: smr.AckDurable, noise: wan.InterDatacentre(), clients: clients, figure: "few-clients"}
+		points = append(points, commitSystems(s, o, p, "fastpaxos", "multipaxos")...)
+	}
+	return points
+}
+
+// commitSystems returns a point with each of some systems, or with all.
+func commitSystems(s scale, o Options, p dominoPoint, names ...string) []point {
+	var points []dominoPoint
+	for _, protocol := range catalogOf(names...) {
+		points = append(points, p.dominoSystem(protocol))
+	}
+	return dominoExperiment(o, dominoLasting(s), points)
+}

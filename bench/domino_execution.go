@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/wan"
+)
+
+func dominoPercentile() Experiment {
+	return Experiment{
+		Name:    "domino-percentile",
+		Summary: "Domino's geo-replicated writes until durable, by how arrivals are predicted: percentile of delays, and what is added (thesis figure 4.10)",
+		Modes:   []Mode{Virtual},
+		points:  percentilePoints,
+		figures: []figure{{
+			title: "Domino's writes until they are durable, replicas at WA, PR and NSW", x: "percentile", xLabel: "percentile of delays by which arrivals are predicted",
+			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: Cell{"site", "all"},
+		}},
+	}
+}
+
+func percentilePoints(s scale, o Options) []point {
+	var points []dominoPoint
+	for _, slack := range pick(s, []time.Duration{0, 8 * time.Millisecond}, []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 16 * time.Millisecond}) {
+		for _, percentile := range pick(s, []float64{0.95}, []float64{0.5, 0.75, 0.9, 0.95, 0.99}) {
+			p := dominoPoint{network: "globe3", ack: smr.AckDurable, noise: wan.InterDatacentre()}
+			points = append(points, p.dominoVariant(domino.Options{Slack: slack, Percentile: percentile}))
+		}
+	}
+	return dominoExperiment(o, dominoLasting(s), points)
+}
+
+func dominoExecution() Experiment {
+	return Experiment{
+		Name:    "domino-execution",
+		Summary: "geo-replicated writes until executed, and what Domino adds to predicted arrivals, with options beyond the thesis (figures 4.11 and 4.12)",
+		Modes:   []Mode{Virtual},
+		points:  executionPoints,
+		figures: []figure{
+			slackFigure("na3", "WA, VA and QC", "median", "p50_ms"), slackFigure("na3", "WA, VA and QC", "95th percentile", "p95_ms"),
+			slackFigure("globe3", "WA, PR and NSW", "median", "p50_ms"),
+			executionFigure("na3", "WA, VA and QC", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.75"), executionFigure("globe3", "WA, PR and NSW", "0.95"),
+		},
+	}
+}
+
+func slackFigure(network, sites, what, column string) figure {
+	return figure{
+		suffix: "slack-" + network + "-" + column[:3], title: "Domino's writes until they are executed, replicas at " + sites, x: "slack_ms", xLabel: "added to predicted arrivals (ms)",
+		y: column, yLabel: what + " of the latency (ms)", series: []string{"options"}, where: Cell{"figure", "slack-" + network},
+	}
+}
+
+// executionCurve names the figure with the distributions at a contention.
+func executionCurve(network, alpha string) string { return "execution-" + network + "-" + alpha }
+
+func executionFigure(network, sites, alpha string) figure {
+	f := figure{
+		suffix: executionCurve(network, alpha), title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, x: "latency_ms", xLabel: "latency (ms)",
+		y: "percent_of_calls", yLabel: "that took so long or less (%)", series: []string{"system", "options"}, where: Cell{"figure", executionCurve(network, alpha)}, scattered: true,
+	}
+	if network == "na3" {
+		f.marks = thesisExecutions()
+	}
+	return f
+}
+
+// executionVariants are the thesis' Domino, and what goes beyond it.
+func executionVariants() []domino.Options {
+	return []domino.Options{{}, {AllLearn: true}, {AllLearn: true, Arrival: true}, {Direct: true, AllLearn: true, Arrival: true}}
+}
+
+func executionPoints(s scale, o Options) []point {
+	points := executionSystems(s, o)
+	for _, network := range pick(s, []string{"na3"}, []string{"na3", "globe3"}) {
+		p := dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), figure: "slack-" + network}
+		var swept []dominoPoint
+		for _, variant := range pick(s, executionVariants()[1:2], executionVariants()) {
+			for _, slack := range pick(s, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
+				variant.Slack = time.Duration(slack) * time.Millisecond
+				swept = append(swept, p.dominoVariant(variant))
+			}
+		}
+		points = append(points, dominoExperiment(o, dominoLasting(s), swept)...)
+	}
+	return points
+}
+
+// executionSystems are the points of Figure 4.11, where Domino adds 8 ms; and beside it what it does with all options and 2 ms.
+func executionSystems(s scale, o Options) []point {
+	if s.quick {
+		return nil
+	}
+	var points []point
+	for _, c := range []struct {
+		network, name string
+		alpha         float64
+	}{{"na3", "0.75", 0.75}, {"globe3", "0.75", 0.75}, {"globe3", "0.95", 0.95}} {
+		curve := executionCurve(c.network, c.name)
+		p := dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), alpha: c.alpha, curve: curve}
+		all := []dominoPoint{
+			p.dominoVariant(domino.Options{Slack: 8 * time.Millisecond}),
+			p.dominoVariant(domino.Options{Slack: 2 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true}),
+		}
+		for _, protocol := range catalogOf("mencius", "epaxos", "multipaxos") {
+			all = append(all, p.dominoSystem(protocol))
+		}
+		points = slices.Concat(points, []point{dominoFloor(c.network, curve, smr.AckExecuted)}, dominoExperiment(o, dominoLasting(s), all))
+	}
+	return points
+}
