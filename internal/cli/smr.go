@@ -36,7 +36,7 @@ func (p *program) smrCommand() *cobra.Command {
 	}
 	c.AddCommand(p.smrDevCommand(), p.smrInitCommand(), p.smrConfigCommand(), p.smrServeCommand(),
 		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
-		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand())
+		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
 	return c
 }
 

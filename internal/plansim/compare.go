@@ -80,7 +80,9 @@ func (c *Comparison) expect(system plan.System, others bool, busy, durable time.
 // Quiet returns a network of which nothing is left but the delays.
 func Quiet(m wan.Matrix) wan.Matrix {
 	for p, l := range m.Links() {
-		m = m.WithLink(p, wan.Link{Delay: l.Delay})
+		if quiet := (wan.Link{Delay: l.Delay}); l != quiet {
+			m = m.WithLink(p, quiet) // which copies all of them
+		}
 	}
 	return m
 }

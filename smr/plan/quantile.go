@@ -30,34 +30,56 @@ func LongestQuantile(rows []Row, share float64) time.Duration {
 }
 
 func quantile(rows []Row, share float64, of func(Row) time.Duration) time.Duration {
-	if len(rows) == 0 {
-		return 0
+	return weigh(rows, of).quantile(share)
+}
+
+// Mean returns the mean latency by the clients' weights, 0 without rows.
+func Mean(rows []Row) time.Duration {
+	return weigh(rows, func(r Row) time.Duration { return r.Latency }).mean()
+}
+
+// sample is latencies of clients.
+type sample []weighted
+
+type weighted struct {
+	latency time.Duration
+	weight  float64
+}
+
+func weigh(rows []Row, of func(Row) time.Duration) sample {
+	s := make(sample, len(rows))
+	for i, r := range rows {
+		s[i] = weighted{of(r), r.Client.weight()}
 	}
-	sorted := slices.SortedStableFunc(slices.Values(rows), func(a, b Row) int { return cmp.Compare(of(a), of(b)) })
+	return s
+}
+
+// quantile puts the sample in order.
+func (s sample) quantile(share float64) time.Duration {
+	slices.SortFunc(s, func(a, b weighted) int { return cmp.Compare(a.latency, b.latency) })
 	total := 0.0
-	for _, r := range rows {
-		total += r.Client.weight()
+	for _, c := range s {
+		total += c.weight
 	}
 	const tiny = 1e-9
 	below, wanted := 0.0, share*total
-	for i, r := range sorted {
-		below += r.Client.weight()
+	for i, c := range s {
+		below += c.weight
 		switch {
-		case i == len(sorted)-1 || below > wanted+tiny*total:
-			return of(r)
+		case i == len(s)-1 || below > wanted+tiny*total:
+			return c.latency
 		case below >= wanted-tiny*total:
-			return (of(r) + of(sorted[i+1])) / 2
+			return (c.latency + s[i+1].latency) / 2
 		}
 	}
 	return 0
 }
 
-// Mean returns the mean latency by the clients' weights, 0 without rows.
-func Mean(rows []Row) time.Duration {
+func (s sample) mean() time.Duration {
 	sum, total := 0.0, 0.0
-	for _, r := range rows {
-		sum += r.Client.weight() * float64(r.Latency)
-		total += r.Client.weight()
+	for _, c := range s {
+		sum += c.weight * float64(c.latency)
+		total += c.weight
 	}
 	if total == 0 {
 		return 0

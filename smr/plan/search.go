@@ -125,13 +125,15 @@ func (q Search) validate(among []wan.Site) (int, error) {
 // comparison keeps the best placement.
 type comparison struct {
 	Setting
-	net     network
-	goal    Goal
-	leader  wan.Site // "" if any may lead
-	best    Placement
-	lowest  [3]time.Duration
-	durable []Row // of the placement that is tried
-	done    []Row
+	net    network
+	goal   Goal
+	leader wan.Site // "" if any may lead
+	best   Placement
+	lowest [3]time.Duration
+
+	// Of the placement that is tried: what each client predicts by and has, and gets.
+	predicted, actual []geometry
+	durable, executed sample
 }
 
 func newComparison(s Setting, g Goal) *comparison {
@@ -140,32 +142,42 @@ func newComparison(s Setting, g Goal) *comparison {
 
 // try compares a placement, with each of its replicas as the leader that may lead.
 func (c *comparison) try(sites []wan.Site) {
+	if c.leader != "" && !slices.Contains(sites, c.leader) {
+		return
+	}
 	c.Replicas = sites
+	c.predicted, c.actual = c.predicted[:0], c.actual[:0]
+	for _, client := range c.Clients {
+		c.predicted = append(c.predicted, c.net.geometry(expected, sites, client.Site))
+		c.actual = append(c.actual, c.net.geometry(least, sites, client.Site))
+	}
 	for i, leader := range sites {
 		if c.leader != "" && leader != c.leader || c.leader == "" && i > 0 && !c.goal.System.Leads() {
 			continue
 		}
 		c.Leader = leader
-		c.durable, c.done = c.durable[:0], c.done[:0]
-		for _, client := range c.Clients {
-			o := c.goal.System.outcome(c.Setting, c.net.geometry(expected, sites, client.Site), c.net.geometry(least, sites, client.Site))
-			c.durable = append(c.durable, Row{Client: client, Latency: o.durable})
-			c.done = append(c.done, Row{Client: client, Latency: o.executed})
-		}
-		rows, other := c.durable, c.done
-		if c.goal.Ack == smr.AckExecuted {
-			rows, other = other, rows
-		}
-		value := [3]time.Duration{Quantile(rows, c.goal.Share), Mean(rows), Mean(other)}
+		value := c.value()
 		if slices.Compare(value[:], c.lowest[:]) < 0 {
 			c.lowest = value
 			c.best = Placement{Latency: value[0], Replicas: []wan.Site{leader}}
 			c.best.Replicas = append(c.best.Replicas, slices.Concat(sites[:i], sites[i+1:])...)
 		}
-		if c.leader != "" {
-			return
-		}
 	}
+}
+
+// value returns what is compared of a placement and its leader.
+func (c *comparison) value() [3]time.Duration {
+	c.durable, c.executed = c.durable[:0], c.executed[:0]
+	for i, client := range c.Clients {
+		o := c.goal.System.outcome(c.Setting, c.predicted[i], c.actual[i])
+		c.durable = append(c.durable, weighted{o.durable, client.weight()})
+		c.executed = append(c.executed, weighted{o.executed, client.weight()})
+	}
+	wanted, other := c.durable, c.executed
+	if c.goal.Ack == smr.AckExecuted {
+		wanted, other = other, wanted
+	}
+	return [3]time.Duration{wanted.quantile(c.goal.Share), wanted.mean(), other.mean()}
 }
 
 // first returns the first k numbers, and next the next k numbers below n in order, nil after the last ones.

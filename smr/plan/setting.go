@@ -32,9 +32,14 @@ func Systems() []System {
 	return []System{Raft, Paxos, FastPaxos, Mencius, EPaxos, Domino, DominoDirect}
 }
 
-// Leads tells whether one replica leads, so that it matters which one: what the clients of a leaderless protocol wait for does not depend on it. In Fast Paxos and
-// Domino it coordinates, which matters for the execution.
-func (s System) Leads() bool { return s != Mencius && s != EPaxos && s != DominoDirect }
+// Leads tells whether it matters to clients which replica leads, or coordinates: in Fast Paxos and Domino that concerns the execution only.
+func (s System) Leads() bool {
+	switch s {
+	case Raft, Paxos, FastPaxos, Domino:
+		return true
+	}
+	return false
+}
 
 func (s System) validate() error {
 	if slices.Contains(Systems(), s) {
