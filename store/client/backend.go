@@ -14,7 +14,7 @@ type Backend interface {
 	// ReadNearest returns what the nearest site that answers holds, which may be old.
 	ReadNearest(ctx context.Context, key store.Key, p store.Priority) (Answer, error)
 	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that is Unknown.
-	Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision
+	Commit(ctx context.Context, s Submission) Decision
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision
 	// Stale tells whether a quorum refuses reads because some are not valid any more.
@@ -25,6 +25,15 @@ type Backend interface {
 type Answer struct {
 	Value store.Value
 	Site  string // whose answer it is, or was the last that was needed
+}
+
+// A Submission is a transaction that is to be committed.
+type Submission struct {
+	Priority store.Priority // of the first attempt; zero: this is the first
+	Reads    []store.Read   // in ascending order of keys, no key twice
+	Writes   []store.Write  // the same
+	// Hold says that the nearest site had better wait a little for keys that other transactions have than refuse at once.
+	Hold bool
 }
 
 // A Decision is how a transaction ended.

@@ -20,6 +20,7 @@ type fake struct {
 	commit        func(ctx context.Context, reads []store.Read, writes []store.Write) client.Decision
 	stales        atomic.Int64
 	commits       atomic.Int64
+	holds         atomic.Int64 // of commits, those that the nearest site may hold
 }
 
 func (f *fake) Read(ctx context.Context, key store.Key, _ store.Priority, first func(client.Answer)) (client.Answer, error) {
@@ -28,9 +29,12 @@ func (f *fake) Read(ctx context.Context, key store.Key, _ store.Priority, first 
 func (f *fake) ReadNearest(ctx context.Context, key store.Key, _ store.Priority) (client.Answer, error) {
 	return f.nearest(ctx, key, nil)
 }
-func (f *fake) Commit(ctx context.Context, _ store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+func (f *fake) Commit(ctx context.Context, s client.Submission) client.Decision {
 	f.commits.Add(1)
-	return f.commit(ctx, reads, writes)
+	if s.Hold {
+		f.holds.Add(1)
+	}
+	return f.commit(ctx, s.Reads, s.Writes)
 }
 func (f *fake) Resolve(context.Context, store.Txn) client.Decision {
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Detail: "it is on its way already"}}
@@ -79,6 +83,35 @@ func TestPredicatedBehind(t *testing.T) {
 			t.Errorf("after %d commits: %v", f.commits.Load(), err)
 		}
 	})
+}
+
+// Only a commit that stands on guesses has the nearest site wait: it is the one that is a single round trip.
+func TestHold(t *testing.T) {
+	for mode, want := range map[client.Mode]int64{client.Predicated: 1, client.Spec: 0, client.GRPC: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{
+				nearest: func(context.Context, store.Key, func(client.Answer)) (client.Answer, error) { return val(1), nil },
+				read:    func(context.Context, store.Key, func(client.Answer)) (client.Answer, error) { return val(1), nil },
+				commit: func(context.Context, []store.Read, []store.Write) client.Decision {
+					return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
+				},
+			}
+			c, err := client.New(client.Config{Backend: f, Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.Txn(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+				v, _, err := tx.Get(ctx, "k")
+				if err != nil {
+					return err
+				}
+				return tx.Put("k", v)
+			})
+			if err != nil || f.commits.Load() != 1 || f.holds.Load() != want {
+				t.Errorf("mode %v: %v, %d commits, %d of them may be held (want %d)", mode, err, f.commits.Load(), f.holds.Load(), want)
+			}
+		})
+	}
 }
 
 // A discarded run of an earlier attempt goes on, and reads, while later attempts begin.

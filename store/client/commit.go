@@ -12,7 +12,7 @@ import (
 // known to be right, and is not sent again when the code runs again.
 func (c *Client) performCommit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) Decision {
 	if !foresay.InTask(ctx) {
-		return c.cfg.Backend.Commit(ctx, p, reads, writes)
+		return c.cfg.Backend.Commit(ctx, Submission{Priority: p, Reads: reads, Writes: writes})
 	}
 	v, err := foresay.Perform(ctx, &foresay.Operation{
 		Site: c.commit, Conn: c.name, Identity: identity(p, reads, writes), Transport: &committing{c, p, reads, writes},
@@ -62,7 +62,7 @@ type committing struct {
 func (c *committing) Start(ctx context.Context, a *foresay.Attempt) {
 	c.client.stats.attempts.Add(1)
 	go func() {
-		d := c.client.cfg.Backend.Commit(ctx, c.priority, c.reads, c.writes)
+		d := c.client.cfg.Backend.Commit(ctx, Submission{Priority: c.priority, Reads: c.reads, Writes: c.writes})
 		c.client.stats.count(d.Outcome)
 		a.Finish(d, nil)
 	}()

@@ -27,18 +27,18 @@ func (m *memory) ReadNearest(ctx context.Context, key store.Key, p store.Priorit
 	return m.Read(ctx, key, p, nil)
 }
 
-func (m *memory) Commit(_ context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+func (m *memory) Commit(_ context.Context, s client.Submission) client.Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: p, Reads: reads, Writes: writes}, Site: "here"}
-	for _, r := range reads {
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, Site: "here"}
+	for _, r := range s.Reads {
 		if m.values[r.Key].Version != r.Version {
 			d.Outcome = store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}
 			return d
 		}
 	}
-	for _, w := range writes {
+	for _, w := range s.Writes {
 		m.values[w.Key] = store.Value{Version: d.Txn.ID, Present: !w.Delete, Bytes: w.Bytes}
 	}
 	d.Outcome.Verdict = store.Committed
@@ -50,7 +50,7 @@ func (m *memory) Resolve(_ context.Context, txn store.Txn) client.Decision {
 }
 
 func (m *memory) Stale(ctx context.Context, reads []store.Read) bool {
-	return m.Commit(ctx, store.Priority{}, reads, nil).Outcome.Verdict == store.Aborted
+	return m.Commit(ctx, client.Submission{Reads: reads}).Outcome.Verdict == store.Aborted
 }
 
 func (m *memory) Reserve([]store.Key, store.Priority) {}

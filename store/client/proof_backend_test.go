@@ -73,14 +73,14 @@ func (w *watch) know(ctx context.Context, key store.Key, a client.Answer) {
 	w.known[group][store.Read{Key: key, Version: a.Value.Version}] = true
 }
 
-func (w *watch) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+func (w *watch) Commit(ctx context.Context, s client.Submission) client.Decision {
 	n, group := txnOf(ctx)
-	c := &commitCall{begin: w.world.now(), reads: slices.Clone(reads), writes: slices.Clone(writes)}
+	c := &commitCall{begin: w.world.now(), reads: slices.Clone(s.Reads), writes: slices.Clone(s.Writes)}
 	w.mu.Lock()
 	if w.known[n] == nil {
 		w.known[n] = map[store.Read]bool{}
 	}
-	for _, r := range reads {
+	for _, r := range s.Reads {
 		if !w.known[group][r] && !w.world.sc.blind {
 			w.world.fail(fmt.Errorf("transaction %d commits with %q in version %v, which nobody it may rely on has answered", n, r.Key, r.Version))
 		}
@@ -92,7 +92,7 @@ func (w *watch) Commit(ctx context.Context, p store.Priority, reads []store.Read
 	}
 	w.calls[n] = append(w.calls[n], c)
 	w.mu.Unlock()
-	d := w.Backend.Commit(ctx, p, reads, writes)
+	d := w.Backend.Commit(ctx, s)
 	w.mu.Lock()
 	c.decision, c.end, c.ended = d, w.world.now(), true
 	for _, now := range d.Current {
@@ -188,25 +188,25 @@ func (b *bug) Read(ctx context.Context, key store.Key, p store.Priority, first f
 	}
 }
 
-func (b *bug) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
-	if b.kind == bugNoValidation && len(writes) == 0 {
-		return b.watch.pretend(ctx, reads)
+func (b *bug) Commit(ctx context.Context, s client.Submission) client.Decision {
+	if b.kind == bugNoValidation && len(s.Writes) == 0 {
+		return b.watch.pretend(ctx, s.Reads)
 	}
-	if b.kind == bugLeak && len(writes) > 0 {
+	if b.kind == bugLeak && len(s.Writes) > 0 {
 		n, _ := txnOf(ctx)
 		b.mu.Lock()
 		for _, w := range b.runs[n] {
-			if i, ok := slices.BinarySearchFunc(writes, w, compareWrites); !ok {
-				writes = slices.Insert(slices.Clone(writes), i, w)
+			if i, ok := slices.BinarySearchFunc(s.Writes, w, compareWrites); !ok {
+				s.Writes = slices.Insert(slices.Clone(s.Writes), i, w)
 			}
 		}
 		delete(b.runs, n) // those of the next attempt are others
 		b.mu.Unlock()
 	}
-	d := b.Backend.Commit(ctx, p, reads, writes)
+	d := b.Backend.Commit(ctx, s)
 	switch {
 	case b.kind == bugTwice && d.Outcome.Verdict == store.Unknown:
-		return b.Backend.Commit(ctx, p, reads, writes)
+		return b.Backend.Commit(ctx, s)
 	case b.kind == bugAbortIsCommit && d.Outcome.Verdict == store.Aborted,
 		b.kind == bugUnknownIsAbort && d.Outcome.Verdict == store.Unknown:
 		d.Outcome.Verdict = map[bugKind]store.Verdict{bugAbortIsCommit: store.Committed, bugUnknownIsAbort: store.Aborted}[b.kind]

@@ -136,7 +136,7 @@ func (v *validation) forestall() bool {
 var errRefuted = errors.New("client: the transaction is not committed")
 
 func (v *validation) commit(reads []store.Read, writes []store.Write) {
-	d := v.attempt.client.cfg.Backend.Commit(v.ctx, v.attempt.priority, slices.Clone(reads), slices.Clone(writes))
+	d := v.attempt.client.cfg.Backend.Commit(v.ctx, Submission{Priority: v.attempt.priority, Reads: slices.Clone(reads), Writes: slices.Clone(writes), Hold: true})
 	v.mu.Lock()
 	v.verdict = &d
 	v.mu.Unlock()

@@ -50,6 +50,9 @@ func (s *Server) Check() error {
 	if err := s.checkReservations(); err != nil {
 		return err
 	}
+	if err := s.checkHeld(); err != nil {
+		return err
+	}
 	if n != s.waiters || n > s.cfg.MaxWaiting {
 		return fmt.Errorf("replicatedcommit: server %d: %d reads wait, counted as %d, with a limit of %d", s.cfg.ID, n, s.waiters, s.cfg.MaxWaiting)
 	}

@@ -58,6 +58,7 @@ type submit struct {
 	votes []SiteVote // by site; of the zero ID if missing
 	firm  bool       // a site has voted yes before others were asked
 	alone int        // the site that is asked before others; noSite: all are asked
+	hold  int        // the site whose vote may wait when it is asked first; noSite: none
 	tries int
 	sent  int // how often in all
 }
@@ -189,6 +190,19 @@ func (c *Client) nearest(shard int) int {
 	return best
 }
 
+// home returns the site that is the nearest as far as reads have told, whatever the shard; noSite if none has been made.
+func (c *Client) home() int {
+	best, least := noSite, time.Duration(0)
+	for _, i := range c.cfg.Layout.unfenced() {
+		for _, near := range c.near[i] {
+			if near != 0 && (best == noSite || near < least) {
+				best, least = i, near
+			}
+		}
+	}
+	return best
+}
+
 // measured learns how long a read took. What is sooner counts at once, what is later by and by: it may have waited for something else than the network.
 func (c *Client) measured(p place, took time.Duration) {
 	took = max(took, 1)
@@ -268,7 +282,11 @@ func (c *Client) onSubmit(env *protocol.Env[Message], m Submit) {
 	if t.Priority.IsZero() {
 		t.Priority = store.Priority{Began: t.ID.Time, Client: c.id}
 	}
-	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: t})
+	s := &submit{refs: []uint64{m.Ref}, txn: t, hold: noSite}
+	if m.Hold {
+		s.hold = c.home()
+	}
+	c.begin(env, s)
 }
 
 func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
@@ -277,7 +295,7 @@ func (c *Client) onQuery(env *protocol.Env[Message], m Query) {
 		c.submitRefs[m.Ref] = m.Txn.ID
 		return
 	}
-	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, sent: recoverFrom}) // nobody votes for it any more who has not
+	c.begin(env, &submit{refs: []uint64{m.Ref}, txn: m.Txn, hold: noSite, sent: recoverFrom}) // nobody votes for it any more who has not
 }
 
 func (c *Client) begin(env *protocol.Env[Message], s *submit) {
@@ -330,7 +348,9 @@ func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 		if c.silent[i] == 0 {
 			c.silent[i] = max(env.Now, 1)
 		}
-		env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom, Firm: s.firm})
+		env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{
+			Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom, Firm: s.firm, Hold: i == s.hold && s.tries+s.sent == 0,
+		})
 	}
 }
 

@@ -129,7 +129,7 @@ type Config struct {
 	MaxAhead time.Duration
 	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A server that has as many takes no new ones.
 	MaxTxns int
-	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, and the calls of a client; 0 is 10000 of each.
+	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, the votes that it holds back, and the calls of a client; 0 is 10000 of each.
 	MaxWaiting int
 
 	skip    rules                        // what a test leaves out
@@ -157,6 +157,7 @@ const (
 	ruleAbsentReads                        // keys that were read as absent are validated like others
 	ruleRefusedWait                        // R7: who is refused is in the queue of each key, until it is tried again
 	ruleBlockedAlone                       // R7: who meets a blocked transaction reserves nothing
+	ruleHoldBound                          // a vote is held back for a round trip at most
 	ruleSync                               // a newcomer does not vote or answer reads before it has what others have
 	ruleSyncEnough                         // it copies one of each majority's voters
 	ruleSyncSettled                        // and that only when what was voted for is decided

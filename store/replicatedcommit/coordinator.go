@@ -107,7 +107,7 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m C
 	}
 	for i, s := range shards {
 		if e.rows[c.place.site].cells[i] == Undecided {
-			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm})
+			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold})
 		}
 	}
 	if m.Recover && !e.readOnly {

@@ -40,6 +40,7 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 		}
 		if r.id.After(value(env, w.Key).Version) || s.cfg.skip.has(ruleApplyByVersion) {
 			putValue(env, w.Key, v)
+			s.changed(w.Key)
 		}
 		if w.Delete && s.cfg.skip.has(ruleTombstones) {
 			env.Delete([]byte(valuePrefix + string(w.Key)))

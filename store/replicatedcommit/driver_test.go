@@ -88,7 +88,7 @@ func (d *driver) step() {
 	}
 	reads, writes := d.buffer.Accesses()
 	d.ref++
-	w.sim.Deliver(d.id, Submit{Ref: d.ref, Priority: d.priority, Reads: reads, Writes: writes})
+	w.sim.Deliver(d.id, Submit{Ref: d.ref, Priority: d.priority, Reads: reads, Writes: writes, Hold: w.sc.near})
 }
 
 func (d *driver) receive(msg Message) {

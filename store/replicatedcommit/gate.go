@@ -30,6 +30,7 @@ type (
 		Txn     store.Txn
 		Recover bool
 		Firm    bool // as in CommitRequest
+		Hold    bool // likewise
 	}
 
 	// GateCommitDone is the site's vote, or the decision if that was known.
@@ -193,7 +194,7 @@ func (g *Gate) onCommit(env *protocol.Env[Message], m GateCommit) {
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, gateTimer{m.Ref})
 	}
-	env.Send(g.cfg.Layout.coordinator(g.site, c.id), CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm})
+	env.Send(g.cfg.Layout.coordinator(g.site, c.id), CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold})
 }
 
 func (g *Gate) onVote(env *protocol.Env[Message], m SiteVote) {

@@ -59,6 +59,7 @@ func (s *Server) unlock(env *protocol.Env[Message], r *record) {
 func (s *Server) dropLock(key store.Key, l *lock) {
 	if l.writer.IsZero() && len(l.readers) == 0 {
 		delete(s.locks, key)
+		s.changed(key)
 	}
 }
 

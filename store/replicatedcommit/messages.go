@@ -40,6 +40,9 @@ type (
 		Recover bool
 		// Firm says that another site has voted yes already: reservations are no reason to vote no.
 		Firm bool
+		// Hold says that the vote may wait a round trip for keys that other transactions have or are to have. One site at most is asked so, the nearest, as its vote alone comes before
+		// those of others; a transaction that only reads is not held back.
+		Hold bool
 	}
 
 	// SiteVote says how a site votes, to clients and to coordinators of other sites.
@@ -78,6 +81,7 @@ type (
 		// ReadOnly says that no part writes. Then the vote binds nobody.
 		ReadOnly bool
 		Firm     bool // as in CommitRequest
+		Hold     bool // likewise
 	}
 
 	// Vote is what a shard knows of a transaction.
@@ -176,6 +180,8 @@ type (
 		Priority store.Priority // of the first attempt; zero: this is the first
 		Reads    []store.Read
 		Writes   []store.Write
+		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before there were reads, as nobody knows which site that is.
+		Hold bool
 	}
 
 	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers it.

@@ -9,10 +9,9 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestLatencyIsOneRoundTrip: a quorum read takes a round trip to the nearest other site, and so does a commit, with 2PC at each site and consensus among them in one
-// [SpecRPC §4.1], on the paper's sites [Table 1].
-func TestLatencyIsOneRoundTrip(t *testing.T) {
-	sites := []wan.Site{"oregon", "ireland", "seoul"}
+// newPaperScript is a script on the paper's sites [SpecRPC Table 1], whose clients 200 to 202 are in Oregon, Ireland and Seoul.
+func newPaperScript(t *testing.T) *script {
+	t.Helper()
 	s := &script{t: t, answers: map[protocol.ID][]Message{}}
 	s.world = &world{sc: scenario{}, layout: layout(3, 3), refused: map[protocol.ID]string{}}
 	s.configure = func(c *Config) { c.applied = nil }
@@ -23,21 +22,30 @@ func TestLatencyIsOneRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, site := range sites {
+	for i, site := range paperSites() {
 		for _, id := range s.siteNodes(i) {
 			s.add(id, site)
 		}
 		s.add(protocol.ID(200+i), site)
 	}
 	s.run(time.Second)
+	return s
+}
+
+func paperSites() []wan.Site { return []wan.Site{"oregon", "ireland", "seoul"} }
+
+// TestLatencyIsOneRoundTrip: a quorum read takes a round trip to the nearest other site, and so does a commit, with 2PC at each site and consensus among them in one
+// [SpecRPC §4.1], on the paper's sites [Table 1].
+func TestLatencyIsOneRoundTrip(t *testing.T) {
+	s := newPaperScript(t)
 	for i, ms := range []int{122, 140, 122} {
 		client, want := protocol.ID(200+i), time.Duration(ms)*time.Millisecond
 		if g, took := s.read(client, "a"); !g.OK || took != want {
-			t.Errorf("a read from %s takes %v, want %v (%+v)", sites[i], took, want, g)
+			t.Errorf("a read from %s takes %v, want %v (%+v)", paperSites()[i], took, want, g)
 		}
 		d, took := s.done(client, s.submit(client, "x", "a", "b", "c", "d", "e"))
 		if d.Outcome.Verdict != 1 || took != want {
-			t.Errorf("a commit from %s takes %v, want %v (%+v)", sites[i], took, want, d.Outcome)
+			t.Errorf("a commit from %s takes %v, want %v (%+v)", paperSites()[i], took, want, d.Outcome)
 		}
 		s.run(time.Second) // until the decision is applied
 	}

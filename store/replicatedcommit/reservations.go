@@ -82,6 +82,9 @@ func (s *Server) keep(env *protocol.Env[Message], key store.Key, stays func(rese
 	queue := s.reservations[key]
 	left := slices.DeleteFunc(queue, func(q reservation) bool { return !stays(q) })
 	s.reserved -= len(queue) - len(left)
+	if len(left) < len(queue) {
+		s.changed(key)
+	}
 	if len(left) == 0 {
 		delete(s.reservations, key)
 		env.Stop(reserveTimer{key})

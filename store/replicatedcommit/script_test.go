@@ -44,13 +44,18 @@ func (s *script) run(d time.Duration) {
 
 // submit has a client commit writes of a value to keys, and returns what Done will have as Ref.
 func (s *script) submit(client protocol.ID, value string, keys ...store.Key) uint64 {
+	return s.submitHeld(client, false, value, keys...)
+}
+
+// submitHeld is submit; the client's site may hold its vote back.
+func (s *script) submitHeld(client protocol.ID, hold bool, value string, keys ...store.Key) uint64 {
 	var b store.Buffer
 	for _, k := range keys {
 		b.Put(k, []byte(value))
 	}
 	reads, writes := b.Accesses()
 	s.ref++
-	s.sim.Deliver(client, Submit{Ref: s.ref, Reads: reads, Writes: writes})
+	s.sim.Deliver(client, Submit{Ref: s.ref, Reads: reads, Writes: writes, Hold: hold})
 	return s.ref
 }
 

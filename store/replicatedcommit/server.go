@@ -40,6 +40,7 @@ type Server struct {
 	waiters      int                         // Invariant: the sum over waiting, at most MaxWaiting
 	reservations map[store.Key][]reservation // Invariant: the oldest first, none of them empty
 	reserved     int                         // Invariant: the sum over reservations, at most MaxWaiting
+	holding      holding
 	newcomer     newcomer
 	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool   // those of earlier epochs are carried out
@@ -55,6 +56,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
 		waiting: map[store.Key][]waiter{}, reservations: map[store.Key][]reservation{},
+		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
 	s.shards, s.coordinators = cfg.Layout.places()
 	p, ok := s.shards[cfg.ID]
@@ -145,6 +147,7 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 	case Page:
 		s.onPage(env, from, m)
 	}
+	s.voteOnHeld(env)
 }
 
 // Expire implements protocol.Node.
@@ -158,6 +161,8 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 		s.endWait(env, t)
 	case reserveTimer:
 		s.keep(env, t.key, func(q reservation) bool { return q.until > env.Now })
+	case holdTimer:
+		s.endHold(env, t.id)
 	case retentionTimer:
 		s.retain(env)
 	case lookTimer:
@@ -165,6 +170,7 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	case copyTimer:
 		s.askCopy(env, t.source)
 	}
+	s.voteOnHeld(env)
 }
 
 func (s *Server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }

@@ -7,7 +7,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// onPrepare votes on the server's part of a transaction. A vote is one write, with its locks, and is never changed.
+// onPrepare votes on the server's part of a transaction, at once or, if that is asked for, when other transactions have left its keys. A vote is one write, with its locks, and is
+// never changed.
 func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	t := m.Txn
 	p, ok := s.coordinators[from]
@@ -27,14 +28,21 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 	case r != nil && !r.known:
 		s.learn(env, r, t)
 	case r != nil:
+	case s.holding.byTxn[t.ID] != nil:
+		return // it was repeated
 	case t.ID.Time <= s.old:
 		env.Send(from, Vote{ID: t.ID, State: Old, Reason: store.Old, Hint: s.old})
 		return
 	case len(s.txns) >= s.cfg.MaxTxns:
 		return
 	default:
-		r = &record{id: t.ID, state: Yes, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
-		if r.reason, r.hint = s.refused(env, t, m.Firm); r.reason != store.NoReason {
+		why, hint := s.refused(env, t, m.Firm)
+		if m.Hold && s.mayHold(t, why) && s.hasRoom(t) {
+			s.hold(env, from, m)
+			return
+		}
+		r = &record{id: t.ID, state: Yes, reason: why, hint: hint, known: true, shards: m.Shards, priority: t.Priority, reads: t.Reads, writes: t.Writes}
+		if why != store.NoReason {
 			r.state = No
 			current = s.current(env, t)
 			s.reserveRefused(env, t)
@@ -129,7 +137,8 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 		env.Send(from, Vote{ID: m.ID, State: No, Reason: store.Fenced})
 		return
 	default:
-		r = &record{id: m.ID, state: No, reason: store.Fenced, shards: m.Shards}
+		r = s.unprepared(env, m.ID, m.Shards)
+		r.reason = store.Fenced
 		s.save(env, r)
 		s.watch(env, r)
 	}
@@ -154,7 +163,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		if len(s.txns) >= s.cfg.MaxTxns {
 			return
 		}
-		r = &record{id: m.ID, state: No, shards: m.Shards}
+		r = s.unprepared(env, m.ID, m.Shards)
 		s.decide(env, r, state)
 		s.watch(env, r)
 	case r.state == Yes || r.state == No:

@@ -37,7 +37,8 @@ func clientKinds() []wirefmt.Kind[Message] {
 			store.AppendTxn(w, m.Txn)
 			w.Bool(m.Recover)
 			w.Bool(m.Firm)
-		}, func(r *reader) CommitRequest { return CommitRequest{store.ReadTxn(r), r.Bool(), r.Bool()} }),
+			w.Bool(m.Hold)
+		}, func(r *reader) CommitRequest { return CommitRequest{store.ReadTxn(r), r.Bool(), r.Bool(), r.Bool()} }),
 		wirefmt.NewKind[Message](4, func(w *writer, m SiteVote) {
 			appendNamed(w, m.ID, m.Shards)
 			w.Bool(m.Yes)
@@ -61,7 +62,10 @@ func serverKinds() []wirefmt.Kind[Message] {
 			appendShards(w, m.Shards)
 			w.Bool(m.ReadOnly)
 			w.Bool(m.Firm)
-		}, func(r *reader) Prepare { return Prepare{store.ReadTxn(r), readShards(r), r.Bool(), r.Bool()} }),
+			w.Bool(m.Hold)
+		}, func(r *reader) Prepare {
+			return Prepare{store.ReadTxn(r), readShards(r), r.Bool(), r.Bool(), r.Bool()}
+		}),
 		wirefmt.NewKind[Message](17, func(w *writer, m Vote) {
 			store.AppendVersion(w, m.ID)
 			w.Uint(uint64(m.State))

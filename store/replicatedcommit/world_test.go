@@ -41,7 +41,7 @@ type scenario struct {
 	keys    int
 	faults  sim.Faults
 	skip    rules
-	near    bool // clients read from the nearest site
+	near    bool // clients read from the nearest site, which may hold votes back
 	hot     bool // each transaction reads and writes one key
 	lose    bool // a site goes down for a while
 	trace   io.Writer
@@ -264,8 +264,8 @@ func (w *world) unquiet() string {
 			if s.newcomer.syncing {
 				return fmt.Sprintf("server %d copies", id)
 			}
-			if len(s.locks)+s.waiters+len(s.txns) > 0 {
-				return fmt.Sprintf("server %d has %d locks, %d waiting reads, %d transactions", id, len(s.locks), s.waiters, len(s.txns))
+			if len(s.locks)+s.waiters+len(s.holding.byTxn)+len(s.txns) > 0 {
+				return fmt.Sprintf("server %d has %d locks, %d waiting reads, %d held requests, %d transactions", id, len(s.locks), s.waiters, len(s.holding.byTxn), len(s.txns))
 			}
 		}
 	}

@@ -75,9 +75,9 @@ func (c *Conn) get(ctx context.Context, get rc.Get, first func(client.Answer)) (
 }
 
 // Commit implements client.Backend.
-func (c *Conn) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
-	d, sent := c.decide(ctx, store.Txn{Priority: p, Reads: reads, Writes: writes}, func(ref uint64) rc.Message {
-		return rc.Submit{Ref: ref, Priority: p, Reads: reads, Writes: writes}
+func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision {
+	d, sent := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, func(ref uint64) rc.Message {
+		return rc.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold}
 	})
 	if !sent {
 		d.Outcome.Verdict = store.Rejected
@@ -120,7 +120,7 @@ func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) r
 
 // Stale implements client.Backend: the sites validate the reads as those of a transaction that writes nothing.
 func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
-	o := c.Commit(ctx, store.Priority{}, reads, nil).Outcome
+	o := c.Commit(ctx, client.Submission{Reads: reads}).Outcome
 	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }
 

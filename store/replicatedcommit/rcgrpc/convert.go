@@ -27,7 +27,7 @@ func priorityFromWire(p *pb.Priority) store.Priority {
 
 func commitToWire(m rc.CommitRequest, epoch uint64) *pb.CommitRequest {
 	out := &pb.CommitRequest{
-		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover, Firm: m.Firm, Epoch: epoch,
+		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch,
 		Reads: make([]*pb.Read, 0, len(m.Txn.Reads)), Writes: make([]*pb.Write, 0, len(m.Txn.Writes)),
 	}
 	for _, r := range m.Txn.Reads {
@@ -48,6 +48,10 @@ func txnFromWire(m *pb.CommitRequest) store.Txn {
 		t.Writes = append(t.Writes, store.Write{Key: store.Key(w.GetKey()), Delete: w.GetDelete(), Bytes: w.GetValue()})
 	}
 	return t
+}
+
+func gateCommitFromWire(ref uint64, m *pb.CommitRequest) rc.GateCommit {
+	return rc.GateCommit{Ref: ref, Txn: txnFromWire(m), Recover: m.GetRecover(), Firm: m.GetFirm(), Hold: m.GetHold()}
 }
 
 // The wire and the store number reasons alike, which a test checks by name.

@@ -36,7 +36,7 @@ func TestReasons(t *testing.T) {
 }
 
 func TestCommitTravels(t *testing.T) {
-	want := rc.CommitRequest{Recover: true, Txn: store.Txn{
+	want := rc.CommitRequest{Recover: true, Firm: true, Hold: true, Txn: store.Txn{
 		ID: store.TxnID{Time: 7, Client: 1 << 63}, Priority: store.Priority{Began: 5, Client: 3},
 		Reads:  []store.Read{{Key: "a", Version: store.Version{Time: 1, Client: 2}}, {Key: "b\xff"}},
 		Writes: []store.Write{{Key: "b\xff", Delete: true}, {Key: "c", Bytes: []byte("v")}},
@@ -49,7 +49,8 @@ func TestCommitTravels(t *testing.T) {
 	if err := proto.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, rc.CommitRequest{Txn: txnFromWire(&m), Recover: m.GetRecover()}); diff != "" {
+	got := gateCommitFromWire(7, &m)
+	if diff := cmp.Diff(rc.GateCommit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true}, got); diff != "" {
 		t.Errorf("the request changed on its way:\n%s", diff)
 	}
 }

@@ -130,7 +130,7 @@ func (s *Server) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitRes
 		return nil, err
 	}
 	m, err := s.ask(ctx, func(ref uint64) rc.Message {
-		return rc.GateCommit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm()}
+		return gateCommitFromWire(ref, r)
 	})
 	if err != nil {
 		return nil, err

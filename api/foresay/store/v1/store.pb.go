@@ -530,7 +530,11 @@ type CommitRequest struct {
 	// As in ReadRequest.
 	Epoch uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Another site has voted yes already: reservations are no reason to vote no.
-	Firm          bool `protobuf:"varint,7,opt,name=firm,proto3" json:"firm,omitempty"`
+	Firm bool `protobuf:"varint,7,opt,name=firm,proto3" json:"firm,omitempty"`
+	// Where other transactions have or are to have the keys, the site may hold its
+	// vote back for a while, until they are decided, rather than refuse at once. For
+	// one site at most, the nearest.
+	Hold          bool `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -610,6 +614,13 @@ func (x *CommitRequest) GetEpoch() uint64 {
 func (x *CommitRequest) GetFirm() bool {
 	if x != nil {
 		return x.Firm
+	}
+	return false
+}
+
+func (x *CommitRequest) GetHold() bool {
+	if x != nil {
+		return x.Hold
 	}
 	return false
 }
@@ -1181,7 +1192,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\x95\x02\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xa9\x02\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
@@ -1189,7 +1200,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06writes\x18\x04 \x03(\v2\x17.foresay.store.v1.WriteR\x06writes\x12\x18\n" +
 	"\arecover\x18\x05 \x01(\bR\arecover\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04firm\x18\a \x01(\bR\x04firm\"\x82\x01\n" +
+	"\x04firm\x18\a \x01(\bR\x04firm\x12\x12\n" +
+	"\x04hold\x18\b \x01(\bR\x04hold\"\x82\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +

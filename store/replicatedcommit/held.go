@@ -1,0 +1,164 @@
+package replicatedcommit
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// A held is a request for a vote that waits until other transactions leave its keys. To everybody it is a message that is still on its way: it has no locks, nothing of it is on
+// disk, and who asks about its transaction is answered as if it had not come.
+type held struct {
+	from protocol.ID
+	m    Prepare
+}
+
+// holdTimer ends the wait of a request.
+type holdTimer struct{ id store.TxnID }
+
+// holding is what a server holds back.
+type holding struct {
+	byTxn map[store.TxnID]*held
+	byKey map[store.Key][]*held // those that need a key. Invariant: at most maxQueue, none of them empty
+	freed []store.Key           // of byKey, those that have changed since it was last looked at. Invariant: empty between events
+}
+
+// mayHold tells whether the vote on a transaction waits that would be refused at present. Behind one that may be blocked it does not: there is nothing to wait for.
+func (s *Server) mayHold(t store.Txn, why store.Reason) bool {
+	return (why == store.Locked || why == store.Reserved) && !s.behindBlocked(t)
+}
+
+// hasRoom tells whether one more request can be held back.
+func (s *Server) hasRoom(t store.Txn) bool {
+	if len(s.holding.byTxn) >= s.cfg.MaxWaiting {
+		return false
+	}
+	for key := range keys(t) {
+		if len(s.holding.byKey[key]) >= maxQueue {
+			return false
+		}
+	}
+	return true
+}
+
+// hold has a request wait. Its keys are reserved meanwhile, as if it had been refused.
+func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
+	m.Hold = false // it waits once
+	h := &held{from, m}
+	s.holding.byTxn[m.Txn.ID] = h
+	for key := range keys(m.Txn) {
+		s.holding.byKey[key] = append(s.holding.byKey[key], h)
+	}
+	s.reserveRefused(env, m.Txn)
+	if !s.cfg.skip.has(ruleHoldBound) {
+		env.After(s.cfg.RoundTrip, holdTimer{m.Txn.ID})
+	}
+}
+
+// letGo ends the wait of a transaction's request, and returns it; nil if none waits.
+func (s *Server) letGo(env *protocol.Env[Message], id store.TxnID) *held {
+	h := s.holding.byTxn[id]
+	if h == nil {
+		return nil
+	}
+	delete(s.holding.byTxn, id)
+	for key := range keys(h.m.Txn) {
+		left := slices.DeleteFunc(s.holding.byKey[key], func(q *held) bool { return q == h })
+		if s.holding.byKey[key] = left; len(left) == 0 {
+			delete(s.holding.byKey, key)
+		}
+	}
+	env.Stop(holdTimer{id})
+	return h
+}
+
+// endHold votes on a transaction that has waited for long enough.
+func (s *Server) endHold(env *protocol.Env[Message], id store.TxnID) {
+	if h := s.letGo(env, id); h != nil {
+		s.onPrepare(env, h.from, h.m)
+	}
+}
+
+// changed notes that a key has a new value, or that somebody has left it.
+func (s *Server) changed(key store.Key) {
+	if len(s.holding.byKey[key]) > 0 {
+		s.holding.freed = append(s.holding.freed, key)
+	}
+}
+
+// voteOnHeld votes on those that need wait no longer, now that keys have changed. Of those that wait for each other's keys the oldest goes first, as the others find them reserved.
+func (s *Server) voteOnHeld(env *protocol.Env[Message]) {
+	for len(s.holding.freed) > 0 {
+		var all []*held
+		for _, key := range s.holding.freed {
+			all = append(all, s.holding.byKey[key]...)
+		}
+		s.holding.freed = nil
+		slices.SortFunc(all, func(a, b *held) int { return a.m.Txn.ID.Compare(b.m.Txn.ID) })
+		for _, h := range slices.Compact(all) {
+			if why, _ := s.refused(env, h.m.Txn, h.m.Firm); !s.mayHold(h.m.Txn, why) {
+				s.endHold(env, h.m.Txn.ID)
+			}
+		}
+	}
+}
+
+// unprepared returns the record of a transaction that the server hears of before it has voted. What it has to do is known if a request waits, which comes to its end.
+func (s *Server) unprepared(env *protocol.Env[Message], id store.TxnID, shards []uint32) *record {
+	r := &record{id: id, state: No, shards: shards}
+	if h := s.letGo(env, id); h != nil {
+		t := h.m.Txn
+		r.known, r.priority, r.reads, r.writes = true, t.Priority, t.Reads, t.Writes
+	}
+	return r
+}
+
+// keys returns what a transaction reads and writes, no key twice.
+func keys(t store.Txn) iter.Seq[store.Key] {
+	return func(yield func(store.Key) bool) {
+		for _, a := range t.Reads {
+			if !yield(a.Key) {
+				return
+			}
+		}
+		for _, w := range t.Writes {
+			_, read := slices.BinarySearchFunc(t.Reads, w.Key, func(a store.Read, key store.Key) int { return cmp.Compare(a.Key, key) })
+			if !read && !yield(w.Key) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Server) checkHeld() error {
+	n := 0
+	for _, key := range slices.Sorted(maps.Keys(s.holding.byKey)) {
+		queue := s.holding.byKey[key]
+		n += len(queue)
+		if len(queue) == 0 || len(queue) > maxQueue {
+			return fmt.Errorf("replicatedcommit: server %d: %d requests are held back for %q, with a limit of %d", s.cfg.ID, len(queue), key, maxQueue)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(s.holding.byTxn), store.Version.Compare) {
+		h := s.holding.byTxn[id]
+		for key := range keys(h.m.Txn) {
+			n--
+			if !slices.Contains(s.holding.byKey[key], h) {
+				return fmt.Errorf("replicatedcommit: server %d: %v is held back, but not for %q", s.cfg.ID, id, key)
+			}
+		}
+		if s.txns[id] != nil {
+			return fmt.Errorf("replicatedcommit: server %d: %v is held back after it was voted on or decided", s.cfg.ID, id)
+		}
+	}
+	if held := len(s.holding.byTxn); n != 0 || held > s.cfg.MaxWaiting || held > 0 && s.behind() || len(s.holding.freed) > 0 {
+		return fmt.Errorf("replicatedcommit: server %d: %d requests are held back, with a limit of %d, by a newcomer: %v; %d keys too many, %d not looked at",
+			s.cfg.ID, held, s.cfg.MaxWaiting, s.behind(), n, len(s.holding.freed))
+	}
+	return nil
+}
