@@ -115,7 +115,9 @@ func TestHeld(t *testing.T) {
 			if n := len(c.server.holding.byTxn); n != 0 {
 				t.Errorf("%d requests are still held back", n)
 			}
-			if !slices.ContainsFunc(c.env.Out, func(e protocol.Effect[Message]) bool { return e.Kind == protocol.KindStop && e.Timer == (holdTimer{m.Txn.ID}) }) {
+			if !slices.ContainsFunc(c.env.Out, func(e protocol.Effect[Message]) bool {
+				return e.Kind == protocol.KindStop && e.Timer == (holdTimer{m.Txn.ID})
+			}) {
 				t.Error("its timer is not stopped")
 			}
 		})
