@@ -44,12 +44,7 @@ func Measure(c Config) ([]Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plansim: %s: %w", c.Protocol.Name, err)
 	}
-	var out []Result
-	for _, client := range c.Setting.Clients {
-		for _, ack := range acks() {
-			out = append(out, Result{Client: client, Ack: ack})
-		}
-	}
+	out := results(c.Setting.Clients)
 	if c.Setting.Busy {
 		err = w.together(cmp.Or(c.Calls, 20), out)
 	} else {
@@ -59,6 +54,17 @@ func Measure(c Config) ([]Result, error) {
 		return nil, fmt.Errorf("plansim: %s: %w", c.Protocol.Name, err)
 	}
 	return out, nil
+}
+
+// results returns empty results.
+func results(clients []plan.Client) []Result {
+	var out []Result
+	for _, client := range clients {
+		for _, ack := range acks() {
+			out = append(out, Result{Client: client, Ack: ack})
+		}
+	}
+	return out
 }
 
 func acks() []smr.Ack { return []smr.Ack{smr.AckDurable, smr.AckExecuted} }

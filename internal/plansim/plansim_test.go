@@ -116,3 +116,26 @@ func TestJitter(t *testing.T) {
 		}
 	}
 }
+
+// TestMessages: what protocols cost in messages on the thesis' network of three replicas and nine clients, give or take a quarter: in a second of silence, and for each of 900 commands a second.
+func TestMessages(t *testing.T) {
+	d, err := wan.Preset("na3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]plansim.Messages{
+		"raft": {Silent: 120, PerCommand: 10}, "multipaxos": {Silent: 120, PerCommand: 6}, "fastpaxos": {Silent: 175, PerCommand: 10}, "mencius": {Silent: 175, PerCommand: 9},
+		"epaxos": {Silent: 45, PerCommand: 10}, "domino": {Silent: 640, PerCommand: 27}, "domino-direct": {Silent: 580, PerCommand: 21},
+	}
+	about := func(got, want float64) bool { return got >= want*3/4 && got <= want*5/4 }
+	for _, p := range catalog.Protocols() {
+		got, err := plansim.CountMessages(plansim.Config{Protocol: p, Setting: plan.From(d), Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := want[p.Name]; !about(got.Silent, w.Silent) || !about(got.PerCommand, w.PerCommand) {
+			t.Errorf("%s: %+v, want about %+v", p.Name, got, w)
+		}
+		t.Logf("%-14s %4.0f a second in silence, %4.1f for each command", p.Name, got.Silent, got.PerCommand)
+	}
+}
