@@ -1,0 +1,119 @@
+package epaxos
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// onDisk starts replica 2 of three with a disk, and admits it.
+func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
+	r, err := NewReplica(smr.ReplicaConfig{ID: 2, Members: group, Machine: newRegisters(nil), RoundTrip: trip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := disk.Env()
+	r.Start(env, slices.Clone(disk.Log))
+	own := r.admission.Own()
+	for _, id := range []protocol.ID{1, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	disk.Write(env, 0)
+	return r, env
+}
+
+// TestInstancesSurviveRestart has a replica vote and promise at random, with snapshots that rewrite its log, and compares with it what is there after a crash. What was voted for stays
+// with the ballot of the vote, whatever was promised since.
+func TestInstancesSurviveRestart(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var disk smrtest.Disk
+		r, env := onDisk(t, &disk)
+		own := Head{From: smr.Incarnation(1), Gen: r.gen}
+		for n := range uint64(1 + rnd.IntN(25)) {
+			id := ID{1, 1 + uint64(rnd.IntN(6))}
+			b, deps := newBallot(Ballot(rnd.IntN(4))<<32, 1), Deps{id.Index - 1, 0, 0}
+			switch rnd.IntN(5) {
+			case 0, 1:
+				r.Receive(env, 1, PreAccept{Head: own, ID: id, Cmd: work("c", "k"), Deps: deps})
+			case 2:
+				r.Receive(env, 1, Accept{Head: own, ID: id, Ballot: b, Cmd: work("c", "k"), Deps: deps})
+			case 3:
+				r.Receive(env, 1, Recover{Head: own, ID: id, Ballot: b})
+			case 4:
+				if n > 10 {
+					r.rewrite(env)
+				}
+			}
+			disk.Write(env, 0)
+		}
+		before := r
+		r, _ = onDisk(t, &disk)
+		for x := uint64(1); x <= 6; x++ {
+			a, b := before.find(ID{1, x}), r.find(ID{1, x})
+			if a.phase != b.phase || a.ballot != b.ballot || a.voted != b.voted || a.nothing != b.nothing || !slices.Equal(a.init, b.init) || !slices.Equal(a.deps, b.deps) || (a.cmd == nil) != (b.cmd == nil) {
+				t.Errorf("seed %d: %v after a crash: %+v, before: %+v", seed, a.id, *b, *a)
+			}
+		}
+	}
+}
+
+// TestNoVoteBelowPromise: who has promised a ballot votes for nothing in the proposer's own, not even first.
+func TestNoVoteBelowPromise(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	id := ID{1, 1}
+	r.Receive(env, 3, Recover{Head: Head{From: 3, Gen: r.gen}, ID: id, Ballot: newBallot(0, 3)})
+	disk.Write(env, 0)
+	r.Receive(env, 1, PreAccept{Head: Head{From: 1, Gen: r.gen}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)})
+	refused := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		_, ok := e.Msg.(Refusal)
+		return ok && e.To == 1
+	})
+	if i := r.find(id); i.phase != unknown || !refused {
+		t.Errorf("it is %v, and told %+v", i.phase, env.Out)
+	}
+}
+
+// TestAcceptorAddsNothingOfTheRow: an acceptor that hears of a row's instances in another order agrees all the same with the first one: it cannot depend on those behind.
+func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	for _, index := range []uint64{2, 1} {
+		m := PreAccept{Head: Head{From: 1, Gen: r.gen}, ID: ID{1, index}, Cmd: work("c", "k"), Deps: Deps{index - 1, 0, 0}}
+		r.Receive(env, 1, m)
+		if i := r.find(m.ID); !slices.Equal(i.deps, m.Deps) {
+			t.Errorf("%v depends on %v, want %v", m.ID, i.deps, m.Deps)
+		}
+	}
+}
+
+// TestValidateNotesTheProposal: who was asked whether something speaks against a proposal has what comes later depend on it.
+func TestValidateNotesTheProposal(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	c := ID{1, 1}
+	r.Receive(env, 3, Validate{Head: Head{From: 3, Gen: r.gen}, ID: c, Ballot: newBallot(0, 3), Cmd: work("c", "k"), Deps: make(Deps, 3)})
+	disk.Write(env, 0)
+	r.Receive(env, 3, PreAccept{Head: Head{From: 3, Gen: r.gen}, ID: ID{3, 1}, Cmd: work("dd", "k"), Deps: make(Deps, 3)})
+	if d := r.find(ID{3, 1}).deps; !d.has(r.find(c)) {
+		t.Errorf("a command that conflicts depends on %v, want on %v too", d, c)
+	}
+}
+
+// TestCausalFloor: a command's stamp is above what its client names.
+func TestCausalFloor(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	r.Receive(env, 77, Submit{After: 100, Request: smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: 1, Command: set("v", "k")}}}})
+	r.Expire(env, proposeTimer{})
+	if i := r.find(ID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
+		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)
+	}
+}

@@ -1,0 +1,65 @@
+package epaxos
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// TestWaitsForWhatMayBeDecided: a recovery that knows of one more who has agreed than there need be does not give up a command because of another one whose proposer is silent.
+func TestWaitsForWhatMayBeDecided(t *testing.T) {
+	th := newTheatre(t, 5, 0)
+	c := th.propose(1, work("c", "k"))
+	th.deliver(th.except(among(1, 2, 3), isCommit))
+	if !th.nodes[1].find(c).decided() {
+		t.Fatal("replica 1 has not decided")
+	}
+	d := th.propose(5, work("dd", "k"))
+	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+	th.recover(2, c)
+	th.deliver(among(2, 3, 4))
+	if i := th.nodes[2].find(c); i.nothing || i.try == nil || i.try.stage != waitingFor {
+		t.Fatalf("%v is %v, nothing %v, attempt %+v, want that it waits for %v", c, i.phase, i.nothing, i.try, d)
+	}
+	th.recover(4, d)
+	th.deliver(among(2, 3, 4))
+	for _, id := range []ID{c, d} {
+		if got := th.decisions(id); len(got) != 1 {
+			t.Errorf("%v: decided is %v", id, got)
+		}
+	}
+}
+
+// TestWaitsForThoseWhoMayHaveAgreed: a recovery that waits is told by another one, which waits for it, how many agreed with that one. With as many as may be silent on the fast path the rest are a fast quorum.
+func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
+	th := newTheatre(t, 5, 0)
+	c := th.propose(1, work("c", "k"))
+	own := th.take(func(m mail) bool { return m.to == 1 })
+	asks := th.take(func(m mail) bool { return m.to == 2 || m.to == 3 })
+	th.mail = asks
+	var votes []mail
+	for len(th.mail) > 0 { // 2 and 3 agree, and 1 does not hear it yet
+		m := th.mail[0]
+		th.mail = th.mail[1:]
+		th.do(m.to, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, m.from, m.msg) })
+		votes = append(votes, th.take(func(m mail) bool { return m.to == 1 })...)
+	}
+	d := th.propose(5, work("dd", "k"))
+	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+	th.recover(4, d)
+	th.deliver(among(1, 2, 4))
+	if i := th.nodes[4].find(d); i.try == nil || i.try.stage != waitingFor {
+		t.Fatalf("%v is %v, attempt %+v, want that it waits", d, i.phase, i.try)
+	}
+	th.mail = append(own, votes...)
+	th.deliver(func(m mail) bool { return m.to == 1 })
+	if !th.nodes[1].find(c).decided() {
+		t.Fatal("replica 1 has not decided")
+	}
+	th.recover(2, c)
+	th.deliver(among(2, 3, 4))
+	if i := th.nodes[2].find(c); i.nothing {
+		t.Errorf("%v is %v and nothing, replica 1 has decided it", c, i.phase)
+	}
+}
