@@ -50,7 +50,7 @@ func (p dominoPoint) dominoVariant(o domino.Options) dominoPoint {
 func (p dominoPoint) dominoSystem(protocol smr.Protocol) dominoPoint {
 	p.protocol, p.options = protocol, domino.Options{}
 	if protocol.Name == string(plan.DominoDirect) {
-		p.options = domino.Options{Direct: true, AllLearn: true, Arrival: true}
+		p.options = domino.DirectOptions()
 	}
 	return p
 }
@@ -100,24 +100,14 @@ func (p dominoPoint) isDomino() bool {
 	return p.protocol.Name == string(plan.Domino) || p.protocol.Name == string(plan.DominoDirect)
 }
 
-// variant says what the options are, but for slack and percentile.
+// variant says what the options are, but for those that have columns of their own.
 func (p dominoPoint) variant() string {
 	if !p.isDomino() {
 		return "default"
 	}
-	var on []string
-	for _, o := range []struct {
-		set  bool
-		name string
-	}{{p.options.Direct, "direct"}, {p.options.AllLearn, "all learn"}, {p.options.Arrival, "arrival"}, {p.options.AdaptSlack, "adapts slack"}} {
-		if o.set {
-			on = append(on, o.name)
-		}
-	}
-	if on == nil {
-		return "thesis"
-	}
-	return strings.Join(on, ", ")
+	o := p.options
+	o.Slack, o.Percentile = 0, 0
+	return cmp.Or(o.String(), "thesis")
 }
 
 // bounds are what the model and physics say of a point.
@@ -197,8 +187,8 @@ func (p dominoPoint) base(site, figure string) Row {
 		slack = measure("slack_ms", ms(p.options.Slack))
 	}
 	row := Row{
-		{"wan", p.network}, {"system", p.protocol.Name}, {"site", site}, {"ack", p.ack.String()}, slack, {"jitter", p.noise.String()}, {"options", p.variant()},
-		measure("alpha", cmp.Or(p.alpha, dominoAlpha)), {"clients", dominoClients(p.clients)},
+		{"wan", p.network}, {"system", p.protocol.Name}, {"site", site}, {"ack", p.ack.String()}, slack, {"jitter", p.noise.String()}, measure("skew_ms", ms(dominoSkew)),
+		{"options", p.variant()}, measure("alpha", cmp.Or(p.alpha, dominoAlpha)), {"clients", dominoClients(p.clients)},
 	}
 	if p.options.Percentile > 0 {
 		row = append(row, measure("percentile", 100*p.options.Percentile))
@@ -209,6 +199,7 @@ func (p dominoPoint) base(site, figure string) Row {
 	return row
 }
 
+// dominoClients names the sites that have a client.
 func dominoClients(sites []wan.Site) string {
 	if sites == nil {
 		return "all"

@@ -124,8 +124,8 @@ func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
 	for _, call := range measured[0].Calls {
 		network := networks[int(call.Began/adaptEra)]
 		row := Row{
-			{"wan", "R, M, N, C"}, {"system", protocol.Name}, {"site", "C"}, {"ack", smr.AckDurable.String()}, {"jitter", noise.String()}, {"figure", part},
-			measure("at_s", call.Began.Seconds()), measure("latency_ms", ms(call.Took)),
+			{"wan", "R, M, N, C"}, {"system", protocol.Name}, {"site", "C"}, {"ack", smr.AckDurable.String()}, {"jitter", noise.String()}, measure("skew_ms", ms(dominoSkew)),
+			{"figure", part}, measure("at_s", call.Began.Seconds()), measure("latency_ms", ms(call.Took)),
 		}
 		expected, err := adaptBounds(network, protocol)
 		if err != nil {
