@@ -59,6 +59,12 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 	if r.fastTop != 10 {
 		t.Errorf("voted in slot %d, want 10, the first that is open", r.fastTop)
 	}
+	// Where it has accepted in the classic round, which is above the fast one, it does not vote any more.
+	r.Receive(env, 2, Accept{Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}, []Placed{{11, work(7)}}})
+	r.Receive(env, 77, command(2))
+	if r.fastTop != 12 {
+		t.Errorf("voted in slot %d, want 12, as slot 11 has a classic vote", r.fastTop)
+	}
 }
 
 // TestLastVoteSurvivesCrash: what an acceptor tells those who read is of its votes before a crash too.
