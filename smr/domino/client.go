@@ -38,12 +38,12 @@ type Client struct {
 	lastSlot  smr.Slot               // that the client chose
 	// floor is the highest slot that a call was told of. Later commands get slots above it, whatever they ask for: they say that the answers of
 	// those before are not needed any more, and what is not needed any more is not executed.
-	floor smr.Slot
-	fast  record16                  // how the last attempts went
-	late  *clock.Window             // how much later than their slots commands came to replicas, 0 for those in time
-	pause int                       // ticks for which the fast path is left alone
-	stats struct{ fast, tried int } // attempts whose slots votes gave them, and all of which that is known
-	turn  int
+	floor  smr.Slot
+	fast   record16                  // how the last attempts went
+	slacks *clock.Window             // that would have been enough for each vote, with AdaptSlack
+	pause  int                       // ticks for which the fast path is left alone
+	stats  struct{ fast, tried int } // attempts whose slots votes gave them, and all of which that is known
+	turn   int
 
 	active   int // probes since there was a call
 	flushing bool
@@ -67,6 +67,7 @@ type pending struct {
 // attempt is commands in a slot of the shared lane.
 type attempt struct {
 	seqs    []smr.Seq
+	slack   time.Duration // how far its slot is behind the predicted arrival
 	yes, no quorum.Votes
 	settled bool
 	counted bool // in Client.stats
@@ -87,7 +88,8 @@ const (
 	forgetTicks    = 32
 	pauseTicks     = 8
 	maxSubmit      = 1024
-	maxLate        = 1024
+	maxSlacks      = 2048
+	slackWindows   = 4 // a vote that is late for want of slack is rare, so it is remembered for longer than a delay
 )
 
 type clientTick struct{}
@@ -106,7 +108,7 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[smr.Seq]*pending{},
 		reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
 	}
-	if c.late, err = clock.NewWindow(o.Window, maxLate); err != nil {
+	if c.slacks, err = clock.NewWindow(slackWindows*o.Window, maxSlacks); err != nil {
 		return nil, fmt.Errorf("domino: %w", err)
 	}
 	c.adopt(cfg.Members)

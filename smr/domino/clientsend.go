@@ -67,7 +67,7 @@ func (c *Client) cast(env *protocol.Env[smr.Message], calls []*pending, way way)
 		calls = rest
 		m.Slot, m.Answer = above(max(way.slot, c.lastSlot, m.After), sharedDigit), way.target
 		c.lastSlot = m.Slot
-		a := &attempt{}
+		a := &attempt{slack: at(m.Slot) - way.arrival}
 		for _, p := range some {
 			a.seqs = append(a.seqs, p.seq)
 			p.attempts++

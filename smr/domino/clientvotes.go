@@ -12,7 +12,9 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 	if a == nil || a.settled || m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
-	c.late.Add(env.Now, max(0, m.Late))
+	if c.opt.AdaptSlack {
+		c.needed(env.Now, m.Late+a.slack)
+	}
 	switch m.Verdict {
 	case Yes:
 		a.yes.Add(from)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -13,7 +12,7 @@ import (
 
 // road is what a client knows of the way to a replica.
 type road struct {
-	delay *clock.Delay
+	meter *meter
 	echo  Echo // the newest
 	// unanswered is how many probes were sent since it came.
 	unanswered int
@@ -24,20 +23,21 @@ func (c *Client) silent(o *road) bool {
 	return o.unanswered > 4+int(c.cfg.RoundTrip/c.opt.Probe)
 }
 
-// trip returns the round trip to a replica that answers.
+// trip returns the usual round trip to a replica that answers.
 func (c *Client) trip(id protocol.ID, now time.Duration) (time.Duration, bool) {
 	o := c.roads[id]
 	if o == nil || c.silent(o) {
 		return 0, false
 	}
-	return o.delay.RoundTrip(now)
+	return o.meter.usual(now)
 }
 
 // way is how commands are to be agreed on.
 type way struct {
-	fast   bool
-	slot   smr.Slot    // if fast: at which they will have arrived
-	target protocol.ID // who proposes them, or answers
+	fast    bool
+	slot    smr.Slot      // if fast: at which they will have arrived
+	arrival time.Duration // as predicted, without slack
+	target  protocol.ID   // who proposes them, or answers
 }
 
 // record16 is how the last attempts of the fast path went, at most 16.
@@ -76,7 +76,7 @@ func (c *Client) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo
 	if o == nil {
 		return
 	}
-	addProbe(o.delay, env.Now, m)
+	o.meter.add(env.Now, m)
 	o.echo, o.unanswered = m, 0
 	if m.Leader != protocol.App {
 		c.leader = m.Leader
@@ -93,16 +93,12 @@ func (c *Client) adopt(members []smr.Member) {
 	c.members = members
 	for _, m := range members {
 		if c.roads[m.ID] == nil {
-			delay, err := clock.NewDelay(clock.DelayConfig{Window: c.opt.Window, Percentile: c.opt.Percentile})
-			if err != nil {
-				panic(err) // the options were validated
-			}
-			c.roads[m.ID] = &road{delay: delay}
+			c.roads[m.ID] = &road{meter: newMeter(c.opt)}
 		}
 	}
 }
 
-// choose compares what DFP and DM take by the delays that were measured [Thesis §4.3.6].
+// choose compares what DFP and DM usually take by the delays that were measured [Thesis §4.3.6, but for the median].
 func (c *Client) choose(now time.Duration) way {
 	owner, slow, known := c.bestOwner(now, protocol.App)
 	arrivals, trips := c.measured(now)
@@ -115,22 +111,33 @@ func (c *Client) choose(now time.Duration) way {
 	if spread > 2*c.cfg.RoundTrip || known && c.opt.Path == Measured && slow <= trips[q-1] {
 		return way{target: owner}
 	}
-	return way{fast: true, slot: slotAt(now + arrivals[q-1] + c.slack(now)), target: c.nearest(now, protocol.App)}
+	arrival := now + arrivals[q-1]
+	return way{fast: true, slot: slotAt(arrival + c.slack(now)), arrival: arrival, target: c.nearest(now, protocol.App)}
 }
 
 // slack returns what is added to the predicted arrival.
 func (c *Client) slack(now time.Duration) time.Duration {
-	s := c.opt.Slack
-	if late, ok := c.late.Percentile(now, 0.99); ok && c.opt.AdaptSlack {
-		s += min(late, c.cfg.RoundTrip/8)
+	most, ok := time.Duration(0), false
+	if c.opt.AdaptSlack {
+		most, ok = c.slacks.Percentile(now, 1)
 	}
-	return s
+	if ok {
+		return max(most, c.opt.Slack)
+	}
+	return c.opt.Slack
+}
+
+// needed notes the slack with which a vote would have been in time. What it would take more than an eighth of a round trip for is left to the slow path.
+func (c *Client) needed(now, slack time.Duration) {
+	if slack <= c.cfg.RoundTrip/8 {
+		c.slacks.Add(now, slack)
+	}
 }
 
 // measured returns the one-way delays to the replicas and the round trips, each in order.
 func (c *Client) measured(now time.Duration) (arrivals, trips []time.Duration) {
 	for _, m := range c.members {
-		one, ok := c.roads[m.ID].delay.OneWay(now)
+		one, ok := c.roads[m.ID].meter.arrival(now)
 		if trip, answers := c.trip(m.ID, now); ok && answers {
 			arrivals, trips = append(arrivals, one), append(trips, trip)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -60,11 +59,7 @@ func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
 		}
 		p := r.peers[m.ID]
 		if p == nil {
-			delay, err := clock.NewDelay(clock.DelayConfig{Window: r.opt.Window, Percentile: r.opt.Percentile})
-			if err != nil {
-				panic(err) // the options were validated
-			}
-			p = &peer{id: m.ID, holds: map[protocol.ID]Have{}, delay: delay, next: 1}
+			p = &peer{id: m.ID, holds: map[protocol.ID]Have{}, meter: newMeter(r.opt), next: 1}
 		}
 		keep[m.ID] = p
 	}

@@ -200,8 +200,8 @@ type (
 		Acks   []smr.Ack // what the client waits for, command by command
 	}
 
-	// Vote says what became of a Submit with a slot at one acceptor. Late: it had passed the slot, by so much, and never will vote for it. Members is the number of acceptors
-	// of the slot.
+	// Vote says what became of a Submit with a slot at one acceptor. Late is by how much it came after the time of its slot, or, if the acceptor has said its last word about the
+	// slot, after that; it is below 0 if it came before. Members is the number of acceptors of the slot.
 	Vote struct {
 		Session smr.SessionID
 		Slot    smr.Slot

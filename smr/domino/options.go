@@ -27,9 +27,10 @@ const (
 type Options struct {
 	// Slack is added to the timestamps of DFP, which makes votes that come too late rarer and execution later [Thesis §4.3.4].
 	Slack time.Duration
-	// AdaptSlack adds to Slack by how much votes came too late of late, at the 99th percentile of the window, and at most an eighth of a round trip.
+	// AdaptSlack has slack as long as would have been enough for all votes of four windows, but for those that it would have taken more than an eighth of a round trip for.
+	// Slack is the least then.
 	AdaptSlack bool
-	// Percentile, in (0, 1], is that of the delays in the last Window by which arrivals are predicted and paths are compared. 0 is 0.95.
+	// Percentile, in (0, 1], is that of the delays in the last Window by which arrivals are predicted. 0 is 0.95. Ways are compared by the median.
 	Percentile float64
 	Window     time.Duration // 0 is a second
 	// Probe is the time between two measurements of a delay. 0 is a fifth of a round trip, but at least 20 ms.

@@ -167,19 +167,25 @@ func TestFastPathIsTaken(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSlack: without slack, jitter makes votes come late now and then, and everything behind waits for the coordinator. With as much as votes were late by they do not [beyond §4.3.4].
+// TestAdaptiveSlack: without slack, jitter makes votes come late now and then, and everything behind waits for the coordinator. With as much as votes have needed they rarely do [beyond
+// §4.3.4].
 func TestAdaptiveSlack(t *testing.T) {
-	executed := func(adapt bool) time.Duration {
+	executed := func(adapt bool) (p95 time.Duration, missed int) {
 		o := beyond()
 		o.AdaptSlack = adapt
-		w := newWorld(t, setup{preset: "na3", opt: o, jitter: 2 * time.Millisecond})
-		w.load(smr.Call{Kind: smr.Execute}, 100, 500*time.Millisecond)
-		return percentile(w.load(smr.Call{Kind: smr.Execute}, 100, 500*time.Millisecond), 0.95)
+		w := newWorld(t, setup{preset: "na3", opt: o, jitter: 2 * time.Millisecond, cfg: sim.Config[smr.Message]{Seed: 2}})
+		p95 = percentile(w.load(smr.Call{Kind: smr.Execute}, 200, 1500*time.Millisecond), 0.95)
+		for _, site := range w.wan.Matrix.Sites() {
+			taken, tried := w.client(site).FastPath()
+			missed += tried - taken
+		}
+		return p95, missed
 	}
-	with, without := executed(true), executed(false)
-	t.Logf("executed, p95: %v with, %v without", with, without)
-	if with > 95*time.Millisecond || without < 105*time.Millisecond {
-		t.Errorf("executed, p95: %v with, %v without", with, without)
+	with, missedWith := executed(true)
+	without, missedWithout := executed(false)
+	t.Logf("executed, p95: %v with, %v without; not on the fast path: %d with, %d without", with, without, missedWith, missedWithout)
+	if with > without*9/10 || missedWith*3 > missedWithout {
+		t.Errorf("executed, p95: %v with, %v without; not on the fast path: %d with, %d without", with, without, missedWith, missedWithout)
 	}
 }
 

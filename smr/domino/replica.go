@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -54,7 +53,8 @@ type Replica struct {
 	progress smr.Slot      // what was executed when execution last went on
 	stuck    int           // ticks since then
 
-	ticks    int
+	probed   uint64 // how long the own stream was at the last probe
+	quiet    int    // probes since it was shorter
 	flushing bool
 	flushed  time.Duration
 	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
@@ -72,7 +72,7 @@ type peer struct {
 	accepted uint64
 	leads    bool
 	silent   int // ticks since it was heard
-	delay    *clock.Delay
+	meter    *meter
 
 	next     uint64 // of the own stream, to be sent
 	reported uint64 // of it, what the peer said last that it has
@@ -280,6 +280,8 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.flush(env)
 	case tickTimer:
 		r.onTick(env)
+	case probeTimer:
+		r.probe(env)
 	case wakeTimer:
 		r.wake = 0
 		r.soon(env)
@@ -325,13 +327,9 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	env.After(r.times(tick), tickTimer{})
-	r.ticks++
 	for _, id := range r.group {
 		p := r.peers[id]
 		p.silent++
-		if id != r.cfg.ID && r.ticks%2 == 0 {
-			env.SendAhead(id, Probe{Sent: env.Now})
-		}
 	}
 	r.forget()
 	r.tickStreams()

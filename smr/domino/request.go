@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -160,9 +159,9 @@ func (r *Replica) predicted(now time.Duration) time.Duration {
 			delays = append(delays, 0)
 			continue
 		}
-		d, ok := r.peers[id].delay.RoundTrip(now)
+		d, ok := r.peers[id].meter.round(now)
 		if r.opt.Arrival {
-			d, ok = r.peers[id].delay.OneWay(now)
+			d, ok = r.peers[id].meter.arrival(now)
 		}
 		if ok {
 			delays = append(delays, d)
@@ -175,6 +174,22 @@ func (r *Replica) predicted(now time.Duration) time.Duration {
 	return min(max(0, delays[r.rule.classic-1]), r.times(horizon/4))
 }
 
+// probe measures the ways to the other members, once in a round trip if nothing was voted for or proposed for a window.
+func (r *Replica) probe(env *protocol.Env[smr.Message]) {
+	for _, id := range r.group {
+		if id != r.cfg.ID {
+			env.SendAhead(id, Probe{Sent: env.Now})
+		}
+	}
+	next := r.opt.Probe
+	if last := r.acceptor.own.last(); last != r.probed {
+		r.probed, r.quiet = last, 0
+	} else if r.quiet++; time.Duration(r.quiet)*r.opt.Probe > r.opt.Window {
+		next = max(next, r.cfg.RoundTrip)
+	}
+	env.After(next, probeTimer{})
+}
+
 // onProbe tells a client, or another replica, what it needs to predict.
 func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Probe) {
 	if r.role != member {
@@ -183,7 +198,7 @@ func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Pr
 	e := Echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.state.Generation()}
 	if r.peers[from] == nil {
 		for _, id := range r.group {
-			if d, ok := r.peers[id].delay.RoundTrip(env.Now); ok {
+			if d, ok := r.peers[id].meter.usual(env.Now); ok {
 				e.Delays = append(e.Delays, Delay{id, d})
 			}
 		}
@@ -197,7 +212,7 @@ func (r *Replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m Pr
 func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Echo) {
 	if p := r.peers[from]; p != nil && from != r.cfg.ID {
 		p.silent = 0 // it does not wait for a disk, as News does
-		addProbe(p.delay, env.Now, m)
+		p.meter.add(env.Now, m)
 	}
 }
 
@@ -238,8 +253,4 @@ func (r *Replica) leader() protocol.ID {
 		}
 	}
 	return best.owner()
-}
-
-func addProbe(d *clock.Delay, now time.Duration, m Echo) {
-	d.Add(clock.Probe{Sent: m.Sent, Peer: m.Now, Received: now})
 }
