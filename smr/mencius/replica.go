@@ -152,12 +152,11 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	}
 	for _, l := range r.epoch.lanes {
 		done := r.epoch.upTo(l, r.snapshot)
-		if l.end() < done {
-			l.base, l.votes = done, nil
-		}
 		if l.base > done {
 			return fmt.Errorf("lane %d begins with position %d, the snapshot ends with %d", l.index, l.base+1, done)
 		}
+		// Of what is in the snapshot only that says what was decided: if it came from another replica, votes in the log may be of lower ballots.
+		l.cut(done)
 		l.commit = done
 		for r.omit&ruleSkipForGood != 0 && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip {
 			l.votes = l.votes[:len(l.votes)-1]
