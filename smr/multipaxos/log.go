@@ -77,8 +77,7 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseReco
 	if to <= l.base {
 		return
 	}
-	l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, smr.Slot(len(l.votes))))) // the memory is used again: a log grows to the same length each time
-	l.base = to
+	l.forget(to)
 	n := 0
 	for n < len(l.records) && l.records[n].last <= to {
 		n++
@@ -89,6 +88,14 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseReco
 	l.promise(env, p)
 	l.records = slices.Delete(l.records, 0, n)
 	env.Truncate(l.records[0].index)
+}
+
+// forget forgets the slots up to one in memory.
+func (l *slotLog) forget(to smr.Slot) {
+	if to > l.base {
+		l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, smr.Slot(len(l.votes))))) // the memory is used again: a log grows to the same length each time
+		l.base = to
+	}
 }
 
 // entries returns what was accepted for the slots from first to last, or as many of them as fit in one message.

@@ -138,6 +138,8 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	if len(r.log.votes) == 0 {
 		r.log.base = max(r.log.base, r.snapshot)
 	}
+	// Of what is in the snapshot only that says what was decided: if it came from another replica, votes in the log may be of lower ballots.
+	r.log.forget(r.snapshot)
 	if r.log.base > r.snapshot || r.commit > r.log.last() {
 		return fmt.Errorf("slots %d to %d are in the log, %d are decided, and the snapshot is of slot %d",
 			r.log.base+1, r.log.last(), r.commit, r.snapshot)

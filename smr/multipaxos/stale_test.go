@@ -1,0 +1,49 @@
+package multipaxos
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// TestVotesBelowASnapshotAreNothing: what a replica has accepted and then got in another one's snapshot, perhaps as something else, is not there after a crash: it would be told as decided.
+func TestVotesBelowASnapshotAreNothing(t *testing.T) {
+	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
+	var disk smrtest.Disk
+	start := func() (*Replica, *protocol.Env[smr.Message]) {
+		r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: kv.New()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := disk.Env()
+		r.Start(env, slices.Clone(disk.Log))
+		return r, env
+	}
+	r, env := start()
+	own := r.admission.Own()
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	disk.Write(env, 0)
+	entries := make([]smr.Entry, 40)
+	for i := range entries {
+		entries[i].Kind = smr.NoOp
+	}
+	r.Receive(env, 2, Accept{From: 2, Ballot: newBallot(0, 2), First: 1, Entries: entries})
+	disk.Write(env, 0)
+	other := smr.NewState(kv.New(), group)
+	other.Skip(20)
+	data, err := other.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.install(env, smr.Snapshot{Slot: 20, Data: data})
+	disk.Write(env, 0)
+	if r, _ = start(); r.log.base != 20 || r.log.last() != 40 || r.commit != 20 {
+		t.Errorf("after a crash the log has slots %d to %d, %d are decided; want 21 to 40, and 20", r.log.base+1, r.log.last(), r.commit)
+	}
+}
