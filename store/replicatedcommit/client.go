@@ -334,6 +334,9 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	if s.tries+s.sent == 0 && !s.txn.ReadOnly() {
 		s.alone = c.firstHealthy(env)
 	}
+	if s.alone != noSite {
+		s.hold = noSite // each of the sites that are left is needed, and has the other one wait
+	}
 	c.askVotes(env, s)
 	s.tries++
 	env.After(2*c.cfg.RoundTrip, submitTimer{s.txn.ID})

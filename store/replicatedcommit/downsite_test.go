@@ -1,6 +1,7 @@
 package replicatedcommit
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,11 +11,21 @@ import (
 
 // TestDownSiteBlocksLittle: while a site is down, transactions that were on their way may block, but clients on few keys go on, and block no more of them. Without the order in which
 // clients ask the sites that are left, all keys are locked after a while, whatever the seed. With it chance may have locked keys that are much in demand at the one site and not at the other.
+// Where votes may wait, they must not do so while a site is down.
 func TestDownSiteBlocksLittle(t *testing.T) {
+	for _, near := range []bool{false, true} {
+		t.Run(fmt.Sprint("near=", near), func(t *testing.T) {
+			t.Parallel()
+			downSite(t, near)
+		})
+	}
+}
+
+func downSite(t *testing.T, near bool) {
 	const seeds, unlucky = 8, 2
 	slow := 0
 	for seed := range uint64(seeds) {
-		w, err := newWorld(scenario{seed: seed, clients: 6, keys: 30})
+		w, err := newWorld(scenario{seed: seed, clients: 6, keys: 30, near: near})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -401,6 +401,12 @@ func TestOneSiteHolds(t *testing.T) {
 	c.near = [][]time.Duration{{100 * time.Millisecond, 0}, {0, time.Millisecond}, {90 * time.Millisecond, 90 * time.Millisecond}}
 	expect("it is not told to", sent(submit(2, false)), nobody)
 	expect("it is", sent(submit(3, true)), "10:false 20:true 30:false ")
+	silent := c.silent
+	c.silent = []time.Duration{0, 0, 1}
+	expect("a site is down", sent(submit(5, true)), "10:false ")
+	first := SiteVote{ID: id, Shards: []uint32{0}, Yes: true}
+	expect("the first one has voted", sent(func() { c.Receive(env, 10, first) }), "20:false 30:false ")
+	c.silent, id = silent, c.submitRefs[3]
 	now += 2 * roundTrip
 	expect("it asks again", sent(func() { c.Expire(env, submitTimer{id}) }), nobody)
 	txn := c.submits[id].txn

@@ -41,7 +41,7 @@ type (
 		// Firm says that another site has voted yes already: reservations are no reason to vote no.
 		Firm bool
 		// Hold says that the vote may wait a round trip for keys that other transactions have or are to have. One site at most is asked so, the nearest, as its vote alone comes before
-		// those of others; a transaction that only reads is not held back.
+		// those of others; while a site is silent, none is. A transaction that only reads is not held back.
 		Hold bool
 	}
 
