@@ -63,3 +63,18 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 		t.Errorf("%v is %v and nothing, replica 1 has decided it", c, i.phase)
 	}
 }
+
+// TestProposerThatHasNotDecided: if the proposer is among those who are asked, it has not decided and never will on the fast path. Nothing is accepted in the command's place, and it proposes that again.
+func TestProposerThatHasNotDecided(t *testing.T) {
+	th := newTheatre(t, 3, 0)
+	c := th.propose(1, work("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+	th.recover(2, c)
+	th.deliver(among(1, 2))
+	if i := th.nodes[2].find(c); i.phase != committed || !i.nothing {
+		t.Errorf("%v is %v, nothing %v, want that nothing is decided", c, i.phase, i.nothing)
+	}
+	if n := len(th.nodes[1].queue); n != 1 {
+		t.Errorf("the proposer has %d commands to propose, want that one", n)
+	}
+}

@@ -73,6 +73,13 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 	if c := r.epoch.lanes[1].commit; c != 1 {
 		t.Errorf("decided up to %d by the word of the leader, want 1", c)
 	}
+	once := newBallot(0, 3)
+	r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 2, Items: []Item{{Entry: work(2)}}})
+	disk.Write(env, 0)
+	r.Receive(env, 3, Beat{From: 3, Epoch: 1, Leads: []Led{{Lane: 1, Ballot: newBallot(once, 3), Commit: 2}}})
+	if c := r.epoch.lanes[1].commit; c != 1 {
+		t.Errorf("decided up to %d by the word of the same leader in another ballot, want 1", c)
+	}
 }
 
 // TestSkipsSurviveCrash: an owner that has promised to propose nothing in a slot knows that after a crash, whatever made it skip the slot.
