@@ -107,6 +107,9 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m News) {
 	} else if m.Promised == p.promised {
 		p.accepted = max(p.accepted, m.Accepted)
 	}
+	if r.coord.phase == leading && m.Promised > r.coord.ballot {
+		r.onRefusal(env, Refusal{Promised: m.Promised}) // it accepts nothing more, and perhaps nothing is sent that it could refuse
+	}
 	if f := r.coord.flows[p.id]; f != nil && r.coord.phase == leading && m.Promised == r.coord.ballot {
 		if m.Accepted > f.has || m.Accepted+1 >= f.next {
 			f.stalled = 0

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -69,6 +70,40 @@ func TestCandidateCatchesUp(t *testing.T) {
 		}
 		if leads := r.coord.phase == leading; leads != (ahead == 0) {
 			t.Errorf("an acceptor has executed %d slots more: coordinates %v", ahead, leads)
+		}
+	}
+}
+
+// TestCoordinatorHearsOfHigherBallot: a member that has accepted all decisions, and then promised itself a higher ballot, refuses nothing, as nothing is sent to it; the coordinator's next
+// decision is never learned with it, and the member waits for the coordinator. It must step down when it hears of the promise (`foresay sim run --protocol domino --seed 100427`).
+func TestCoordinatorHearsOfHigherBallot(t *testing.T) {
+	w := newWorld(t, setup{preset: "na3", opt: beyond()})
+	w.run(500 * time.Millisecond)
+	r := w.replica(1)
+	if r.coord.phase != leading {
+		t.Fatal("replica 1 does not coordinate")
+	}
+	env := protocol.NewEnv[smr.Message](nil, 1<<40, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(w.Clock(1))
+	higher := newBallot(r.coord.ballot, 2)
+	r.onNews(env, r.peers[2], News{Promised: higher})
+	if r.coord.phase != following || r.coord.above < higher {
+		t.Errorf("phase %d, next ballot above %v, want that it follows, and above %v", r.coord.phase, r.coord.above, higher)
+	}
+}
+
+// TestFirstCoordinator: a new group has the coordinator that it is configured to have first.
+func TestFirstCoordinator(t *testing.T) {
+	for _, preset := range []string{"na3", "na5", "globe3"} {
+		for seed := range uint64(4) {
+			s := setup{preset: preset, opt: thesis()}
+			s.cfg.Seed = seed + 1
+			w := newWorld(t, s)
+			for _, m := range w.group {
+				if c := w.replica(m.ID).coord; (c.phase == leading) != (m.ID == 1) || m.ID == 1 && c.ballot != newBallot(0, 1) {
+					t.Errorf("%s, seed %d: replica %d: phase %d, ballot %v", preset, s.cfg.Seed, m.ID, c.phase, c.ballot)
+				}
+			}
 		}
 	}
 }

@@ -36,15 +36,14 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	r.acceptor.begin(r.learner.executed)
 	r.soon(env)
 	if r.acceptor.promised == 0 && !r.cfg.Join {
-		wait := r.times(campaignSpan * env.Rand.Float64())
 		switch r.cfg.Leader {
 		case 0:
+			r.campaignSoon(env)
 		case r.cfg.ID:
-			wait = 0
+			env.After(0, campaignTimer{})
 		default:
-			wait += r.times(courtesy)
+			r.coord.hold = courtesyTicks
 		}
-		env.After(wait, campaignTimer{})
 	}
 }
 

@@ -57,7 +57,7 @@ func TestWorstMixes(t *testing.T) {
 	}{
 		{"only the coordinator learns", func(coordinates bool, o *Options) { o.AllLearn = coordinates }, OnlyDFP, smr.AckExecuted, 400 * time.Millisecond},
 		{"all but the coordinator learn", func(coordinates bool, o *Options) { o.AllLearn = !coordinates }, OnlyDFP, smr.AckExecuted, 120 * time.Millisecond},
-		{"only one owner is direct", func(coordinates bool, o *Options) { o.Direct = coordinates }, OnlyDM, smr.AckDurable, 120 * time.Millisecond},
+		{"only one owner is direct", func(coordinates bool, o *Options) { o.Direct = coordinates }, OnlyDM, smr.AckDurable, 130 * time.Millisecond},
 		{"all but one owner are direct", func(coordinates bool, o *Options) { o.Direct = !coordinates }, OnlyDM, smr.AckDurable, 100 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -96,7 +96,6 @@ const (
 	revokeAhead  = 12 // how far ahead slots of a failed replica are revoked
 	revokeLeft   = 5
 	campaignSpan = 1.5
-	courtesy     = 2
 )
 
 // And as ticks.
@@ -105,6 +104,7 @@ const (
 	stalledTicks  = 4 // a lane in which nothing was decided for so long needs the coordinator
 	patientTicks  = 8
 	candidateFor  = 10
+	courtesyTicks = 6 // how long others leave it to the replica that is to coordinate first
 	holdTicks     = 6
 	resendTicks   = 3
 	behindTicks   = 2
