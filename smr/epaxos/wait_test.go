@@ -78,3 +78,20 @@ func TestProposerThatHasNotDecided(t *testing.T) {
 		t.Errorf("the proposer has %d commands to propose, want that one", n)
 	}
 }
+
+// TestComponentsGoByStamps: of what depends on each other, what was proposed after the other was known comes after it, whoever proposed it; checkpoints and changes of the members come last.
+func TestComponentsGoByStamps(t *testing.T) {
+	at := func(row protocol.ID, stamp uint64, kind CommandKind) *instance {
+		return &instance{id: ID{row, 1}, cmd: &Command{Kind: kind, Stamp: stamp}}
+	}
+	change := at(1, 1, Work)
+	change.cmd.Entries = []smr.Entry{{Kind: smr.ChangeMembers}}
+	sorted := []*instance{at(3, 4, Work), at(1, 5, Work), at(2, 5, Work), at(1, 2, Checkpoint), change}
+	for i, a := range sorted {
+		for k, b := range sorted {
+			if got := order(a, b); got < 0 != (i < k) || got == 0 != (i == k) {
+				t.Errorf("number %d and %d: %d", i, k, got)
+			}
+		}
+	}
+}
