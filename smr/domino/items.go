@@ -11,6 +11,9 @@ import (
 type bySlot []Item
 
 func (l bySlot) search(s smr.Slot) (int, bool) {
+	if n := len(l); n == 0 || l[n-1].Slot < s { // most often
+		return n, false
+	}
 	return slices.BinarySearchFunc(l, s, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
 }
 

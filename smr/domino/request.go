@@ -125,10 +125,13 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 			break
 		}
 		item := Item{Slot: s, Answer: r.cfg.ID, Entries: slices.Clone(r.queue[:n])}
-		r.queue = slices.Delete(r.queue, 0, n)
+		r.queue = r.queue[n:]
 		a.lane(r.cfg.ID).items.add(item)
 		a.add(env, item)
 		r.watchOwn(item)
+	}
+	if len(r.queue) == 0 {
+		r.queue = nil // what was proposed is not kept in memory by what comes
 	}
 	r.after = 0
 	clear(r.wanted)
