@@ -92,7 +92,7 @@ func TestPlanCheck(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	out, errs, code = runPlanCommand(t.Context(), "--wan", "na3", "--check", "--busy", "--protocol", "fastpaxos,raft", "--clients", "VA,TX")
-	if code != 0 || errs != "" || strings.Count(out, "not claimed") != 2 || !strings.Contains(out, "100 calls a second") {
+	if code != 0 || errs != "" || strings.Count(out, "not claimed") != 2 || !strings.Contains(out, "900 calls a second") {
 		t.Errorf("code %d, %s%s", code, errs, out)
 	}
 }

@@ -95,7 +95,7 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 	if t := r.checks(); len(t.rows) > 1 {
 		how := "each call alone"
 		if q.setting.Busy {
-			how = "100 calls a second of each client"
+			how = "900 calls a second"
 		}
 		if q.jittered {
 			how += ", without jitter"

@@ -2,8 +2,10 @@ package plansim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
@@ -13,7 +15,7 @@ import (
 type Comparison struct {
 	plan.Row
 	Measured time.Duration // the median of the calls
-	// Low and High are between what the model expects. They are Row.Latency, but for the execution by Domino and Mencius, which depends on what others do.
+	// Low and High are between what the model expects. They are Row.Latency, but for the execution by Domino and Mencius, which depends on what others do, and for Domino's timers.
 	Low, High time.Duration
 	// Claimed is false if the model says nothing: of Fast Paxos when commands collide.
 	Claimed bool
@@ -52,12 +54,29 @@ func Compare(c Config) ([]Comparison, error) {
 	out := make([]Comparison, len(rows))
 	for i, row := range rows {
 		o := Comparison{Row: row, Measured: measured[i].Median(), Low: row.Latency, High: row.Latency, Claimed: !c.Setting.Busy || system != plan.FastPaxos}
+		if system == plan.Domino || system == plan.DominoDirect {
+			o.High += longest(c.Setting) / 100 // the grain of its replicas' timers
+			if row.Ack == smr.AckDurable {
+				o.Low = min(o.Low, supermajority(c.Setting, row.Client.Site)) // if votes of replicas at which commands are late count
+			}
+		}
+		o.High += longest(c.Setting) / 500 // what comes up together waits for each other: smr.Pace
 		if row.Ack == smr.AckExecuted {
 			o.expect(system, c.Setting.Busy, busy[i].Latency, rows[i-1].Latency)
 		}
 		out[i] = o
 	}
 	return out, nil
+}
+
+// supermajority is the round trip to the nearest supermajority.
+func supermajority(s plan.Setting, client wan.Site) time.Duration {
+	var trips []time.Duration
+	for _, r := range s.Replicas {
+		trips = append(trips, s.WAN.RTT(client, r))
+	}
+	slices.Sort(trips)
+	return trips[quorum.Fast(len(trips))-1]
 }
 
 // expect widens what the model expects of the execution.
@@ -68,9 +87,10 @@ func (c *Comparison) expect(system plan.System, others bool, busy, durable time.
 		// Sooner if the others propose as much, later if they began just before.
 		c.Low, c.High = durable, 2*c.Latency
 	case system == plan.Mencius:
+		c.Low = durable // if the others have skipped their slots for other reasons
 	case others:
 		// Owners that propose pass slots ahead of their clocks.
-		c.Low = c.Latency * 4 / 5
+		c.Low = durable
 	default:
 		// Replicas say of their own accord how far they are, too.
 		c.Low = min(c.Low, busy)

@@ -9,7 +9,7 @@ import (
 type Messages struct {
 	// Silent is how many are sent in a second in which nobody calls, after a second like that.
 	Silent float64
-	// PerCommand is how many are sent for each command when each client makes 100 calls a second: all of them, those included that are sent anyway.
+	// PerCommand is how many are sent for each command when clients make 900 calls a second: all of them, those included that are sent anyway.
 	PerCommand float64
 }
 
@@ -21,7 +21,7 @@ func CountMessages(c Config) (Messages, error) {
 	if err := c.Setting.Validate(); err != nil {
 		return Messages{}, err
 	}
-	w, err := lead(c)
+	w, err := newWorld(c)
 	if err != nil {
 		return fail(err)
 	}

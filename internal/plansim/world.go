@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -25,13 +26,8 @@ type world struct {
 
 func newWorld(c Config) (*world, error) {
 	s := c.Setting
-	sites := slices.Clone(s.Replicas)
-	for _, client := range s.Clients {
-		sites = append(sites, client.Site)
-	}
 	w := &world{
-		leader: protocol.ID(1 + max(0, slices.Index(s.Replicas, s.Leader))), trip: max(s.WAN.MaxRTT(sites), 10*time.Millisecond),
-		done: map[smr.CallID]func(){},
+		leader: protocol.ID(1 + max(0, slices.Index(s.Replicas, s.Leader))), trip: longest(s), done: map[smr.CallID]func(){},
 	}
 	var err error
 	if w.Sim, err = sim.New(sim.Config[smr.Message]{Seed: c.Seed, WAN: s.WAN, App: w.app, CheckEvery: 1 << 20, TraceKeep: -1}); err != nil {
@@ -59,15 +55,69 @@ func newWorld(c Config) (*world, error) {
 			return nil, err
 		}
 	}
-	return w, w.pass(2*time.Second + 20*w.trip) // to elect, to measure, and to open the sessions
+	if err := w.pass(2*time.Second + 20*w.trip); err != nil { // to elect, to measure, and to open the sessions
+		return nil, err
+	}
+	if plan.System(c.Protocol.Name).Leads() {
+		return w, w.depose()
+	}
+	return w, nil
+}
+
+// longest returns the longest round trip in a setting, but at least 10 ms.
+func longest(s plan.Setting) time.Duration {
+	sites := slices.Clone(s.Replicas)
+	for _, client := range s.Clients {
+		sites = append(sites, client.Site)
+	}
+	return max(s.WAN.MaxRTT(sites), 10*time.Millisecond)
+}
+
+// depositions is how many leaders are stopped at most.
+const depositions = 50
+
+// depose stops whoever leads for a while until the right one does: protocols that elect do not always elect the one that is preferred.
+func (w *world) depose() error {
+	for n := range depositions {
+		w.Deliver(w.leader, smr.StatusQuery{})
+		if err := w.pass(time.Millisecond); err != nil {
+			return err
+		}
+		wrong := w.status.Leader
+		switch wrong {
+		case w.leader:
+			if n == 0 {
+				return nil
+			}
+			return w.pass(20 * w.trip) // until nothing is left of the others' reigns
+		case 0:
+		default:
+			w.Crash(wrong, sim.KeepAll)
+		}
+		if err := w.pass(8 * w.trip); err != nil {
+			return err
+		}
+		if wrong != 0 {
+			w.Restart(wrong)
+		}
+		if err := w.pass(4 * w.trip); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("replica %d did not come to lead though %d other leaders were stopped", w.leader, depositions)
 }
 
 func (w *world) add(id protocol.ID, site wan.Site, build func() (protocol.Node[smr.Message], error)) error {
-	node, err := build()
-	if err != nil {
+	if _, err := build(); err != nil {
 		return err
 	}
-	return w.Add(sim.Node[smr.Message]{ID: id, Site: site, New: func() protocol.Node[smr.Message] { return node }})
+	return w.Add(sim.Node[smr.Message]{ID: id, Site: site, New: func() protocol.Node[smr.Message] {
+		node, err := build()
+		if err != nil {
+			panic(err) // it was right before
+		}
+		return node
+	}})
 }
 
 func (w *world) app(_ protocol.ID, msg smr.Message) {
@@ -92,13 +142,6 @@ func (w *world) pass(d time.Duration) error {
 		return err
 	}
 	return w.err
-}
-
-// leads tells whether the replica leads that is to.
-func (w *world) leads() (bool, error) {
-	w.Deliver(w.leader, smr.StatusQuery{})
-	err := w.pass(time.Millisecond)
-	return w.status.Leader == w.leader, err
 }
 
 // call has a client make a call that conflicts with no other one, and notes how long that takes.
@@ -141,9 +184,9 @@ func (w *world) alone(calls int, out []Result) error {
 	return nil
 }
 
-// together has all clients call 100 times a second, for each kind in turn. The calls of the first round trips are not noted.
+// together has all clients call, 900 times a second in all, for each kind in turn. The calls of the first round trips are not noted.
 func (w *world) together(calls int, out []Result) error {
-	const every = 10 * time.Millisecond
+	every := time.Duration(len(w.clients)) * time.Second / 900
 	kinds := len(acks())
 	first := int(2*w.trip/every) + 1
 	for i := range w.clients {

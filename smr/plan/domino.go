@@ -1,11 +1,15 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/foresay/foresay/quorum"
 )
+
+// never is later than everything.
+const never = time.Duration(math.MaxInt64)
 
 // domino is a variant of Domino.
 type domino struct {
@@ -22,6 +26,8 @@ type way struct {
 	target int
 	// ahead is how far the timestamp is ahead of when the client sends, or the owner proposes.
 	ahead time.Duration
+	// late are, on the fast path, the replicas at which commands arrive after their time, as they can where ways there and back differ: these may not vote for them.
+	late []bool
 }
 
 // choose compares DFP's round trip to the furthest replica of the nearest supermajority with the best of the lanes, E_r + L_r [Thesis §4.3.6]. Of lanes that take about as
@@ -30,18 +36,30 @@ func (d domino) choose(g geometry) way {
 	majority, fast := quorum.Majority(g.n()), quorum.Fast(g.n())
 	owner, slow, lowest := 0, time.Duration(0), time.Duration(0)
 	for r := range g.n() {
-		took := d.lane(g, r)
+		took := d.estimate(g, r)
 		if cost := took + g.trip(r)/8; r == 0 || cost < lowest {
 			owner, slow, lowest = r, took, cost
 		}
 	}
 	if slow > kth(g.n(), fast, g.trip) {
-		return way{true, g.nearest(), kth(g.n(), fast, func(r int) time.Duration { return g.up[r] }) + d.slack}
+		w := way{fast: true, target: g.nearest(), ahead: kth(g.n(), fast, func(r int) time.Duration { return g.up[r] }) + d.slack, late: make([]bool, g.n())}
+		for r := range w.late {
+			w.late[r] = g.up[r] > w.ahead
+		}
+		return w
 	}
 	if d.direct {
-		return way{false, owner, kth(g.n(), majority, func(r int) time.Duration { return g.between[owner][r] })}
+		return way{target: owner, ahead: kth(g.n(), majority, func(r int) time.Duration { return g.between[owner][r] })}
 	}
-	return way{false, owner, g.quorum(owner, majority)}
+	return way{target: owner, ahead: g.quorum(owner, majority)}
+}
+
+// estimate is what a client takes a lane to take: it knows round trips, and not what they are made of.
+func (d domino) estimate(g geometry, owner int) time.Duration {
+	if !d.direct {
+		return d.lane(g, owner)
+	}
+	return kth(g.n(), quorum.Majority(g.n()), func(r int) time.Duration { return (g.trip(owner) + g.round(owner, r) + g.trip(r)) / 2 })
 }
 
 // lane is how long it takes until the client knows that its command's place in an owner's lane is fixed.
@@ -57,8 +75,14 @@ func (d domino) outcome(w way, g geometry) outcome {
 	n, fast := g.n(), quorum.Fast(g.n())
 	o := outcome{via: -1}
 	arrived, timestamp := slices.Clone(g.up), w.ahead
+	votes := func(r int, after time.Duration) time.Duration { // when a vote or an acceptance is where it takes so long to
+		if w.fast && w.late[r] {
+			return never
+		}
+		return arrived[r] + after
+	}
 	if w.fast {
-		o.durable = kth(n, fast, g.trip)
+		o.durable = kth(n, fast, func(r int) time.Duration { return votes(r, g.down[r]) })
 	} else {
 		o.durable, o.via = d.lane(g, w.target), w.target
 		timestamp += g.up[w.target]
@@ -78,7 +102,7 @@ func (d domino) outcome(w way, g geometry) outcome {
 		if !w.fast {
 			size = quorum.Majority(n)
 		}
-		return max(kth(n, size, func(r int) time.Duration { return arrived[r] + g.between[r][at] }),
+		return max(kth(n, size, func(r int) time.Duration { return votes(r, g.between[r][at]) }),
 			kth(n, fast, func(r int) time.Duration { return passed(r) + g.between[r][at] }))
 	}
 	known := max(decided(w.target), kth(n, n, func(r int) time.Duration { return passed(r) + g.between[r][w.target] }))
