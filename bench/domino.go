@@ -42,7 +42,11 @@ type dominoPoint struct {
 
 // dominoVariant returns the point with a variant of Domino.
 func (p dominoPoint) dominoVariant(o domino.Options) dominoPoint {
-	p.protocol, p.options = domino.New("domino", "Domino as configured.", o), o
+	name := plan.Domino
+	if o.Direct {
+		name = plan.DominoDirect
+	}
+	p.protocol, p.options = domino.New(string(name), "Domino as configured.", o), o
 	return p
 }
 
@@ -77,7 +81,7 @@ func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration
 	if err != nil {
 		return nil, err
 	}
-	bounds, err := p.bounds(d, measured)
+	bounds, err := p.bounds(d)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +119,16 @@ type bounds struct {
 	model, floor []plan.Row // of each client, in order; nil if there is nothing
 }
 
-// bounds returns what package plan says of the clients that were measured, which count as often as they called. Its delays are those of the papers' tables: noise
-// comes on top.
-func (p dominoPoint) bounds(d wan.Deployment, measured []replicated.SiteLatency) (bounds, error) {
+// bounds returns what package plan says, of clients that count alike: half-way between two if as many are above as below. Its delays are those of the papers' tables; noise comes
+// on top.
+func (p dominoPoint) bounds(d wan.Deployment) (bounds, error) {
 	s := plan.From(d)
 	s.Slack, s.Busy = p.options.Slack, true
-	s.Clients = nil
-	for _, m := range measured {
-		s.Clients = append(s.Clients, plan.Client{Site: m.Site, Weight: float64(max(len(m.Calls), 1))})
+	if p.clients != nil {
+		s.Clients = nil
+		for _, site := range p.clients {
+			s.Clients = append(s.Clients, plan.Client{Site: site})
+		}
 	}
 	system, known := p.modelled()
 	rows, err := plan.Latencies(s, plan.Floor, system)
@@ -142,6 +148,8 @@ func (p dominoPoint) modelled() (plan.System, bool) {
 	switch {
 	case p.protocol.Name == string(plan.FastPaxos):
 		return plan.FastPaxos, len(p.clients) == 1 // it has none for commands that collide
+	case p.protocol.Name == string(plan.Mencius):
+		return plan.Mencius, p.ack == smr.AckDurable // executed: its model is of others that do nothing, and skip their slots only when they hear of it
 	case !p.isDomino():
 		return plan.System(p.protocol.Name), true
 	case o.Direct && (p.ack == smr.AckDurable || o.AllLearn && o.Arrival):

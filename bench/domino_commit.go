@@ -4,11 +4,15 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
 )
 
 // dominoLasting is how long each point of Domino's experiments is measured, in virtual time.
 func dominoLasting(s scale) time.Duration { return pick(s, time.Second, 10*time.Second) }
+
+// commitSlack is what the thesis adds to predicted arrivals where it adds anything. Until a write is durable it costs nothing.
+const commitSlack = 8 * time.Millisecond
 
 func dominoCommit() Experiment {
 	return Experiment{
@@ -47,6 +51,12 @@ func commitPoints(s scale, o Options) []point {
 			noisy.sites = "na3-sites"
 		}
 		points = append(points, commitSystems(s, o, noisy)...)
+		if !s.quick {
+			plain := dominoPoint{network: network, ack: smr.AckDurable, noise: wan.InterDatacentre()}
+			direct := domino.DirectOptions()
+			direct.Slack = commitSlack
+			points = append(points, dominoExperiment(o, dominoLasting(s), []dominoPoint{plain.dominoVariant(domino.Options{Slack: commitSlack}), plain.dominoVariant(direct)})...)
+		}
 		points = append(points, commitSystems(s, o, dominoPoint{network: network, ack: smr.AckDurable})...)
 		if s.quick {
 			continue

@@ -55,7 +55,7 @@ func slackFigure(network, sites, what, column string) figure {
 }
 
 // executionCurve names the figure with the distributions at a contention.
-func executionCurve(network, alpha string) string { return "execution-" + network + "-" + alpha }
+func executionCurve(network, alpha string) string { return "systems-" + network + "-" + alpha }
 
 func executionFigure(network, sites, alpha string) figure {
 	f := figure{

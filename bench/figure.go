@@ -148,6 +148,9 @@ const (
 	figureWidth  = 7.2 * vg.Inch
 	figureHeight = 4.2 * vg.Inch
 	margin       = 0.15 * vg.Inch
+
+	// leastPlotWidth is left to what is beside the legend, however wide that is.
+	leastPlotWidth = 5.2 * vg.Inch
 )
 
 func (f figure) draw(r *Result) ([]byte, error) {
@@ -215,16 +218,16 @@ func gridAcross(horizontalValues bool) *plotter.Grid {
 
 // render draws the plot with the legend to its right, where it hides nothing.
 func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length) ([]byte, error) {
-	svg := vgsvg.New(figureWidth, height)
-	c := draw.New(svg)
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
-	c = draw.Crop(c, margin, -margin, margin, -margin)
 	width := vg.Length(0)
 	for _, name := range names {
 		width = max(width, legend.TextStyle.Width(name))
 	}
 	width += legend.ThumbnailWidth + 3*margin
+	svg := vgsvg.New(max(figureWidth, leastPlotWidth+width+2*margin), height)
+	c := draw.New(svg)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, margin, -margin, margin, -margin)
 	p.Draw(draw.Crop(c, 0, -width, 0, 0))
 	legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-width+2*margin, 0, 0, -2*margin))
 	var b bytes.Buffer
@@ -309,6 +312,9 @@ func (f figure) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error 
 			drawn.Width = vg.Points(1.4)
 			drawn.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 			points.Radius = vg.Points(2)
+		}
+		if len(l.points) > 12 { // a curve
+			points.Radius /= 2
 		}
 		drawn.Color, points.Color = colour(i), colour(i)
 		points.Shape = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}}[i%2]
