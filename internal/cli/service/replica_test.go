@@ -311,6 +311,7 @@ func TestReplicasOfOtherProtocols(t *testing.T) {
 				t.Errorf("the statuses are %+v, %v", s, err)
 			}
 		})
+		time.Sleep(5 * time.Second) // all have tried to connect to all
 		for r, want := range map[*ran]string{
 			one: `cluster \"test (multipaxos)\", not of \"test (raft)\"`, three: `cluster \"test (raft)\", not of \"test (multipaxos)\"`,
 		} {
