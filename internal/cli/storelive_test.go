@@ -37,7 +37,7 @@ func (m *onePlace) ReadNearest(ctx context.Context, key store.Key, p store.Prior
 	return m.Read(ctx, key, p, nil)
 }
 
-func (m *onePlace) Commit(ctx context.Context, p store.Priority, reads []store.Read, writes []store.Write) client.Decision {
+func (m *onePlace) Commit(ctx context.Context, s client.Submission) client.Decision {
 	m.mu.Lock()
 	deaf := m.deaf
 	m.mu.Unlock()
@@ -47,17 +47,17 @@ func (m *onePlace) Commit(ctx context.Context, p store.Priority, reads []store.R
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: p, Reads: reads, Writes: writes}, Site: "here"}
+	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: m.last, Client: 1}, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, Site: "here"}
 	if deaf {
 		return d // unknown
 	}
-	for _, r := range reads {
+	for _, r := range s.Reads {
 		if m.values[r.Key].Version != r.Version {
 			d.Outcome = store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}
 			return d
 		}
 	}
-	for _, w := range writes {
+	for _, w := range s.Writes {
 		m.values[w.Key] = store.Value{Version: d.Txn.ID, Present: !w.Delete, Bytes: w.Bytes}
 	}
 	d.Outcome.Verdict = store.Committed
