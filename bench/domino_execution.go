@@ -17,7 +17,7 @@ func dominoPercentile() Experiment {
 		points:  percentilePoints,
 		figures: []figure{{
 			title: "Domino's writes until they are durable, replicas at WA, PR and NSW", x: "percentile", xLabel: "percentile of delays by which arrivals are predicted",
-			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: Cell{"site", "all"},
+			y: "p99_ms", yLabel: "99th percentile of the latency (ms)", series: []string{"slack_ms"}, where: Cell{"site", "all"}, floor: "floor_p95_ms",
 		}},
 	}
 }
@@ -51,6 +51,7 @@ func slackFigure(network, sites, what, column string) figure {
 	return figure{
 		suffix: "slack-" + network + "-" + column[:3], title: "Domino's writes until they are executed, replicas at " + sites, x: "slack_ms", xLabel: "added to predicted arrivals (ms)",
 		y: column, yLabel: what + " of the latency (ms)", series: []string{"options"}, where: Cell{"figure", "slack-" + network},
+		floor: "floor_" + column,
 	}
 }
 

@@ -33,6 +33,8 @@ type figure struct {
 	bars bool
 	// scattered says that x is measured as well: lines have few places in common.
 	scattered bool
+	// floor, if not empty, is the column of y's floor, which is drawn as a line of its own.
+	floor string
 	// marks are a paper's numbers.
 	marks []mark
 	// across, if not empty, draws horizontal bars of y for each combination of these
@@ -86,6 +88,7 @@ type line struct {
 // lines returns the figure's series in the order in which the rows have them, and the
 // names of the places on an axis that has no numbers.
 func (f figure) lines(rows []Row) (lines []line, categories []string) {
+	floor := line{name: "floor"}
 	for _, row := range rows {
 		if f.where.Name != "" && row.Value(f.where.Name) != f.where.Value {
 			continue
@@ -105,6 +108,13 @@ func (f figure) lines(rows []Row) (lines []line, categories []string) {
 			lines = append(lines, line{name: name})
 		}
 		lines[i].points = append(lines[i].points, plotter.XY{X: x, Y: y})
+		if least, ok := row.Number(f.floor); ok && !slices.ContainsFunc(floor.points, func(p plotter.XY) bool { return p.X == x }) {
+			floor.points = append(floor.points, plotter.XY{X: x, Y: least})
+		}
+	}
+	if len(floor.points) > 0 {
+		slices.SortFunc(floor.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		lines = append(lines, floor)
 	}
 	for _, l := range lines {
 		if !f.scattered {
@@ -228,6 +238,7 @@ func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
+	fitTitle(p, c.Max.X-c.Min.X-width)
 	p.Draw(draw.Crop(c, 0, -width, 0, 0))
 	legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-width+2*margin, 0, 0, -2*margin))
 	var b bytes.Buffer
@@ -237,6 +248,15 @@ func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length)
 	// The font that the text is measured for, and those of the same measure.
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), nil
+}
+
+// fitTitle makes the letters of a title as small as it takes.
+func fitTitle(p *plot.Plot, width vg.Length) {
+	for text := range strings.SplitSeq(p.Title.Text, "\n") {
+		if w := p.Title.TextStyle.Width(text); w > width {
+			p.Title.TextStyle.Font.Size *= width / w
+		}
+	}
 }
 
 // steps ticks at multiples of 1, 2 or 5 times a power of ten, four to nine of them.

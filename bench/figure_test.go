@@ -92,6 +92,20 @@ func checkSVG(t *testing.T, got Figure, want figure) {
 	}
 }
 
+// TestFloorOfAFigure: the floor is a line of its own, with one point at each place, in order.
+func TestFloorOfAFigure(t *testing.T) {
+	f := figure{x: "x", y: "y", series: []string{"system"}, floor: "least", scattered: true}
+	lines, _ := f.lines([]Row{
+		{{"system", "a"}, {"x", 2}, {"y", 5}, {"least", 3}}, {{"system", "a"}, {"x", 1}, {"y", 4}, {"least", 2}}, {{"system", "b"}, {"x", 2}, {"y", 6}, {"least", 3}}, {{"system", "b"}, {"x", 3}, {"y", 6}},
+	})
+	if len(lines) != 3 || lines[2].name != "floor" {
+		t.Fatalf("%d lines, %v", len(lines), lines)
+	}
+	if got := lines[2].points; len(got) != 2 || got[0].X != 1 || got[0].Y != 2 || got[1].X != 2 || got[1].Y != 3 {
+		t.Errorf("the floor is %v", got)
+	}
+}
+
 // TestFiguresOfAPart: a run that leaves out a network has no figure of it.
 func TestFiguresOfAPart(t *testing.T) {
 	r := &Result{Experiment: "domino-commit", Mode: Virtual, Rows: []Row{
