@@ -49,7 +49,7 @@ func (r *Replica) tickLanes(env *protocol.Env[smr.Message]) {
 	now := r.passed()
 	r.extend(env, now)
 	l.shared.idle++
-	if r.countAlive() < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) && r.opt.fault != waitForAll {
+	if r.countMembers(goneTicks) < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) && r.opt.fault != waitForAll {
 		// The fast path decides nothing while so many are silent: better everything goes through lanes, which need no more than a majority.
 		r.sendRevoke(env, Shared, now+r.ahead(revokeAhead))
 	}
@@ -119,7 +119,7 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now smr.Slot) {
 	c := &r.coord
 	id := protocol.ID(o.id)
-	failed, high := !r.alive(id), now+r.ahead(revokeAhead)
+	failed, high := !r.heard(id, goneTicks), now+r.ahead(revokeAhead)
 	if !failed && o.idle >= patientTicks {
 		failed, high = true, now // what an earlier coordinator has revoked, and not decided
 	}

@@ -9,14 +9,20 @@ import (
 )
 
 // alive tells whether a member was heard recently.
-func (r *Replica) alive(id protocol.ID) bool {
-	return id == r.cfg.ID || r.peers[id] != nil && r.peers[id].silent < suspectTicks
+func (r *Replica) alive(id protocol.ID) bool { return r.heard(id, suspectTicks) }
+
+// heard tells whether a member was heard in so many ticks.
+func (r *Replica) heard(id protocol.ID, ticks int) bool {
+	return id == r.cfg.ID || r.peers[id] != nil && r.peers[id].silent < ticks
 }
 
-func (r *Replica) countAlive() int {
+func (r *Replica) countAlive() int { return r.countMembers(suspectTicks) }
+
+// countMembers returns how many were heard in so many ticks.
+func (r *Replica) countMembers(ticks int) int {
 	n := 0
 	for _, id := range r.group {
-		if r.alive(id) {
+		if r.heard(id, ticks) {
 			n++
 		}
 	}

@@ -101,6 +101,7 @@ const (
 // And as ticks.
 const (
 	suspectTicks  = 4 // a replica that was not heard for so long has failed
+	goneTicks     = 6 // one for so long will not come back soon: slots are taken away some time ahead. What one lost segment holds up is not as late
 	stalledTicks  = 4 // a lane in which nothing was decided for so long needs the coordinator
 	patientTicks  = 8
 	candidateFor  = 10
