@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/cli/service"
+	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 )
 
@@ -25,7 +27,7 @@ type smrBenchFlags struct {
 	valueBytes int
 	keys       int
 	reads      int
-	ack        string
+	ack        ackFlag
 }
 
 func (p *program) smrBenchCommand() *cobra.Command {
@@ -52,7 +54,8 @@ func (p *program) smrBenchCommand() *cobra.Command {
 	flags.IntVar(&f.valueBytes, "value-bytes", 16, "the size of values")
 	flags.IntVar(&f.keys, "keys", 1000, "how many keys")
 	flags.IntVar(&f.reads, "reads", 0, "how many percent of the calls are reads")
-	flags.StringVar(&f.ack, "ack", "execute", "when a write is done: commit, its position is fixed, or execute, it was executed")
+	f.ack = ackFlag(smr.AckExecuted)
+	flags.Var(&f.ack, "ack", "when a write is done: durable, its position is fixed; ordered, also before all later calls; executed")
 	return c
 }
 
@@ -68,10 +71,24 @@ func (f *smrBenchFlags) validate() error {
 		return usagef("smr bench: --keys is %d; want 1 or more", f.keys)
 	case f.reads < 0 || f.reads > 100:
 		return usagef("smr bench: --reads is %d; want 0 to 100", f.reads)
-	case f.ack != "commit" && f.ack != "execute":
-		return usagef("smr bench: --ack is %q; want commit or execute", f.ack)
 	}
 	return nil
+}
+
+// ackFlag is a kind of acknowledgement as a flag.
+type ackFlag smr.Ack
+
+func (a *ackFlag) String() string { return smr.Ack(*a).String() }
+func (a *ackFlag) Type() string   { return "kind" }
+
+func (a *ackFlag) Set(s string) error {
+	for _, k := range []smr.Ack{smr.AckDurable, smr.AckOrdered, smr.AckExecuted} {
+		if s == k.String() {
+			*a = ackFlag(k)
+			return nil
+		}
+	}
+	return errors.New("want durable, ordered or executed")
 }
 
 // loadRow is what a kind of call came to.
@@ -167,11 +184,11 @@ func (f *smrBenchFlags) call(ctx context.Context, c *service.Client, random *ran
 			value[i] = 'a' + byte(random.Uint32N(26))
 		}
 		start = time.Now()
-		if f.ack == "commit" {
-			_, err = c.Propose(ctx, kv.Put(key, value))
-		} else {
-			_, err = c.Execute(ctx, kv.Put(key, value))
+		call := smr.Call{Kind: smr.Propose, Ack: smr.Ack(f.ack), Command: kv.Put(key, value)}
+		if call.Ack == smr.AckExecuted {
+			call.Kind = smr.Execute
 		}
+		_, err = c.Do(ctx, call)
 	}
 	if err != nil {
 		m.failed[kind]++
@@ -219,7 +236,7 @@ func (f *smrBenchFlags) rows(meters []*meter, elapsed time.Duration) []loadRow {
 		}
 		ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
 		row := loadRow{
-			Op: op, Ack: f.ack, Clients: f.clients, ValueBytes: f.valueBytes, Ops: h.TotalCount(), Failed: total.failed[k],
+			Op: op, Ack: f.ack.String(), Clients: f.clients, ValueBytes: f.valueBytes, Ops: h.TotalCount(), Failed: total.failed[k],
 			OpsPerSecond: float64(h.TotalCount()) / elapsed.Seconds(), P50Ms: ms(50), P95Ms: ms(95), P99Ms: ms(99), MaxMs: float64(h.Max()) / 1000,
 		}
 		if k == callRead {
