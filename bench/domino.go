@@ -24,6 +24,8 @@ const (
 	dominoKeys  = 1_000_000
 	dominoAlpha = 0.75
 	dominoSkew  = time.Millisecond // between any two clocks
+	// dominoRoundTrip is what nodes are told of the network at least, as by default: less would make them take a retransmission for a failure.
+	dominoRoundTrip = 100 * time.Millisecond
 )
 
 // dominoPoint is a system in a network, with a client at each site that writes 16 bytes 200 times a second whatever becomes of the writes before.
@@ -74,7 +76,7 @@ func (p dominoPoint) run(ctx context.Context, seed uint64, lasting time.Duration
 	}
 	setting := replicated.Setting{
 		Protocol: p.protocol, WAN: d, Seed: seed, Ack: p.ack, Every: dominoEvery, Clients: p.clients, Keys: keys,
-		RoundTrip: d.Matrix.MaxRTT(d.Matrix.Sites()), Skew: dominoSkew,
+		RoundTrip: max(dominoRoundTrip, d.Matrix.MaxRTT(d.Matrix.Sites())), Skew: dominoSkew,
 	}
 	setting.WAN.Matrix = d.Matrix.WithNoise(p.noise)
 	measured, err := replicated.Latency(setting, lasting)
