@@ -42,8 +42,9 @@ func TestMutations(t *testing.T) {
 }
 
 // hotAttempts plays clients of three sites that all want one key, and returns how many attempts the least lucky transaction took.
-func hotAttempts(t *testing.T, seed uint64, skip rules) (most, committed int) {
-	w, err := newWorld(scenario{seed: seed, clients: 3, keys: 1, shards: 1, hot: true, skip: skip, faults: sim.NoFaults})
+func hotAttempts(t *testing.T, seed uint64, near bool, skip rules) (most, committed int) {
+	t.Helper()
+	w, err := newWorld(scenario{seed: seed, clients: 3, keys: 1, shards: 1, hot: true, near: near, skip: skip, faults: sim.NoFaults})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,21 +54,23 @@ func hotAttempts(t *testing.T, seed uint64, skip rules) (most, committed int) {
 	return w.attempts, w.verdicts[1]
 }
 
-// TestOldestWins: with one client per site on one hot key, reservations by age bound the attempts that a transaction takes (R7).
+// TestOldestWins: with one client per site on one hot key, reservations by age bound the attempts that a transaction takes (R7), also where the nearest site waits for the key.
 func TestOldestWins(t *testing.T) {
-	most, worst := 0, 0
-	committed, without := 0, 0
-	for seed := range uint64(5) {
-		n, c := hotAttempts(t, 1+seed, 0)
-		most, committed = max(most, n), committed+c
-		n, c = hotAttempts(t, 1+seed, rulePriority)
-		worst, without = max(worst, n), without+c
-	}
-	t.Logf("at most %d attempts, %d commits; without reservations %d and %d", most, committed, worst, without)
-	if most > 8 {
-		t.Errorf("a transaction took %d attempts", most)
-	}
-	if worst <= 8 {
-		t.Errorf("without reservations it takes %d attempts at most: this test notices nothing", worst)
+	for _, near := range []bool{false, true} {
+		most, worst := 0, 0
+		committed, without := 0, 0
+		for seed := range uint64(5) {
+			n, c := hotAttempts(t, 1+seed, near, 0)
+			most, committed = max(most, n), committed+c
+			n, c = hotAttempts(t, 1+seed, near, rulePriority)
+			worst, without = max(worst, n), without+c
+		}
+		t.Logf("near=%v: at most %d attempts, %d commits; without reservations %d and %d", near, most, committed, worst, without)
+		if most > 8 {
+			t.Errorf("near=%v: a transaction took %d attempts", near, most)
+		}
+		if worst <= 8 {
+			t.Errorf("near=%v: without reservations it takes %d attempts at most: this test notices nothing", near, worst)
+		}
 	}
 }

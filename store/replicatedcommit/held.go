@@ -28,9 +28,16 @@ type holding struct {
 	freed []store.Key           // of byKey, those that have changed since it was last looked at. Invariant: empty between events
 }
 
-// mayHold tells whether the vote on a transaction waits that would be refused at present. Behind one that may be blocked it does not: there is nothing to wait for.
-func (s *Server) mayHold(t store.Txn, why store.Reason) bool {
-	return (why == store.Locked || why == store.Reserved) && !s.behindBlocked(t)
+// mayHold tells whether the vote on a transaction waits that would be refused at present. It does not behind one that may be blocked, nor if some other of its keys has changed
+// already: there is nothing to wait for.
+func (s *Server) mayHold(env *protocol.Env[Message], t store.Txn, why store.Reason) bool {
+	return (why == store.Locked || why == store.Reserved) && !s.behindBlocked(t) && !stale(env, t)
+}
+
+// stale tells whether a transaction is refused whatever becomes of those that have its keys.
+func stale(env *protocol.Env[Message], t store.Txn) bool {
+	return slices.ContainsFunc(t.Reads, func(a store.Read) bool { return value(env, a.Key).Version.After(a.Version) }) ||
+		slices.ContainsFunc(t.Writes, func(w store.Write) bool { return !t.ID.After(value(env, w.Key).Version) })
 }
 
 // hasRoom tells whether one more request can be held back.
@@ -101,7 +108,7 @@ func (s *Server) voteOnHeld(env *protocol.Env[Message]) {
 		s.holding.freed = nil
 		slices.SortFunc(all, func(a, b *held) int { return a.m.Txn.ID.Compare(b.m.Txn.ID) })
 		for _, h := range slices.Compact(all) {
-			if why, _ := s.refused(env, h.m.Txn, h.m.Firm); !s.mayHold(h.m.Txn, why) {
+			if why, _ := s.refused(env, h.m.Txn, h.m.Firm); !s.mayHold(env, h.m.Txn, why) {
 				s.endHold(env, h.m.Txn.ID)
 			}
 		}

@@ -1,8 +1,6 @@
 package replicatedcommit
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -154,7 +152,9 @@ func TestHeldKeepsItsKeys(t *testing.T) {
 	m := c.request(1, "", "kl")
 	m.Txn.ID.Time += uint64(time.Second) // above the version of the older one
 	c.wait(m)
-	_, v := c.try(2, "", "l")
+	_, v := c.try(2, "l", "m")
+	c.wantReason(v, store.Reserved)
+	_, v = c.try(3, "", "l")
 	c.wantReason(v, store.Reserved)
 	older := c.request(0, "", "k")
 	older.Hold = false
@@ -186,258 +186,63 @@ func TestOldestHeldFirst(t *testing.T) {
 	c.wantVotes(Vote{ID: middle.Txn.ID, State: Committed}, yes(young))
 }
 
-// holdFor returns how long the server sets out to hold the request back that it was just given; 0: for ever.
-func (c *contest) holdFor(id store.TxnID) time.Duration {
-	for _, e := range c.env.Out {
-		if e.Kind == protocol.KindAfter && e.Timer == (holdTimer{id}) {
-			return e.Delay
-		}
-	}
-	return 0
-}
-
-// TestHeldNoLonger: a vote waits for a round trip, and is a refusal then. Behind a transaction that nobody could decide it does not wait at all, or no longer than that.
-func TestHeldNoLonger(t *testing.T) {
+// TestHeldEach: those that wait for different keys get them all when they are left at once.
+func TestHeldEach(t *testing.T) {
 	c := newContest(t, 0)
-	holder, _ := c.try(5, "", "k")
-	m := c.hold(1, "", "kl")
-	if got := c.holdFor(m.Txn.ID); got != c.server.cfg.RoundTrip {
-		t.Errorf("it waits for %v, want a round trip", got)
-	}
-	c.do(func() { c.server.Expire(c.env, resolveTimer{holder}) }) // it was not decided in time
-	late := c.request(2, "", "k")
-	c.give(10, late)
-	c.wantVotes(no(late, store.Locked))
-	c.do(func() { c.server.Expire(c.env, holdTimer{m.Txn.ID}) })
-	c.wantVotes(no(m, store.Locked))
-	c.do(func() { c.server.Expire(c.env, holdTimer{m.Txn.ID}) }) // as nothing would stop it
-	c.wantVotes()
+	holder, _ := c.try(5, "", "kl")
+	one, other := c.hold(1, "", "k"), c.hold(2, "", "l")
 	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted})
+	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(one), yes(other))
 }
 
-// TestHeldBehindBlocked: when something else of what it needs changes, who waits behind a transaction that may be blocked by now is refused.
-func TestHeldBehindBlocked(t *testing.T) {
-	c := newContest(t, 0)
-	blocked, _ := c.try(5, "", "k")
-	free, _ := c.try(4, "", "l")
-	m := c.hold(1, "", "kl")
-	c.do(func() { c.server.Expire(c.env, resolveTimer{blocked}) })
-	c.give(10, Decide{ID: free, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: free, State: Aborted}, no(m, store.Locked))
-}
-
-// TestHeldIsStale: others may commit over this site's refusal what the request has read. Then it waits no longer, though its other key is still locked.
-func TestHeldIsStale(t *testing.T) {
-	c := newContest(t, 0)
-	c.try(5, "", "l")
-	m := c.hold(1, "k", "l")
-	other, v := c.try(2, "", "k")
-	c.wantReason(v, store.Reserved)
-	c.give(10, Decide{ID: other, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: other, State: Committed, Reason: store.Reserved}, no(m, store.StaleRead))
-}
-
-// TestHeldIsRepeated: a request that comes again, marked or not, is one, and waits no longer for it.
-func TestHeldIsRepeated(t *testing.T) {
-	c := newContest(t, 0)
-	holder, _ := c.try(5, "", "k")
-	m := c.hold(1, "", "k")
-	for _, again := range []bool{true, false} {
-		m.Hold = again
-		c.give(10, m)
-		c.wantVotes()
-		if got := c.holdFor(m.Txn.ID); got != 0 {
-			t.Errorf("it waits anew, for %v", got)
+// TestHeldIsNext: who has reserved a key may leave it without having had it: it has read what it needs, or is not tried again.
+func TestHeldIsNext(t *testing.T) {
+	for _, done := range []bool{true, false} {
+		c := newContest(t, 0)
+		c.try(5, "", "k")
+		older := c.request(0, "k", "l")
+		older.Hold = false
+		c.give(10, older)
+		c.wantVotes(no(older, store.Locked))
+		m := c.hold(1, "", "l")
+		if done {
+			again := c.request(0, "l", "")
+			again.ReadOnly = true
+			c.give(10, again)
+			c.wantVotes(yes(again), yes(m))
+		} else {
+			c.now += reserveFor*c.server.cfg.RoundTrip - time.Millisecond/2 // the other reservation is younger by a millisecond
+			c.do(func() { c.server.Expire(c.env, reserveTimer{"l"}) })
+			c.wantVotes(yes(m))
 		}
 	}
+}
+
+// TestHeldWithoutPriority: of those that nobody knows the age of the one with the lowest version goes first, so that it need not be above the others'.
+func TestHeldWithoutPriority(t *testing.T) {
+	c := newContest(t, 0)
+	holder, _ := c.try(5, "", "k")
+	first, second := c.request(1, "", "k"), c.request(2, "", "k")
+	first.Txn.Priority, second.Txn.Priority = store.Priority{}, store.Priority{}
+	c.wait(second)
+	c.wait(first)
+	c.give(10, Decide{ID: holder, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(Vote{ID: holder, State: Committed}, yes(first))
+	c.give(10, Decide{ID: first.Txn.ID, Shards: []uint32{0}, Commit: true})
+	c.wantVotes(Vote{ID: first.Txn.ID, State: Committed}, yes(second))
+}
+
+// TestFirmHeld: to who waits although another site has voted yes, reservations are no reason to vote no, when it comes as when the key is free.
+func TestFirmHeld(t *testing.T) {
+	c := newContest(t, 0)
+	holder, _ := c.try(5, "", "k")
+	older := c.request(0, "", "k")
+	older.Hold = false
+	c.give(10, older)
+	c.wantVotes(no(older, store.Locked))
+	m := c.request(1, "", "k")
+	m.Firm = true
+	c.wait(m)
 	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
 	c.wantVotes(Vote{ID: holder, State: Aborted}, yes(m))
-	c.give(10, m)
-	c.wantVotes(yes(m))
-}
-
-// TestAskEndsHold: who is asked about a request that waits votes no, for good, and what the transaction writes is known if it is committed all the same.
-func TestAskEndsHold(t *testing.T) {
-	c := newContest(t, 0)
-	holder, _ := c.try(5, "", "k")
-	m := c.hold(1, "", "k")
-	c.give(20, Ask{ID: m.Txn.ID, Shards: []uint32{0}})
-	c.wantVotes(no(m, store.Fenced))
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted})
-	c.give(10, m)
-	c.wantVotes(no(m, store.Fenced))
-	c.give(10, Decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: true})
-	c.wantVotes(Vote{ID: m.Txn.ID, State: Committed, Reason: store.Fenced})
-	c.wantValue("k", "1")
-}
-
-// TestDecideEndsHold: the other sites may decide meanwhile. What is committed is applied at once, without asking anybody what it is; what is aborted is next in line for its keys.
-func TestDecideEndsHold(t *testing.T) {
-	for _, commit := range []bool{true, false} {
-		c := newContest(t, 0)
-		holder, _ := c.try(5, "", "k")
-		m := c.hold(1, "", "kl")
-		c.give(10, Decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: commit})
-		free := store.NoReason
-		if commit {
-			c.wantVotes(Vote{ID: m.Txn.ID, State: Committed})
-			c.wantValue("k", "1")
-		} else {
-			c.wantVotes(Vote{ID: m.Txn.ID, State: Aborted})
-			c.wantValue("k", "")
-			free = store.Reserved
-		}
-		for _, e := range c.env.Out {
-			if _, ok := e.Msg.(Fetch); ok {
-				t.Error("the server asks for what it has")
-			}
-		}
-		_, v := c.try(2, "", "l")
-		c.wantReason(v, free)
-		c.give(10, Decide{ID: holder, Shards: []uint32{0}}) // wakes nobody
-		c.wantVotes(Vote{ID: holder, State: Aborted})
-	}
-}
-
-// TestHoldIsForgotten: a crash while a request waits is the loss of a message.
-func TestHoldIsForgotten(t *testing.T) {
-	c := newContest(t, 0)
-	holder, _ := c.try(5, "", "k")
-	m := c.hold(1, "", "k")
-	again, err := NewServer(c.server.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.server, c.env = again, protocol.NewEnv[Message](c.disk, 11, rand.New(rand.NewPCG(1, 3)))
-	c.do(func() { c.server.Start(c.env, nil) })
-	c.do(func() { c.server.Expire(c.env, holdTimer{m.Txn.ID}) })
-	c.wantVotes()
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted})
-	c.give(10, m)
-	c.wantVotes(yes(m))
-}
-
-// TestOldHeld: a request that waits while its time is forgotten is not voted on.
-func TestOldHeld(t *testing.T) {
-	c := newContest(t, 0)
-	holder, _ := c.try(5, "", "k")
-	m := c.hold(1, "", "k")
-	c.do(func() { c.server.raiseOld(c.env, m.Txn.ID.Time) })
-	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-	c.wantVotes(Vote{ID: holder, State: Aborted}, Vote{ID: m.Txn.ID, State: Old, Reason: store.Old})
-}
-
-// TestHoldIsBounded: the requests that wait are bounded, in all and for each key. One more is refused at once.
-func TestHoldIsBounded(t *testing.T) {
-	for _, tc := range []struct {
-		name            string
-		all, most, want int
-	}{
-		{"in all", 3, 3, 3},
-		{"for a key", 10_000, maxQueue, maxQueue},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c := newContest(t, 0)
-			c.server.cfg.MaxWaiting = tc.all
-			holder, _ := c.try(5, "", "k")
-			for range tc.want {
-				c.hold(1, "", "k")
-			}
-			m := c.request(1, "", "k")
-			c.give(10, m)
-			c.wantVotes(no(m, store.Locked))
-			if tc.name != "in all" {
-				other, _ := c.try(4, "", "o")
-				c.hold(1, "", "o")
-				c.decide(other, false)
-			}
-			c.give(10, Decide{ID: holder, Shards: []uint32{0}})
-			if n := len(c.server.holding.byTxn); n >= tc.want {
-				t.Errorf("%d requests wait after the key was left", n)
-			}
-		})
-	}
-}
-
-// TestOneSiteHolds: a client has the nearest site wait, the first time that it asks, and only if it was told to. Who has read nothing does not know which one that is.
-func TestOneSiteHolds(t *testing.T) {
-	c, err := NewClient(Config{ID: 99, Layout: layout(3, 2), RoundTrip: roundTrip})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
-	now := time.Second
-	sent := func(call func()) string {
-		t.Helper()
-		env.Begin(now)
-		call()
-		text := ""
-		for _, e := range env.Out {
-			if m, ok := e.Msg.(CommitRequest); ok && e.Kind == protocol.KindSend {
-				text += fmt.Sprintf("%d:%v ", e.To, m.Hold)
-			}
-		}
-		return text
-	}
-	expect := func(what, got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s: the sites are asked %q, want %q", what, got, want)
-		}
-	}
-	var id store.TxnID
-	submit := func(ref uint64, hold bool) func() {
-		return func() {
-			c.Receive(env, protocol.App, Submit{Ref: ref, Writes: []store.Write{{Key: "k"}}, Hold: hold})
-			id = c.submitRefs[ref]
-		}
-	}
-	const nobody = "10:false 20:false 30:false "
-	sent(func() { c.Start(env, nil) })
-	expect("nothing was read", sent(submit(1, true)), nobody)
-	c.near = [][]time.Duration{{100 * time.Millisecond, 0}, {0, time.Millisecond}, {90 * time.Millisecond, 90 * time.Millisecond}}
-	expect("it is not told to", sent(submit(2, false)), nobody)
-	expect("it is", sent(submit(3, true)), "10:false 20:true 30:false ")
-	silent := c.silent
-	c.silent = []time.Duration{0, 0, 1}
-	expect("a site is down", sent(submit(5, true)), "10:false ")
-	first := SiteVote{ID: id, Shards: []uint32{0}, Yes: true}
-	expect("the first one has voted", sent(func() { c.Receive(env, 10, first) }), "20:false 30:false ")
-	c.silent, id = silent, c.submitRefs[3]
-	now += 2 * roundTrip
-	expect("it asks again", sent(func() { c.Expire(env, submitTimer{id}) }), nobody)
-	txn := c.submits[id].txn
-	expect("it gives up", sent(func() { c.Receive(env, protocol.App, Cancel{Ref: 3}) }), "")
-	expect("it asks what became of it", sent(func() { c.Receive(env, protocol.App, Query{Ref: 4, Txn: txn}) }), nobody)
-}
-
-// TestHoldIsPassedOn: the mark goes from the client to each shard of the site, also through a gate.
-func TestHoldIsPassedOn(t *testing.T) {
-	for _, hold := range []bool{true, false} {
-		g := newGateBench(t, 10)
-		txn := store.Txn{ID: store.TxnID{Time: uint64(time.Hour), Client: 1}, Writes: []store.Write{{Key: "k0"}, {Key: "k1"}}}
-		out := g.give(protocol.App, GateCommit{Ref: 1, Txn: txn, Hold: hold})
-		if len(out) != 1 || out[0].To != 10 {
-			t.Fatalf("the gate sends %v", out)
-		}
-		co, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 2)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		env := protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
-		env.Begin(time.Hour)
-		co.Receive(env, 99, out[0].Msg)
-		n := 0
-		for _, e := range env.Out {
-			if m, ok := e.Msg.(Prepare); ok && m.Hold == hold {
-				n++
-			}
-		}
-		if n != 2 {
-			t.Errorf("%d of 2 shards are asked with hold %v", n, hold)
-		}
-	}
 }

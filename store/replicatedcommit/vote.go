@@ -37,7 +37,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return
 	default:
 		why, hint := s.refused(env, t, m.Firm)
-		if m.Hold && s.mayHold(t, why) && s.hasRoom(t) {
+		if m.Hold && s.mayHold(env, t, why) && s.hasRoom(t) {
 			s.hold(env, from, m)
 			return
 		}
