@@ -59,7 +59,7 @@ func (p *program) smrPlanCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.wan, "wan", "", "the network: "+strings.Join(names, ", ")+", or a `file` of sites and round-trip times")
-	flags.StringVar(&f.replicas, "replicas", "", "how many, to search the best placement, or the `sites` with commas between, the leader's first (default: those of the network's paper, or 3)")
+	flags.StringVar(&f.replicas, "replicas", "", "how many, to search the best placement, or the `sites` with commas between, the leader's first (default: those of the network's paper, or 3 if there are as many sites)")
 	flags.StringSliceVar(&f.among, "among", nil, "the `sites` that are searched (default all)")
 	flags.StringSliceVar(&f.clients, "clients", []string{"all"}, "all, or the clients' `sites`, with weights if they differ: a=3,b")
 	flags.StringVar(&f.leader, "leader", "", "the `site` of the leader or coordinator (default: the best, or the first of --replicas)")
@@ -118,6 +118,9 @@ func (p *program) runPlan(ctx context.Context, f planFlags) error {
 	return r.verdict()
 }
 
+// longestPlanned is the longest slack and jitter, as of the delays in a network's file. Sums of them are far from what a Duration can hold.
+const longestPlanned = 24 * time.Hour
+
 // question understands the flags.
 func (f *planFlags) question() (planQuestion, error) {
 	q := planQuestion{network: f.wan}
@@ -127,10 +130,10 @@ func (f *planFlags) question() (planQuestion, error) {
 	}
 	q.setting = plan.Setting{WAN: d.Matrix, Leader: wan.Site(f.leader), Slack: f.slack, Busy: f.busy}
 	switch {
-	case f.slack < 0:
-		return q, usagef("smr plan: --slack is %v; want 0 or more", f.slack)
-	case f.jitter < 0:
-		return q, usagef("smr plan: --jitter is %v; want 0 or more", f.jitter)
+	case f.slack < 0 || f.slack > longestPlanned:
+		return q, usagef("smr plan: --slack is %v; want 0 to a day", f.slack)
+	case f.jitter < 0 || f.jitter > longestPlanned:
+		return q, usagef("smr plan: --jitter is %v; want 0 to a day", f.jitter)
 	}
 	for path, l := range d.Matrix.Links() {
 		if path.From != path.To {
@@ -223,7 +226,7 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 	case f.replicas == "" && d.Replicas != nil && f.among == nil:
 		q.setting.Replicas = d.Replicas
 	case f.replicas == "":
-		q.count = 3
+		q.count = min(3, max(1, len(all)))
 	case err == nil:
 		if q.count = n; n < 1 || n > maxReplicas {
 			return usagef("smr plan: --replicas is %d; want 1 to %d", n, maxReplicas)
@@ -239,6 +242,11 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 	if q.among, err = sitesOf("--among", f.among, d.Matrix); err != nil {
 		return err
 	}
+	for i, s := range q.among {
+		if slices.Contains(q.among[:i], s) {
+			return usagef("smr plan: --among has %q twice", s)
+		}
+	}
 	if q.count == 0 {
 		if f.among != nil {
 			return usagef("smr plan: --among is for a search; give --replicas a number")
@@ -252,7 +260,7 @@ func (f *planFlags) placement(q *planQuestion, d wan.Deployment) error {
 		q.among = all
 	}
 	if q.count > len(q.among) {
-		return usagef("smr plan: --replicas is %d, for %d sites", q.count, len(q.among))
+		return usagef("smr plan: there are %s to be placed, for %s", counted(q.count, "replica"), counted(len(q.among), "site"))
 	}
 	if f.leader != "" && !slices.Contains(q.among, q.setting.Leader) {
 		return usagef("smr plan: --leader: there is no replica at %q; they are at %s", f.leader, joined(siteNames(q.among)))

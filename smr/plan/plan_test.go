@@ -173,6 +173,7 @@ func TestErrors(t *testing.T) {
 		{func(s *plan.Setting) { s.Clients = []plan.Client{{Site: "WA", Weight: -1}} }, plan.Raft, "weight of the client at WA is -1"},
 		{func(s *plan.Setting) { s.Leader = "TX" }, plan.Raft, `leader's site "TX"`},
 		{func(s *plan.Setting) { s.Slack = -1 }, plan.Raft, "Slack"},
+		{func(s *plan.Setting) { s.Slack = 1 << 62 }, plan.Raft, "Slack is 1281023h53m38.427387904s, not from 0 to 24h0m0s"},
 		{func(s *plan.Setting) {
 			s.WAN = s.WAN.WithLink(wan.Path{From: "TX", To: "QC"}, wan.Link{Down: true})
 		}, plan.Raft, "TX->QC is down"},

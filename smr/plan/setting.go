@@ -91,6 +91,9 @@ func Everywhere(m wan.Matrix) []Client {
 	return all
 }
 
+// maxSlack keeps sums of delays from what a Duration cannot hold. Nobody waits that long.
+const maxSlack = 24 * time.Hour
+
 // Validate tells what is wrong with the setting, or nil.
 func (s Setting) Validate() error {
 	if len(s.Replicas) == 0 {
@@ -115,8 +118,8 @@ func (s Setting) Validate() error {
 	switch {
 	case s.Leader != "" && !slices.Contains(s.Replicas, s.Leader):
 		return fmt.Errorf("plan: the leader's site %q has no replica", s.Leader)
-	case s.Slack < 0:
-		return fmt.Errorf("plan: Setting.Slack is %v", s.Slack)
+	case s.Slack < 0 || s.Slack > maxSlack:
+		return fmt.Errorf("plan: Setting.Slack is %v, not from 0 to %v", s.Slack, maxSlack)
 	}
 	return s.reachable()
 }
