@@ -48,8 +48,8 @@ func (p *program) smrPlanCommand() *cobra.Command {
 			"  foresay smr plan --wan net.json --replicas 3         the best placement for each protocol\n" +
 			"  foresay smr plan --wan net.json --replicas a,b,c --clients a=3,d --per-client\n\n" +
 			"The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if commands do not collide,\n" +
-			"EPaxos only if they do not conflict. --check has the protocols run in the simulator and compares; it fails where model and\n" +
-			"measurement are more than 5 % apart.",
+			"EPaxos only if they do not conflict. --check has the protocols run in the simulator and compares; it fails where a measurement\n" +
+			"is more than 5 % off what the model expects, which is a range where an execution depends on what else goes on.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runPlan(c.Context(), f) },
 	}

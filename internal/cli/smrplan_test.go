@@ -87,7 +87,7 @@ func TestPlanCheck(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	_, table, ok := strings.Cut(squeezed(out), "measured in the simulator, each call alone; off: the client furthest from the model\n")
+	_, table, ok := strings.Cut(squeezed(out), "measured in the simulator, each call alone; off: the client furthest from what the model expects\n")
 	if !ok || strings.Count(table, " % ") != len(plan.Systems()) || strings.Contains(table, " 0 ") {
 		t.Errorf("%s", out)
 	}

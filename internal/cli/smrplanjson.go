@@ -55,8 +55,11 @@ type planClient struct {
 // planOffset is what was measured, and how far it is from what the model expects.
 type planOffset struct {
 	MeasuredMS float64 `json:"measured_ms"`
-	Off        float64 `json:"off"` // as a share of the latency
-	Claimed    bool    `json:"claimed"`
+	// Between these the model expects it: of executions by Mencius and Domino, which depend on what else goes on, it expects a range.
+	FromMS  float64 `json:"from_ms"`
+	ToMS    float64 `json:"to_ms"`
+	Off     float64 `json:"off"` // how far it is from there, as a share of the latency
+	Claimed bool    `json:"claimed"`
 }
 
 func (r *planned) document() planDocument {
@@ -90,7 +93,7 @@ func (r *planned) document() planDocument {
 
 func (s *plannedSystem) offset(i int) *planOffset {
 	c := s.check[i]
-	return &planOffset{MeasuredMS: rounded(c.Measured), Off: c.Off(), Claimed: c.Claimed}
+	return &planOffset{MeasuredMS: rounded(c.Measured), FromMS: rounded(c.Low), ToMS: rounded(c.High), Off: c.Off(), Claimed: c.Claimed}
 }
 
 func latencyOf(rows []plan.Row) planLatency {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
@@ -14,7 +15,9 @@ import (
 // Measures of the picture, in SVG's units.
 const (
 	planWidth = 860
-	planLeft  = 128 // of the axis
+	planLeft  = 128 // of the axis, or more if the sites' names are longer
+	planMost  = 330 // of it then
+	planSmall = 5.6 // the width of a small letter, about
 	planRight = 830
 	planTop   = 84 // of the first row
 	planRow   = 40
@@ -33,7 +36,8 @@ func (r *planned) svg() []byte {
 	}
 	step := axisStep(longest)
 	end := (longest/step + 1) * step
-	x := func(d time.Duration) float64 { return planLeft + float64(d)/float64(end)*(planRight-planLeft) }
+	left := r.room()
+	x := func(d time.Duration) float64 { return left + float64(d)/float64(end)*(planRight-left) }
 	bottom := planTop + planRow*len(r.systems)
 	add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" font-family="system-ui,'DejaVu Sans',sans-serif" font-size="12" fill="#24292f">`,
 		planWidth, bottom+40, planWidth, bottom+40)
@@ -50,17 +54,12 @@ func (r *planned) svg() []byte {
 	for i, s := range r.systems {
 		y := float64(planTop + planRow*i + planRow/2)
 		add(`<text x="16" y="%.1f" font-weight="bold">%s</text>`, y-1, escaped(string(s.system)))
-		place := strings.Join(siteNames(s.replicas()), " ")
-		if r.question.count == 0 {
-			if place = string(s.leader()); place != "" {
-				place = "led by " + place
-			}
-		}
-		if short := []rune(place); len(short) > 20 {
-			place = string(short[:19]) + "…"
+		place := r.place(s)
+		if short, fit := []rune(place), int((left-24)/planSmall); len(short) > fit {
+			place = string(short[:fit-1]) + "…"
 		}
 		add(`<text x="16" y="%.1f" font-size="10" fill="#57606a">%s</text>`, y+12, escaped(place))
-		add(`<path d="M%d %.1fH%d" stroke="#d0d7de"/>`, planLeft, y, planRight)
+		add(`<path d="M%.1f %.1fH%d" stroke="#d0d7de"/>`, left, y, planRight)
 		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
 			up, style := -8.0, `r="4.5" fill="#0969da" fill-opacity="0.75"`
 			if ack == smr.AckExecuted {
@@ -76,6 +75,26 @@ func (r *planned) svg() []byte {
 	}
 	out.WriteString("</svg>\n")
 	return out.Bytes()
+}
+
+// place tells where a system's replicas are, or who leads if the placement was given.
+func (r *planned) place(s *plannedSystem) string {
+	if r.question.count > 0 {
+		return strings.Join(siteNames(s.replicas()), " ")
+	}
+	if s.leader() == "" {
+		return ""
+	}
+	return "led by " + string(s.leader())
+}
+
+// room returns where the axis begins, so that the places fit before it.
+func (r *planned) room() float64 {
+	left := float64(planLeft)
+	for _, s := range r.systems {
+		left = max(left, 24+planSmall*float64(utf8.RuneCountInString(r.place(s))))
+	}
+	return min(left, planMost)
 }
 
 // axisStep returns 1, 2 or 5 times a power of ten, so that about ten steps reach so far.

@@ -98,10 +98,13 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 			how = "900 calls a second"
 		}
 		if q.jittered {
-			how += ", without jitter"
+			how += ", without jitter, which is left out of the model here too"
 		}
-		fmt.Fprintf(w, "\nmeasured in the simulator, %s; off: the client furthest from the model\n", how)
+		fmt.Fprintf(w, "\nmeasured in the simulator, %s; off: the client furthest from what the model expects\n", how)
 		t.write(w)
+		if names := r.ranging(); len(names) > 0 {
+			fmt.Fprintf(w, "of %s the model expects a range, from the figure above to one that other messages make possible; --json has it\n", strings.Join(names, ", "))
+		}
 	}
 	return nil
 }
@@ -211,6 +214,19 @@ func (r *planned) checks() *table {
 		t.rows = append(t.rows, row)
 	}
 	return t
+}
+
+// ranging returns the protocols that were measured elsewhere than the tables of the model say, but within the range that it expects.
+func (r *planned) ranging() []string {
+	var names []string
+	for _, s := range r.systems {
+		if slices.ContainsFunc(s.check, func(c plansim.Comparison) bool {
+			return c.Claimed && c.Off() <= tolerated && float64((c.Latency-c.Measured).Abs()) > tolerated*float64(c.Latency)
+		}) {
+			names = append(names, string(s.system))
+		}
+	}
+	return names
 }
 
 // table is text in columns, the first of them on the left.
