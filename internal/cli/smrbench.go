@@ -213,7 +213,7 @@ func (p *program) showLoad(ctx context.Context, f *smrBenchFlags, start time.Tim
 			}
 			passed := min(time.Since(start), f.duration)
 			bar.report(bench.Progress{
-				Experiment: "smr bench", Done: int(passed.Milliseconds()), Total: int(f.duration.Milliseconds()),
+				Experiment: "smr bench, percent of " + f.duration.String(), Done: int(100 * passed / f.duration), Total: 100,
 				Doing: fmt.Sprintf("%.0f calls per s", float64(done.Load())/max(passed.Seconds(), 0.001)),
 			})
 		}

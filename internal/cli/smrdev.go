@@ -218,7 +218,7 @@ func (d *dev) commands(ctx context.Context, in io.Reader, prompt bool) error {
 		}
 		ended <- s.Err()
 	}()
-	for {
+	for n := 1; ; n++ {
 		if prompt {
 			fmt.Fprint(d.p.Out, "> ")
 		}
@@ -233,7 +233,7 @@ func (d *dev) commands(ctx context.Context, in io.Reader, prompt bool) error {
 			}
 			more, err := d.command(ctx, strings.Fields(line))
 			if err != nil && !prompt {
-				return fmt.Errorf("smr dev: %s: %w", line, err)
+				return fmt.Errorf("smr dev: line %d: %s: %w", n, line, err)
 			}
 			if err != nil {
 				fmt.Fprintln(d.p.Out, err)

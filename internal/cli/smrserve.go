@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +87,9 @@ func (p *program) smrInitCommand() *cobra.Command {
 			}
 			if o.Port < 0 || o.Port > 65535-o.Replicas {
 				return usagef("smr init: --port is %d, no port", o.Port)
+			}
+			if d, err := time.ParseDuration(o.RoundTrip); err != nil || d <= 0 {
+				return usagef("smr init: --round-trip is %q; want a duration such as 100ms", o.RoundTrip)
 			}
 			if _, err := catalog.Protocol(o.Protocol); err != nil {
 				return usagef("smr init: --protocol: %w", err)

@@ -164,10 +164,14 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("%v: outcome unknown: %s: %v", e.Kind, e.Reason, e.Err)
+	what := "outcome unknown"
+	if e.Kind == smr.Read {
+		what = "no answer" // nothing else is in doubt
 	}
-	return fmt.Sprintf("%v: outcome unknown: %s", e.Kind, e.Reason)
+	if e.Err != nil {
+		return fmt.Sprintf("%v: %s: %s: %v", e.Kind, what, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("%v: %s: %s", e.Kind, what, e.Reason)
 }
 
 // Unwrap returns Err: context.Canceled or context.DeadlineExceeded, or the cause that the context was given.
