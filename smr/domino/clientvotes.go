@@ -12,7 +12,7 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 	if a == nil || a.settled || m.Session != c.session || m.Members == 0 || m.Members > maxMembers {
 		return
 	}
-	if c.opt.AdaptSlack {
+	if c.opt.AdaptSlack && (m.Verdict == Yes || m.Late > 0) { // else it is not for the time that there is no vote
 		c.needed(env.Now, m.Late+a.slack)
 	}
 	switch m.Verdict {
@@ -33,15 +33,10 @@ func (c *Client) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Vote
 	case a.no.Len() >= needed: // the slot is a no-op
 		c.settle(env, m.Slot, a, false)
 	}
-	if a.yes.Len()+a.no.Len() == int(m.Members) || a.settled {
-		c.fast.add(a.yes.Len() >= needed)
-		if c.fast.failing() {
-			c.fast, c.pause = record16{}, pauseTicks
-		}
-	}
 }
 
-// count notes whether the votes of a supermajority gave an attempt its slot.
+// count notes whether the votes of a supermajority gave an attempt its slot. If they rarely do, the fast path is left alone for a while. It does not matter how that is known: with a
+// replica gone, or too much to do, there may be no vote that tells.
 func (c *Client) count(a *attempt, fast bool) {
 	if a.counted {
 		return
@@ -49,6 +44,9 @@ func (c *Client) count(a *attempt, fast bool) {
 	a.counted = true
 	if c.stats.tried++; fast {
 		c.stats.fast++
+	}
+	if c.fast.add(fast); c.fast.failing() {
+		c.fast, c.pause = record16{}, pauseTicks
 	}
 }
 

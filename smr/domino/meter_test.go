@@ -45,3 +45,20 @@ func TestLossIsOneMeasurement(t *testing.T) {
 	probe(10, there+40*time.Millisecond, -time.Second, 0) // the peer's clock is set back
 	check("another clock", there+40*time.Millisecond-time.Second, there+back+40*time.Millisecond, there+back+40*time.Millisecond)
 }
+
+// TestEarlierEchoesCount: with jitter every second echo comes a little sooner after the one before than their probes were apart. It was not held up: the median is that of all.
+func TestEarlierEchoesCount(t *testing.T) {
+	o, err := Options{}.withDefaults(100 * time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, now := newMeter(o), time.Minute
+	for i := range 51 {
+		now += 10 * time.Millisecond
+		trip := 50*time.Millisecond + time.Duration(i%2)*3*time.Millisecond
+		m.add(now+trip, Echo{Sent: now, Now: now + trip/2})
+	}
+	if usual, ok := m.usual(now + 50*time.Millisecond); !ok || usual != 50*time.Millisecond {
+		t.Errorf("usually %v, want 50ms", usual)
+	}
+}

@@ -1,0 +1,105 @@
+package domino
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// voter is a client of five replicas, without a network.
+func voter(t *testing.T, o Options) (*Client, *protocol.Env[smr.Message]) {
+	t.Helper()
+	var members []smr.Member
+	for id := protocol.ID(1); id <= 5; id++ {
+		members = append(members, smr.Member{ID: id})
+	}
+	c, err := NewClient(smr.ClientConfig{ID: 100, Members: members, RoundTrip: 80 * time.Millisecond}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.session = 1
+	env := protocol.NewEnv[smr.Message](nil, 1<<20, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(time.Minute)
+	return c, env
+}
+
+// TestFailuresWithoutAllVotes: with one of five replicas gone and one that votes against, three votes for and one against decide nothing, and the coordinator tells what became of the slot. Clients
+// notice that the fast path fails, though they never get all votes, and leave it alone.
+func TestFailuresWithoutAllVotes(t *testing.T) {
+	c, env := voter(t, thesis())
+	for s := range smr.Slot(8) {
+		slot := (s + 1) * stride
+		c.attempts[slot] = &attempt{}
+		for id := protocol.ID(1); id <= 4; id++ {
+			verdict := Yes
+			if id == 4 && s%2 == 0 {
+				verdict = No
+			}
+			if id == 4 && s%2 == 1 {
+				verdict = Full
+			}
+			c.onVote(env, id, Vote{Session: 1, Slot: slot, Members: 5, Verdict: verdict})
+		}
+		if c.pause > 0 {
+			t.Fatalf("the fast path is left alone after %d slots", s)
+		}
+		c.onOutcome(env, Outcome{Session: 1, Slot: slot, Committed: true})
+	}
+	if c.pause == 0 {
+		t.Error("the fast path is not left alone, after eight failures of eight")
+	}
+	if taken, tried := c.FastPath(); taken != 0 || tried != 8 {
+		t.Errorf("%d of %d on the fast path, want 0 of 8", taken, tried)
+	}
+}
+
+// TestSlackOfOtherRefusals: that somebody has no room, or the slot is another one's, does not tell that the slack in force is needed; votes that came early, and those that came too late, do.
+func TestSlackOfOtherRefusals(t *testing.T) {
+	const slack = 4 * time.Millisecond
+	for _, tc := range []struct {
+		vote Vote
+		want time.Duration
+	}{
+		{Vote{Verdict: Full}, 0},
+		{Vote{Verdict: No}, 0},
+		{Vote{Verdict: Yes, Late: -3 * time.Millisecond}, time.Millisecond},
+		{Vote{Verdict: No, Late: 2 * time.Millisecond}, 6 * time.Millisecond},
+		{Vote{Verdict: No, Late: 7 * time.Millisecond}, 0}, // more than an eighth of the round trip
+	} {
+		o := beyond()
+		o.AdaptSlack = true
+		c, env := voter(t, o)
+		c.attempts[stride] = &attempt{slack: slack}
+		tc.vote.Session, tc.vote.Slot, tc.vote.Members = 1, stride, 5
+		c.onVote(env, 1, tc.vote)
+		if got := c.slack(env.Now); got != tc.want {
+			t.Errorf("%+v: slack %v, want %v", tc.vote, got, tc.want)
+		}
+	}
+}
+
+// TestBatchIsBounded: a client puts no more commands in a slot than Options.Batch, and no more bytes in a message than one may have.
+func TestBatchIsBounded(t *testing.T) {
+	o := thesis()
+	o.Batch = 3
+	c, _ := voter(t, o)
+	calls := func(n, bytes int) []*pending {
+		var out []*pending
+		for range n {
+			out = append(out, &pending{Call: smr.Call{Kind: smr.Propose, Command: make([]byte, bytes)}})
+		}
+		return out
+	}
+	for _, tc := range []struct{ calls, bytes, most, want int }{
+		{10, 16, o.Batch, 3}, {3, 16, o.Batch, 3}, {2, 16, o.Batch, 2}, {1, smr.MaxCommandBytes, o.Batch, 1}, {2000, 16, maxSubmit, maxSubmit},
+		{maxSubmit, smr.MessageBytes / 4, maxSubmit, 3}, {2, smr.MaxCommandBytes, maxSubmit, 1},
+	} {
+		m, some, rest := c.request(calls(tc.calls, tc.bytes), tc.most)
+		if len(m.Commands) != tc.want || len(m.Acks) != tc.want || len(some) != tc.want || len(rest) != tc.calls-tc.want {
+			t.Errorf("%+v: %d commands, %d acks of %d calls, %d are left", tc, len(m.Commands), len(m.Acks), len(some), len(rest))
+		}
+	}
+}
