@@ -120,13 +120,12 @@ func adaptRows(o Options, part string, protocol smr.Protocol) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := dominoPoint{network: "R, M, N, C", ack: smr.AckDurable, noise: noise, clients: []wan.Site{"C"}}.dominoSystem(protocol)
+	base := slices.DeleteFunc(p.base("C", part), func(c Cell) bool { return c.Name == "alpha" }) // each write has a key of its own
 	var rows []Row
 	for _, call := range measured[0].Calls {
 		network := networks[int(call.Began/adaptEra)]
-		row := Row{
-			{"wan", "R, M, N, C"}, {"system", protocol.Name}, {"site", "C"}, {"ack", smr.AckDurable.String()}, {"jitter", noise.String()}, measure("skew_ms", ms(dominoSkew)),
-			{"figure", part}, measure("at_s", call.Began.Seconds()), measure("latency_ms", ms(call.Took)),
-		}
+		row := slices.Concat(base, Row{measure("at_s", call.Began.Seconds()), measure("latency_ms", ms(call.Took))})
 		expected, err := adaptBounds(network, protocol)
 		if err != nil {
 			return nil, err

@@ -79,7 +79,7 @@ func executionPoints(s scale, o Options) []point {
 	for _, network := range pick(s, []string{"na3"}, []string{"na3", "globe3"}) {
 		p := dominoPoint{network: network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), figure: "slack-" + network}
 		var swept []dominoPoint
-		for _, variant := range pick(s, executionVariants()[1:2], executionVariants()) {
+		for _, variant := range pick(s, executionVariants()[1:3], executionVariants()) {
 			for _, slack := range pick(s, []int{2}, []int{0, 2, 4, 8, 16, 36}) {
 				variant.Slack = time.Duration(slack) * time.Millisecond
 				swept = append(swept, p.dominoVariant(variant))
@@ -101,15 +101,20 @@ func executionSystems(s scale, o Options) []point {
 		alpha         float64
 	}{{"na3", "0.75", 0.75}, {"globe3", "0.75", 0.75}, {"globe3", "0.95", 0.95}} {
 		curve := executionCurve(c.network, c.name)
-		p := dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), alpha: c.alpha, curve: curve}
-		all := []dominoPoint{
-			p.dominoVariant(domino.Options{Slack: 8 * time.Millisecond}),
-			p.dominoVariant(domino.Options{Slack: 2 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true}),
-		}
-		for _, protocol := range catalogOf("mencius", "epaxos", "multipaxos") {
-			all = append(all, p.dominoSystem(protocol))
-		}
+		all := executionSystemsOf(dominoPoint{network: c.network, ack: smr.AckExecuted, noise: wan.InterDatacentre(), alpha: c.alpha, curve: curve})
 		points = slices.Concat(points, []point{dominoFloor(c.network, curve, smr.AckExecuted)}, dominoExperiment(o, dominoLasting(s), all))
 	}
 	return points
+}
+
+// executionSystemsOf returns the points of one part of Figure 4.11.
+func executionSystemsOf(p dominoPoint) []dominoPoint {
+	all := []dominoPoint{
+		p.dominoVariant(domino.Options{Slack: 8 * time.Millisecond}),
+		p.dominoVariant(domino.Options{Slack: 2 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true}),
+	}
+	for _, protocol := range catalogOf("mencius", "epaxos", "multipaxos") {
+		all = append(all, p.dominoSystem(protocol))
+	}
+	return all
 }

@@ -68,6 +68,9 @@ func TestCommitsAreTheModels(t *testing.T) {
 				t.Errorf("%v %% of them took the fast path", fast)
 			}
 		}
+		if system == "domino-direct" && site == "all" && (p50 > 46 || p95 > 69) {
+			t.Errorf("p50 %v and p95 %v, want at most 46 and 69 ms: %v", p50, p95, r)
+		}
 		model, ok := r.Number("model_p50_ms")
 		switch {
 		case !ok:
@@ -94,18 +97,24 @@ func TestCommitsAreTheModels(t *testing.T) {
 	}
 }
 
-// TestExecutionRows: there is a row with the options that the figures sweep. In one second a loss or two decide about the median; the whole run tells more.
+// TestExecutionRows: with all replicas learning and 2 ms added, a write is executed sooner than the thesis' Domino can, and with arrivals for timestamps within 75 ms.
 func TestExecutionRows(t *testing.T) {
+	most := map[string]float64{"all learn": 100, "all learn, arrival": 75}
 	for _, r := range quickRows(t, dominoExecution()) {
 		if r.Text("site") != "all" {
 			continue
 		}
-		if r.Text("options") != "all learn" || r.Text("ack") != "executed" || number(t, r, "slack_ms") != 2 {
+		limit, ok := most[r.Text("options")]
+		if !ok || r.Text("ack") != "executed" || number(t, r, "slack_ms") != 2 {
 			t.Errorf("another row: %v", r)
 		}
-		if p50 := number(t, r, "p50_ms"); p50 > 100 || p50 < number(t, r, "floor_p50_ms") {
+		if p50 := number(t, r, "p50_ms"); p50 > limit || p50 < number(t, r, "floor_p50_ms") {
 			t.Errorf("p50 %v: %v", p50, r)
 		}
+		delete(most, r.Text("options"))
+	}
+	if len(most) > 0 {
+		t.Errorf("no row of %v", most)
 	}
 }
 
@@ -141,6 +150,11 @@ func TestAdaptation(t *testing.T) {
 			t.Errorf("%s %s: %d writes", c.part, c.protocol.Name, len(rows))
 		}
 		late := 0
+		for _, name := range []string{"wan", "system", "site", "ack", "slack_ms", "jitter", "options", "clients"} {
+			if rows[0].Value(name) == nil {
+				t.Errorf("%s: rows have no %s", c.protocol.Name, name)
+			}
+		}
 		for _, r := range rows {
 			at, took := number(t, r, "at_s"), number(t, r, "latency_ms")
 			era := int(at / adaptEra.Seconds())
@@ -232,5 +246,37 @@ func TestModelsOfOptions(t *testing.T) {
 		if got, ok := p.modelled(); ok != c.modelled || ok && string(got) != c.want {
 			t.Errorf("%+v %v: %s, %v", c.options, c.ack, got, ok)
 		}
+	}
+}
+
+// TestMarksHaveLines: each mark of Domino's figures belongs to a line that the full experiment draws; one that does not is not drawn.
+func TestMarksHaveLines(t *testing.T) {
+	drawn := func(f figure, points []dominoPoint) map[string]bool {
+		names := map[string]bool{}
+		for _, p := range points {
+			names[f.label(p.base("all", ""), f.series)] = true
+		}
+		return names
+	}
+	var all []dominoPoint
+	for _, p := range catalogOf() {
+		all = append(all, dominoPoint{network: "na3"}.dominoSystem(p))
+	}
+	marks := 0
+	for _, c := range []struct {
+		e      Experiment
+		points []dominoPoint
+	}{{dominoCommit(), all}, {dominoExecution(), executionSystemsOf(dominoPoint{network: "na3"})}, {dominoAdapt(), all}} {
+		for _, f := range c.e.figures {
+			names := drawn(f, c.points)
+			for _, m := range f.marks {
+				if marks++; !names[m.line] {
+					t.Errorf("%s %s: no line %q, there are %v", c.e.Name, f.suffix, m.line, names)
+				}
+			}
+		}
+	}
+	if marks < 30 {
+		t.Errorf("%d marks", marks)
 	}
 }
