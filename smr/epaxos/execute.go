@@ -10,17 +10,20 @@ import (
 
 // frame is an instance of which the search looks at what it depends on.
 type frame struct {
-	i     *instance
-	row   int    // where it looks
-	index uint64 // the last that it has looked at there
+	i   *instance
+	row int // where it looks
 }
 
 // search finds the strongly connected components of what is decided, those first that others depend on [EPaxos §4.3.2], without recursion: a chain of dependencies may
-// be long.
+// be long. As dependencies are all of a row up to an index, the search goes through each row once, in order, whoever depends on it: its time is that of what it visits, and not of
+// all dependencies of that, of which there are as many as pairs where everything conflicts.
 type search struct {
+	root   *instance
 	frames []frame
 	stack  []*instance
 	count  uint64
+	seen   []uint64 // by row: all up to there were visited or are executed
+	open   []uint64 // by row: those before it are not on the stack
 }
 
 // execute executes what can be executed now, of what was decided since the last time.
@@ -47,12 +50,12 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 
 // executeFrom executes an instance with all that it depends on, if all that is decided.
 func (r *Replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
-	s := &search{}
+	s := &search{root: root, seen: make([]uint64, len(r.rows)), open: make([]uint64, len(r.rows))}
 	s.push(root)
 	gen := r.gen
 	for len(s.frames) > 0 {
 		f := &s.frames[len(s.frames)-1]
-		o := r.nextDependency(f)
+		o := r.nextDependency(s, f)
 		switch {
 		case o == nil:
 			if !r.pop(env, s) {
@@ -62,10 +65,8 @@ func (r *Replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
 		case !o.decided() || o.blocked == r.pass:
 			r.block(s, root, o)
 			return
-		case o.number == 0:
+		default:
 			s.push(o)
-		case o.onStack:
-			f.i.low = min(f.i.low, o.number)
 		}
 		if r.gen != gen {
 			return
@@ -80,15 +81,33 @@ func (s *search) push(i *instance) {
 	s.frames = append(s.frames, frame{i: i})
 }
 
-// nextDependency returns the next instance that is depended on and not executed, nil if there is none.
-func (r *Replica) nextDependency(f *frame) *instance {
-	for ; f.row < len(r.rows); f.row, f.index = f.row+1, 0 {
-		w := &r.rows[f.row]
-		for f.index = max(f.index, w.done); f.index < f.i.deps[f.row]; {
-			f.index++
-			if o := w.at(f.index); o != nil && !o.executed && o != f.i {
+// nextDependency returns the next instance that is depended on and was not visited, nil if there is none. It notes on the way which of those on the stack are depended on.
+func (r *Replica) nextDependency(s *search, f *frame) *instance {
+	for ; f.row < len(r.rows); f.row++ {
+		w, last := &r.rows[f.row], f.i.deps[f.row]
+		seen := &s.seen[f.row]
+		for *seen = max(*seen, w.done); *seen < last; {
+			*seen++
+			if o := w.at(*seen); o != nil && !o.executed && o != s.root {
 				return o
 			}
+		}
+		if o := s.lowest(w, f.row, last); o != nil {
+			f.i.low = min(f.i.low, o.number)
+		}
+	}
+	if f.i.deps.has(s.root) { // the only one that was not visited in the order of its row
+		f.i.low = min(f.i.low, s.root.number)
+	}
+	return nil
+}
+
+// lowest returns the first of a row that is on the stack, if it is not behind last. All up to last have been visited. It is the one that was visited first, but for the root.
+func (s *search) lowest(w *row, at int, last uint64) *instance {
+	open := &s.open[at]
+	for *open = max(*open, w.done+1); *open <= last; *open++ {
+		if o := w.at(*open); o != nil && o.onStack {
+			return o
 		}
 	}
 	return nil
