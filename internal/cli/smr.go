@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,7 +140,11 @@ func (p *program) withLastingClient(ctx context.Context, f *clientFlags, do func
 	if err != nil {
 		return err
 	}
-	return service.WithClient(ctx, cfg, service.ClientOptions{Nearest: protocol.ID(f.nearest)}, func(ctx context.Context, c *service.Client) error {
+	nearest := protocol.ID(f.nearest)
+	if nearest != 0 && !slices.ContainsFunc(cfg.Members, func(m service.Member) bool { return m.ID == nearest }) {
+		return usagef("smr: --nearest is %d, which is none of the replicas in the clients' file or --addr", nearest)
+	}
+	return service.WithClient(ctx, cfg, service.ClientOptions{Nearest: nearest}, func(ctx context.Context, c *service.Client) error {
 		return outcome(do(ctx, c), c)
 	})
 }
