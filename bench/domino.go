@@ -54,10 +54,7 @@ func (p dominoPoint) dominoVariant(o domino.Options) dominoPoint {
 
 // dominoSystem returns the point with one of the catalog's protocols.
 func (p dominoPoint) dominoSystem(protocol smr.Protocol) dominoPoint {
-	p.protocol, p.options = protocol, domino.Options{}
-	if protocol.Name == string(plan.DominoDirect) {
-		p.options = domino.DirectOptions()
-	}
+	p.protocol, p.options = protocol, dominoOptions(protocol)
 	return p
 }
 
@@ -102,8 +99,19 @@ func (p dominoPoint) doing() string {
 	return fmt.Sprintf("%s, jitter: %v", text, p.noise)
 }
 
-func (p dominoPoint) isDomino() bool {
-	return p.protocol.Name == string(plan.Domino) || p.protocol.Name == string(plan.DominoDirect)
+func (p dominoPoint) isDomino() bool { return isDomino(p.protocol) }
+
+// isDomino tells whether a protocol is a variant of Domino.
+func isDomino(p smr.Protocol) bool {
+	return p.Name == string(plan.Domino) || p.Name == string(plan.DominoDirect)
+}
+
+// dominoOptions are those of a protocol of the catalog, the zero Options if it is no variant of Domino.
+func dominoOptions(p smr.Protocol) domino.Options {
+	if p.Name == string(plan.DominoDirect) {
+		return domino.DirectOptions()
+	}
+	return domino.Options{}
 }
 
 // variant says what the options are, but for those that have columns of their own.
@@ -114,6 +122,15 @@ func (p dominoPoint) variant() string {
 	o := p.options
 	o.Slack, o.Percentile = 0, 0
 	return cmp.Or(o.String(), "thesis")
+}
+
+// variantCells tell which variant of a system a row is about: what Domino adds to predicted arrivals, and its options; of others what is said of theirs.
+func variantCells(protocol smr.Protocol, o domino.Options, others string) []Cell {
+	p := dominoPoint{protocol: protocol, options: o}
+	if !p.isDomino() {
+		return []Cell{{"slack_ms", ""}, {"options", cmp.Or(others, p.variant())}}
+	}
+	return []Cell{measure("slack_ms", ms(o.Slack)), {"options", p.variant()}}
 }
 
 // bounds are what the model and physics say of a point.

@@ -280,3 +280,30 @@ func TestMarksHaveLines(t *testing.T) {
 		t.Errorf("%d marks", marks)
 	}
 }
+
+// TestVariantCells: all experiments with replicated protocols say in the same columns, and in the same words, what a variant is.
+func TestVariantCells(t *testing.T) {
+	want := map[string]string{
+		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival",
+	}
+	say := func(cells []Cell) string { return Row(cells).Text("slack_ms") + " " + Row(cells).Text("options") }
+	for _, d := range deaths(scale{quick: true}) {
+		name := d.system.Name
+		if got := say(d.cells); got != want[name] && (name != "epaxos" || got != " all writes conflict") {
+			t.Errorf("smr-failover of %s: %q, want %q", name, got, want[name])
+		}
+	}
+	want["epaxos"] = " default"
+	for _, p := range catalogOf() {
+		base := dominoPoint{}.dominoSystem(p).base("all", "")
+		if got := say(base); got != want[p.Name] {
+			t.Errorf("%s: %q, want %q", p.Name, got, want[p.Name])
+		}
+		if _, cells := inBatches(p, 0); say(cells) != want[p.Name] {
+			t.Errorf("smr-throughput of %s: %q, want %q", p.Name, say(cells), want[p.Name])
+		}
+	}
+	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, batch 1" || p.Name != "domino-direct" {
+		t.Errorf("%s: %q", p.Name, say(cells))
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -35,12 +36,11 @@ func smrFailover() Experiment {
 
 // death is one case of the experiment.
 type death struct {
-	system  smr.Protocol
-	options string // of the system
-	slack   string
-	victim  replicated.Victim
-	killed  string // the victim, as rows have it
-	kills   int
+	system smr.Protocol
+	cells  []Cell // that tell its variant
+	victim replicated.Victim
+	killed string // the victim, as rows have it
+	kills  int
 }
 
 // deaths returns the cases: in protocols with a leader it is killed, or another replica; in the others any replica is, in turn.
@@ -48,14 +48,9 @@ func deaths(s scale) []death {
 	leaders, others := pick(s, 4, 1000), pick(s, 2, 200)
 	var all []death
 	for _, p := range catalog.Protocols() {
-		d := death{system: p, victim: replicated.Other}
-		switch p.Name {
-		case "epaxos":
-			d.options = "writes commute"
-		case "domino":
-			d.slack = "0s"
-		case "domino-direct":
-			d.options, d.slack = "direct, all learn, arrivals", "0s"
+		d := death{system: p, victim: replicated.Other, cells: variantCells(p, dominoOptions(p), "")}
+		if p.Name == "epaxos" {
+			d.cells = variantCells(p, domino.Options{}, "writes commute")
 		}
 		if p.Leaderless {
 			d.killed, d.kills = "any", 3*others
@@ -67,7 +62,7 @@ func deaths(s scale) []death {
 			all = append(all, leads, d)
 		}
 		if p.Name == "epaxos" {
-			d.system, d.options, d.kills = conflicting(p), "all writes conflict", others
+			d.system, d.cells, d.kills = conflicting(p), variantCells(p, domino.Options{}, "all writes conflict"), others
 			all = append(all, d)
 		}
 	}
@@ -126,14 +121,8 @@ func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]Row, e
 	slices.Sort(all)
 	slices.Sort(one)
 	slices.Sort(roles)
-	return []Row{{
-		{"system", d.system.Name},
-		{"wan", "na3"},
-		{"site", "all"},
-		{"ack", ack.String()},
-		{"slack", d.slack},
-		{"jitter", noise.String()},
-		{"options", d.options},
+	named := Row{{"system", d.system.Name}, {"wan", "na3"}, {"site", "all"}, {"ack", ack.String()}, {"jitter", noise.String()}}
+	return []Row{slices.Concat(named, d.cells, Row{
 		{"durable", "yes"},
 		{"batch", "default"},
 		{"killed", d.killed},
@@ -146,5 +135,5 @@ func failoverRow(ctx context.Context, o Options, d death, ack smr.Ack) ([]Row, e
 		measure("one_client_gap_max_ms", ms(quantile(one, 1))),
 		{"acknowledged", acknowledged},
 		{"lost", lost},
-	}}, nil
+	})}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
@@ -49,19 +50,19 @@ func throughputMarks() []mark {
 
 func throughputPoints(s scale, _ Options) []point {
 	var points []point
-	add := func(system string, o systemOptions, durable bool, batch int, run throughput) {
+	add := func(system string, variant []Cell, durable bool, batch int, run throughput) {
 		points = append(points, point{
 			doing: fmt.Sprintf("%s durable=%s batch=%s", system, durableName(durable), batchName(batch)),
 			run: func(ctx context.Context) ([]Row, error) {
-				return throughputRow(ctx, s, system, o, run, replicated.Load{Durable: durable, MaxBatch: batch})
+				return throughputRow(ctx, s, system, variant, run, replicated.Load{Durable: durable, MaxBatch: batch})
 			},
 		})
 	}
 	for _, durable := range []bool{false, true} {
 		for _, batch := range pick(s, []int{0}, []int{0, 1}) {
 			for _, p := range catalog.Protocols() {
-				p, o := inBatches(p, batch)
-				add(p.Name, o, durable, batch, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+				p, variant := inBatches(p, batch)
+				add(p.Name, variant, durable, batch, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
 					l.Protocol = p
 					return replicated.Throughput(ctx, l)
 				})
@@ -69,29 +70,22 @@ func throughputPoints(s scale, _ Options) []point {
 		}
 	}
 	if path := replicated.Etcd(); path != "" {
-		add("etcd", systemOptions{}, true, 0, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), true, 0, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
 			return replicated.EtcdThroughput(ctx, path, l)
 		})
 	}
 	return points
 }
 
-// systemOptions are what a row says about a system's options.
-type systemOptions struct{ slack, options string }
-
-// inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for the default, and what rows say of its options. Only Domino's clients
-// make batches of their own.
-func inBatches(p smr.Protocol, batch int) (smr.Protocol, systemOptions) {
-	var o domino.Options
-	switch p.Name {
-	case "domino":
-	case "domino-direct":
-		o = domino.DirectOptions()
-	default:
-		return p, systemOptions{}
+// inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for the default, and the cells that tell so. Only Domino's clients make
+// batches of their own.
+func inBatches(p smr.Protocol, batch int) (smr.Protocol, []Cell) {
+	o := dominoOptions(p)
+	if !isDomino(p) {
+		return p, variantCells(p, o, "")
 	}
 	o.Batch = batch
-	return domino.New(p.Name, p.Doc, o), systemOptions{slack: o.Slack.String(), options: o.String()}
+	return domino.New(p.Name, p.Doc, o), variantCells(p, o, "")
 }
 
 // throughput puts a system under a load.
@@ -104,7 +98,7 @@ func batchName(n int) string {
 	return fmt.Sprint(n)
 }
 
-func throughputRow(ctx context.Context, s scale, system string, o systemOptions, run throughput, l replicated.Load) ([]Row, error) {
+func throughputRow(ctx context.Context, s scale, system string, variant []Cell, run throughput, l replicated.Load) ([]Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return nil, err
@@ -118,20 +112,13 @@ func throughputRow(ctx context.Context, s scale, system string, o systemOptions,
 		return nil, err
 	}
 	cpu := cpuTime() - before // of the warm-up too, as of its calls
-	row := Row{
-		{"system", system},
-		{"wan", "loopback"},
-		{"site", "all"},
-		{"ack", l.Ack.String()},
-		{"slack", o.slack},
-		{"jitter", wan.Noise{}.String()},
-		{"options", o.options},
+	row := slices.Concat(Row{{"system", system}, {"wan", "loopback"}, {"site", "all"}, {"ack", l.Ack.String()}, {"jitter", wan.Noise{}.String()}}, variant, Row{
 		{"durable", durableName(l.Durable)},
 		{"batch", batchName(l.MaxBatch)},
 		{"clients", l.Clients},
 		{"window", l.Window},
 		measure("ops_per_s", r.PerSecond()),
-	}
+	})
 	row = append(row, latencyCells(r.Took)...)
 	if system != "etcd" { // whose processes are others
 		row = append(row, measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))))
