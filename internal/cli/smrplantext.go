@@ -83,6 +83,7 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 		r.quantiles(plan.LongestQuantile).write(w)
 	}
 	r.writeLeaders(w)
+	r.writeConditions(w)
 	if q.rough {
 		fmt.Fprintln(w, "what links lose, their tails and their bandwidths are not in the model")
 	}
@@ -177,6 +178,23 @@ func (r *planned) writeLeaders(w io.Writer) {
 	}
 	for _, v := range order {
 		fmt.Fprintf(w, "led by %s, %s of %s is %s rather than %s\n", v.leader, r.question.by(), joined(names[v]), millis(v.after), millis(v.value))
+	}
+}
+
+// writeConditions tells which of the figures hold only if commands keep out of each other's way.
+func (r *planned) writeConditions(w io.Writer) {
+	conditions := map[plan.System]string{
+		plan.FastPaxos: "fastpaxos takes longer if calls overlap",
+		plan.EPaxos:    "epaxos takes longer if commands conflict",
+	}
+	var named []string
+	for _, s := range r.systems {
+		if c := conditions[s.system]; c != "" {
+			named = append(named, c)
+		}
+	}
+	if len(named) > 0 {
+		fmt.Fprintln(w, strings.Join(named, "; "))
 	}
 }
 
