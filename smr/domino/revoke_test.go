@@ -164,3 +164,24 @@ func TestSlowClockHoldsNothingUp(t *testing.T) {
 		}
 	}
 }
+
+// TestShortSilenceRevokesNothing: a member that is not heard for as long as a lost segment takes, two round trips and a half, keeps its slots and the fast path; one that is gone does not.
+func TestShortSilenceRevokesNothing(t *testing.T) {
+	w := newWorld(t, setup{preset: "na3", opt: thesis()})
+	r := w.replica(1)
+	w.Crash(2, sim.KeepAll)
+	suspected, revoked := false, false
+	for range 100 {
+		w.run(5 * time.Millisecond)
+		silent := r.peers[2].silent
+		suspected = suspected || silent >= 4
+		if len(r.coord.revoking) > 0 {
+			if revoked = true; silent <= 5 {
+				t.Fatalf("slots are revoked after %d ticks", silent)
+			}
+		}
+	}
+	if !suspected || !revoked {
+		t.Errorf("suspected: %v, revoked: %v", suspected, revoked)
+	}
+}
