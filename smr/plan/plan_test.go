@@ -186,3 +186,21 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLateVotesDoNotCount: commands are at most replicas by the fourth-longest way there. The fifth replica, which has a longer way there but a short way back, has passed their time when
+// they come, so the client waits for the fourth, further by round trip.
+func TestLateVotesDoNotCount(t *testing.T) {
+	m := wan.Uniform(ms(200), "c", "r1", "r2", "r3", "r4", "r5")
+	s := plan.Setting{Clients: []plan.Client{{Site: "c"}}, Replicas: []wan.Site{"r1", "r2", "r3", "r4", "r5"}}
+	for i, d := range [][2]float64{{10, 10}, {10, 10}, {10, 10}, {40, 40}, {50, 1}} {
+		r := s.Replicas[i]
+		m = m.WithLink(wan.Path{From: "c", To: r}, wan.Link{Delay: ms(d[0])}).WithLink(wan.Path{From: r, To: "c"}, wan.Link{Delay: ms(d[1])})
+	}
+	s.WAN = m
+	for slack, want := range map[time.Duration]time.Duration{0: ms(80), ms(9): ms(80), ms(10): ms(51)} {
+		s.Slack = slack
+		if got := plan.Of(latencies(t, s, plan.Domino), plan.Domino, smr.AckDurable)[0].Latency; got != want {
+			t.Errorf("slack %v: durable after %v, want %v", slack, got, want)
+		}
+	}
+}
