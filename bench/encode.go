@@ -40,9 +40,15 @@ func (r *Result) WriteCSV(w io.Writer) error {
 }
 
 // WriteTable writes the rows as a table for people: text to the left, numbers to
-// the right, and no more decimals than the largest of a column deserves.
+// the right, and no more decimals than the largest of a column deserves. What is
+// the same in all of them, and no measurement, stands above it.
 func (r *Result) WriteTable(w io.Writer) error {
-	names := r.columns()
+	names, common := r.split()
+	if len(common) > 0 {
+		if _, err := fmt.Fprintf(w, "all rows: %s\n\n", strings.Join(common, "; ")); err != nil {
+			return fmt.Errorf("bench: %s: write table: %w", r.Experiment, err)
+		}
+	}
 	lines := [][]string{names}
 	numeric, decimals := make([]bool, len(names)), make([]int, len(names))
 	for i, name := range names {
@@ -68,6 +74,25 @@ func (r *Result) WriteTable(w io.Writer) error {
 		return fmt.Errorf("bench: %s: write table: %w", r.Experiment, err)
 	}
 	return nil
+}
+
+// split returns the names of the columns for people, and what all rows say in the others, which are texts: a table that is wider than a
+// screen is not read.
+func (r *Result) split() (names, common []string) {
+	for _, name := range r.columns() {
+		first, isText := r.Rows[0].Value(name).(string)
+		same := func(row Row) bool { return row.Value(name) == any(first) }
+		switch {
+		case len(r.Rows) < 3 || !isText || slices.ContainsFunc(r.Rows, func(row Row) bool { return !same(row) }):
+			names = append(names, name)
+		case first != "": // nobody has it
+			common = append(common, name+" "+first)
+		}
+	}
+	if len(names) == 0 {
+		return r.columns(), nil
+	}
+	return names, common
 }
 
 func decimalsFor(largest float64) int {

@@ -75,3 +75,25 @@ foresay, "do"              100  spec   10.000              -
 		t.Error(diff)
 	}
 }
+
+// TestTableSaysOnceWhatIsTheSame: columns of one text stand above the table, measurements and what is there in some rows only in it.
+func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
+	r := &Result{Experiment: "x"}
+	for i := range 3 {
+		r.Rows = append(r.Rows, Row{{"system", "raft"}, {"site", []string{"a", "b", "c"}[i]}, {"jitter", "none"}, {"note", ""}, measure("p50_ms", 7)})
+	}
+	r.Rows[1] = append(r.Rows[1], Cell{"options", "direct"})
+	var b strings.Builder
+	if err := r.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = "all rows: system raft; jitter none\n\nsite  p50_ms  options\n"
+	if !strings.HasPrefix(b.String(), want) {
+		t.Errorf("%q, want it to begin with %q", b.String(), want)
+	}
+	b.Reset()
+	r.Rows = r.Rows[:2]
+	if err := r.WriteTable(&b); err != nil || !strings.HasPrefix(b.String(), "system") {
+		t.Errorf("%v: %q", err, b.String())
+	}
+}
