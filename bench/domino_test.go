@@ -210,7 +210,7 @@ func TestDominoRows(t *testing.T) {
 		{p.dominoSystem(mencius.Protocol()), []map[string]any{
 			{"system": "mencius", "options": "default", "slack_ms": "", "percentile": nil, "dfp_pct": nil, "fast_path_pct": nil, "model_p50_ms": 68.0},
 		}},
-		{p.dominoSystem(domino.Direct()), []map[string]any{{"system": "domino-direct", "options": "direct, all learn, arrival"}}},
+		{p.dominoSystem(domino.Direct()), []map[string]any{{"system": "domino-direct", "options": "direct, all learn, arrival, slack adapts"}}},
 	} {
 		b, err := c.point.bounds(d)
 		if err != nil {
@@ -284,7 +284,7 @@ func TestMarksHaveLines(t *testing.T) {
 // TestVariantCells: all experiments with replicated protocols say in the same columns, and in the same words, what a variant is.
 func TestVariantCells(t *testing.T) {
 	want := map[string]string{
-		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival",
+		"raft": " default", "multipaxos": " default", "fastpaxos": " default", "mencius": " default", "epaxos": " writes commute", "domino": "0 thesis", "domino-direct": "0 direct, all learn, arrival, slack adapts",
 	}
 	say := func(cells []Cell) string { return Row(cells).Text("slack_ms") + " " + Row(cells).Text("options") }
 	for _, d := range deaths(scale{quick: true}) {
@@ -303,7 +303,7 @@ func TestVariantCells(t *testing.T) {
 			t.Errorf("smr-throughput of %s: %q, want %q", p.Name, say(cells), want[p.Name])
 		}
 	}
-	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, batch 1" || p.Name != "domino-direct" {
+	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, slack adapts, batch 1" || p.Name != "domino-direct" {
 		t.Errorf("%s: %q", p.Name, say(cells))
 	}
 }
