@@ -190,6 +190,9 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	if len(names) > 0 && f.noted() {
 		p.Title.Text += "\n" + marksNote
 	}
+	if len(names) > 0 && f.others() {
+		p.Title.Text += "\n" + othersNote
+	}
 	for _, l := range lines {
 		names = append(names, l.name)
 	}

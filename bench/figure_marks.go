@@ -33,6 +33,9 @@ func nowhere() float64 { return math.NaN() }
 // marksNote is below the title of a figure with marks of a paper.
 const marksNote = "triangles, dotted lines: numbers of the paper, as stated in the text"
 
+// othersNote follows if some marks are of others than the paper's authors.
+const othersNote = "circles: programs of others, measured"
+
 func (m mark) name() string {
 	name := m.line + ", " + cmp.Or(m.source, "paper")
 	if m.bound != "" {
@@ -44,6 +47,11 @@ func (m mark) name() string {
 // noted tells whether a paper's numbers are among the marks. Those of others the legend explains.
 func (f figure) noted() bool {
 	return slices.ContainsFunc(f.marks, func(m mark) bool { return m.source == "" })
+}
+
+// others tells whether some are of others.
+func (f figure) others() bool {
+	return slices.ContainsFunc(f.marks, func(m mark) bool { return m.source != "" })
 }
 
 // addMarks draws the marks whose series is drawn, and returns their names.

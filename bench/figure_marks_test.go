@@ -31,8 +31,8 @@ func TestMarksOfAPaper(t *testing.T) {
 		has, not []string
 	}{
 		{lines, []string{"spec, paper<", "spec, paper (over)<", marksNote}, []string{"other, paper"}},
-		{across, []string{"spec, paper<", marksNote}, []string{"nothing to show"}},
-		{others, []string{"spec, another one<", "spec, paper<", marksNote}, nil},
+		{across, []string{"spec, paper<", marksNote}, []string{"nothing to show", othersNote}},
+		{others, []string{"spec, another one<", "spec, paper<", marksNote, othersNote}, nil},
 		{plain, nil, []string{"paper", marksNote}},
 	} {
 		svg, err := c.f.draw(&Result{Mode: Virtual, Rows: rows})
