@@ -209,13 +209,10 @@ type dominoCounts struct{ calls, tried, taken int }
 
 // base returns what tells the row from others.
 func (p dominoPoint) base(site, figure string) Row {
-	slack := Cell{"slack_ms", ""}
-	if p.isDomino() {
-		slack = measure("slack_ms", ms(p.options.Slack))
-	}
+	variant := variantCells(p.protocol, p.options, "")
 	row := Row{
-		{"wan", p.network}, {"system", p.protocol.Name}, {"site", site}, {"ack", p.ack.String()}, slack, {"jitter", p.noise.String()}, measure("skew_ms", ms(dominoSkew)),
-		{"options", p.variant()}, measure("alpha", cmp.Or(p.alpha, dominoAlpha)), {"clients", dominoClients(p.clients)},
+		{"wan", p.network}, {"system", p.protocol.Name}, {"site", site}, {"ack", p.ack.String()}, variant[0], {"jitter", p.noise.String()}, measure("skew_ms", ms(dominoSkew)),
+		variant[1], measure("alpha", cmp.Or(p.alpha, dominoAlpha)), {"clients", dominoClients(p.clients)},
 	}
 	if p.options.Percentile > 0 {
 		row = append(row, measure("percentile", 100*p.options.Percentile))
