@@ -1,14 +1,12 @@
 package randtest
 
 import (
-	"cmp"
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	planting "github.com/foresay/foresay/internal/plant"
 )
 
 // named is a planted bug that programs over gRPC do not show, with the reason,
@@ -103,87 +101,33 @@ func namedPlants() []named {
 	}
 }
 
-// inTime is how long a named test may take: a hundred times of what it takes.
-const inTime = 10 * time.Second
-
 // TestNamedTestsCatchPlants: what random programs cannot show, a test of its own
 // catches.
 func TestNamedTestsCatchPlants(t *testing.T) {
-	all := namedPlants()
-	for _, p := range all {
-		if !hasTest(t, p.dir, p.test) {
-			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", p.test, p.name, p.dir)
-		}
-	}
-	if testing.Short() || raced {
+	if raced {
 		t.Skip("it compiles the engine anew")
 	}
-	var list []plant
-	for _, p := range all {
-		list = append(list, p.plant)
+	var bugs []planting.Bug
+	for _, p := range namedPlants() {
+		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
 	}
-	o := newOverlay(t, list)
-	binaries := map[string]string{".": o.compile("."), "specgrpc": o.compile("specgrpc")}
-	for _, p := range all {
-		t.Run(p.name, func(t *testing.T) {
-			if p.slow && os.Getenv(allVariable) == "" {
-				t.Skipf("the test hangs with it; set %s to try, as make soak does", allVariable)
-			}
-			t.Parallel()
-			run := func(bug string) (string, error) {
-				ctx, cancel := context.WithTimeout(t.Context(), inTime)
-				defer cancel()
-				cmd := exec.CommandContext(ctx, binaries[p.dir], "-test.run", "^"+p.test+"$")
-				cmd.Dir = filepath.Join(root(t), p.dir)
-				cmd.Env = append(os.Environ(), plantVariable+"="+bug)
-				out, err := cmd.CombinedOutput()
-				return string(out), cmp.Or(ctx.Err(), err)
-			}
-			out, err := run(p.name)
-			if sound, err := run(noPlant); err != nil {
-				t.Fatalf("%s fails without the bug: %v\n%.2000s", p.test, err, sound)
-			}
-			failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+p.test)
-			if hangs := err == context.DeadlineExceeded; !failed && !(p.slow && hangs) {
-				t.Errorf("%s does not catch it: %v\n%.2000s", p.test, err, out)
-			}
-		})
-	}
+	planting.Catch(t, bugs)
 }
 
 // TestTreeHasTestsForTheUnseen: the mutations of the tree that do not show over
 // gRPC have tests of the tree's own.
 func TestTreeHasTestsForTheUnseen(t *testing.T) {
 	const dir = "internal/spectree"
-	src, err := os.ReadFile(filepath.Join(root(t), dir, "mutation_test.go"))
+	src, err := os.ReadFile(filepath.Join(planting.Root(t), dir, "mutation_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, by := range unseen() {
-		if !hasTest(t, dir, by.test) {
+		if !planting.HasTest(t, dir, by.test) {
 			t.Errorf("%s has no %s, which is said to catch %s", dir, by.test, name)
 		}
 		if by.test == "TestMutations" && !strings.Contains(string(src), "{"+name+",") {
 			t.Errorf("TestMutations of %s does not try %s", dir, name)
 		}
 	}
-}
-
-// hasTest reports whether a package has a test.
-func hasTest(t *testing.T, dir, test string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root(t), dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(src), "\nfunc "+test+"(t *testing.T) {") {
-			return true
-		}
-	}
-	return false
 }

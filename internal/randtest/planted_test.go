@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	planting "github.com/foresay/foresay/internal/plant"
 )
 
 // The environment of the test's child.
 const (
-	plantVariable = "FORESAY_PLANT"        // the bug
+	plantVariable = planting.Variable      // the bug
 	focusVariable = "FORESAY_PLANT_SKETCH" // the sketch to try beside random programs
 	onlyVariable  = "FORESAY_PLANT_ONLY"   // the one scenario to try
 	countVariable = "FORESAY_PLANT_COUNT"  // how many to try
@@ -23,10 +25,10 @@ const (
 )
 
 // allVariable asks for all planted bugs, those too that show only after long.
-const allVariable = "FORESAY_PLANTS"
+const allVariable = planting.AllVariable
 
 // noPlant names no bug.
-const noPlant = "none"
+const noPlant = planting.None
 
 // What the child prints; what it tries it prints before, as it may die of that.
 const (

@@ -90,6 +90,7 @@ func rooms() []room {
 		{pattern: "internal/demo/...", layer: assembly},
 		{pattern: "internal/dash/...", layer: assembly},
 		{pattern: "internal/plansim/...", layer: assembly},
+		{pattern: "internal/plant/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
 		{pattern: "internal/rcnode/...", layer: assembly},
 		{pattern: "internal/traceanalysis/...", layer: assembly},

@@ -1,0 +1,120 @@
+package plant
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// AllVariable asks for all planted bugs, those too that are tried only if asked for.
+const AllVariable = "FORESAY_PLANTS"
+
+// A Bug is a change of a package's source, with the test of that package that catches it.
+type Bug struct {
+	Name string
+	Dir  string // of the package, from the module's root
+	// Old stands at one place of the package, New takes its place. MUTANT in New is whether
+	// the bug is planted.
+	Old, New string
+	// Test fails with the bug and passes without it, within seconds.
+	Test string
+	// Hangs says that the test may hang with the bug instead. Such a bug is tried only if
+	// AllVariable is set.
+	Hangs bool
+}
+
+// patience is how long a test may take: a hundred times of what those here take.
+const patience = 10 * time.Second
+
+// Catch compiles the bugs' packages, each once, with all of its bugs, and fails if a bug's test
+// does not catch it. With -short it only looks whether there are such tests.
+func Catch(t *testing.T, bugs []Bug) {
+	t.Helper()
+	for _, b := range bugs {
+		if !HasTest(t, b.Dir, b.Test) {
+			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", b.Test, b.Name, b.Dir)
+		}
+	}
+	if testing.Short() {
+		t.Skip("it compiles the packages anew")
+	}
+	o := NewOverlay(t)
+	for _, b := range bugs {
+		o.Plant(b.Name, b.Dir, b.Old, b.New)
+	}
+	c := &catcher{root: o.root, binaries: map[string]string{}, sound: map[string]func() error{}}
+	for _, b := range bugs {
+		if c.binaries[b.Dir] == "" {
+			c.binaries[b.Dir] = o.Compile(b.Dir)
+		}
+	}
+	for _, b := range bugs {
+		key := b.Dir + " " + b.Test
+		if c.sound[key] == nil {
+			c.sound[key] = sync.OnceValue(func() error { _, err := c.run(t.Context(), b, None); return err })
+		}
+	}
+	for _, b := range bugs {
+		t.Run(b.Name, func(t *testing.T) {
+			if b.Hangs && os.Getenv(AllVariable) == "" {
+				t.Skipf("%s may hang with it; set %s to try, as make soak does", b.Test, AllVariable)
+			}
+			t.Parallel()
+			c.try(t, b)
+		})
+	}
+}
+
+// catcher runs compiled tests.
+type catcher struct {
+	root     string
+	binaries map[string]string       // by directory
+	sound    map[string]func() error // by test: how it ends without a bug
+}
+
+func (c *catcher) try(t *testing.T, b Bug) {
+	t.Helper()
+	if err := c.sound[b.Dir+" "+b.Test](); err != nil {
+		t.Fatalf("%s fails without a bug: %v", b.Test, err)
+	}
+	out, err := c.run(t.Context(), b, b.Name)
+	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+b.Test)
+	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
+		t.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
+	}
+}
+
+func (c *catcher) run(ctx context.Context, b Bug, planted string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.binaries[b.Dir], "-test.run", "^"+b.Test+"$")
+	cmd.Dir = filepath.Join(c.root, b.Dir)
+	cmd.Env = append(os.Environ(), Variable+"="+planted)
+	out, err := cmd.CombinedOutput()
+	return string(out), cmp.Or(ctx.Err(), err)
+}
+
+// HasTest reports whether a package has a test.
+func HasTest(t testing.TB, dir, test string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(Root(t), dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(src), "\nfunc "+test+"(t *testing.T) {") {
+			return true
+		}
+	}
+	return false
+}
