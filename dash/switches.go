@@ -15,7 +15,7 @@ import (
 // maxBody bounds what is posted, in bytes.
 const maxBody = 4 << 10
 
-var errReadOnly = errors.New("this dashboard is read-only: its service gave dash.Config no Authorize")
+var errReadOnly = errors.New("this dashboard is read-only: its service configured no Authorize")
 
 func (h *handler) authorize(r *http.Request) error {
 	if h.cfg.Authorize == nil {

@@ -96,8 +96,8 @@ func (f *front) load(ctx context.Context, n network, s *services, r rung, cfg co
 			res.needed += 3
 		}
 	}
-	if f.collector != nil {
-		res.report = f.collector.Report(f.control)
+	if f.foresay != nil {
+		res.report = f.foresay.Collector().Report(f.foresay.Control())
 	}
 	if cfg.debug != "" {
 		<-ctx.Done() // for those who look at the endpoint

@@ -6,35 +6,24 @@ import (
 	"net"
 	"net/http"
 	"sync"
-
-	"github.com/foresay/foresay/dash"
 )
 
 // serveDebug serves the debug endpoint. stop ends it.
 func (f *front) serveDebug(address string) (stop func(), err error) {
-	if f.control == nil {
+	if f.foresay == nil {
 		return nil, errors.New("--debug: there is nothing to see without Foresay")
 	}
 	lis, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: f.debugMux()}
+	server := &http.Server{Handler: f.debug}
 	var loop sync.WaitGroup
 	loop.Go(func() { _ = server.Serve(lis) }) // ends with Shutdown
 	return func() {
 		_ = server.Shutdown(context.Background()) // does not fail: its context does not end
 		loop.Wait()
 	}, nil
-}
-
-// debugMux serves what there is to see and to switch.
-func (f *front) debugMux() *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.Handle(dash.Path, dash.Handler(dash.Config{
-		Control: f.control, Collector: f.collector, Name: "bff", Authorize: fromHere,
-	}))
-	return mux
 }
 
 // fromHere lets everybody on this machine switch.

@@ -14,10 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/foresay/foresay"
 	bffv1 "github.com/foresay/foresay/api/foresay/bff/v1"
-	"github.com/foresay/foresay/observe"
-	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/setup"
 )
 
 // rung is one step on the ladder.
@@ -61,10 +59,10 @@ func (r rung) siteFile() string {
 
 // front is the BFF at work.
 type front struct {
-	handler   http.Handler
-	control   *foresay.Control   // nil if nothing is observed
-	collector *observe.Collector // the same
-	address   string
+	handler http.Handler
+	debug   *http.ServeMux // serves what operators look at
+	foresay *setup.Process // nil if nothing is observed
+	address string
 
 	closers []io.Closer
 	server  *http.Server
@@ -73,7 +71,7 @@ type front struct {
 
 // startPlain starts the front without Foresay.
 func startPlain(n network, s *services) (*front, error) {
-	f := &front{}
+	f := &front{debug: http.NewServeMux()}
 	var conns []grpc.ClientConnInterface
 	for _, lis := range s.listeners {
 		conn, err := grpc.NewClient(target(lis), dialOptions(n)...)
@@ -88,53 +86,40 @@ func startPlain(n network, s *services) (*front, error) {
 
 // startObserved starts the front with its requests observed. Pages are made as
 // without Foresay.
-func startObserved(n network, s *services) (*front, error) {
-	f := &front{}
-	if err := f.observe(); err != nil {
+func startObserved(n network, s *services) (_ *front, err error) {
+	f := &front{debug: http.NewServeMux()}
+	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere}); err != nil {
 		return f, err
 	}
 	var conns []grpc.ClientConnInterface
 	for _, lis := range s.listeners {
-		options := append(dialOptions(n), specgrpc.WithControl(f.control))
-		conn, err := specgrpc.NewClient(target(lis), options...)
+		conn, err := f.foresay.NewClient(target(lis), dialOptions(n)...)
 		if err != nil {
 			return f, err
 		}
 		f.closers, conns = append(f.closers, conn), append(conns, conn)
 	}
-	f.handler = observe.Handler(f.control, newMux(newClients(conns).page))
+	f.handler = f.foresay.Handler(newMux(newClients(conns).page))
 	return f, f.serve(n)
 }
 
 // startPrepared starts the front with pages made in tasks, in the modes that the
 // site file says.
-func startPrepared(n network, s *services, siteFile string) (*front, error) {
-	f := &front{}
-	if err := f.observe(); err != nil {
+func startPrepared(n network, s *services, siteFile string) (_ *front, err error) {
+	f := &front{debug: http.NewServeMux()}
+	if f.foresay, err = setup.New(f.debug, setup.Config{Name: "bff", Authorize: fromHere, SiteFile: siteFile}); err != nil {
 		return f, err
 	}
 	var conns []grpc.ClientConnInterface
 	for _, lis := range s.listeners {
-		options := append(dialOptions(n), specgrpc.WithControl(f.control), specgrpc.WithSiteFile(siteFile, nil))
-		conn, err := specgrpc.NewClient(target(lis), options...)
+		conn, err := f.foresay.NewClient(target(lis), dialOptions(n)...)
 		if err != nil {
 			return f, err
 		}
 		f.closers, conns = append(f.closers, conn), append(conns, conn)
 	}
-	f.handler = observe.Handler(f.control, newMux(newClients(conns).speculativePage))
+	f.handler = f.foresay.Handler(newMux(newClients(conns).speculativePage))
 	return f, f.serve(n)
-}
-
-// observe makes what observes requests.
-func (f *front) observe() (err error) {
-	if f.collector, err = observe.NewCollector(observe.Config{}); err != nil {
-		return err
-	}
-	f.control, err = foresay.NewControl(foresay.ControlConfig{
-		OnRequest: []func(*foresay.RequestRecord){f.collector.Record},
-	})
-	return err
 }
 
 // start starts the front as it is on a rung.

@@ -77,7 +77,7 @@ func (s *stage) next(n int) []request {
 
 // predicted returns how many predictions were taken.
 func (s *stage) predicted() (n int64) {
-	for _, site := range s.front.control.Status().Sites {
+	for _, site := range s.front.foresay.Control().Status().Sites {
 		n += site.Stats.Predicted
 	}
 	return n
@@ -120,7 +120,7 @@ func TestClimbingWithoutRestart(t *testing.T) {
 		if some < 20 || all < 3*some {
 			t.Errorf("canary took %d predictions of 100 requests, and on %d", some, all)
 		}
-		control := s.front.control
+		control := s.front.foresay.Control()
 		control.Kill(true)
 		if n := s.play(t, 100); n != 0 {
 			t.Errorf("killed, the front took %d predictions", n)
@@ -165,7 +165,7 @@ func TestDebugEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStage(t, file)
 		s.play(t, 20)
-		mux := s.front.debugMux()
+		mux := s.front.debug
 		post := func(from string) int {
 			body := `{"site": "` + bffv1.Pricing_Quote_FullMethodName + `", "mode": "canary", "share": 0.2}`
 			r := httptest.NewRequest(http.MethodPost, dash.Path+"mode", strings.NewReader(body))
@@ -181,7 +181,7 @@ func TestDebugEndpoint(t *testing.T) {
 		if code := post("127.0.0.1:1"); code != http.StatusNoContent {
 			t.Errorf("from here: %d", code)
 		}
-		for _, site := range s.front.control.Status().Sites {
+		for _, site := range s.front.foresay.Control().Status().Sites {
 			if want := site.Name == bffv1.Pricing_Quote_FullMethodName; (site.Mode == foresay.ModeCanary) != want {
 				t.Errorf("%s is in mode %v", site.Name, site.Mode)
 			}
@@ -215,7 +215,7 @@ func TestWrongGuesses(t *testing.T) {
 		if n := s.play(t, 400); n == 0 {
 			t.Error("no prediction was taken")
 		}
-		for _, site := range s.front.control.Status().Sites {
+		for _, site := range s.front.foresay.Control().Status().Sites {
 			if site.Predictors > 0 && (site.Stats.Right > site.Stats.Wrong || site.Stats.Trips == 0) {
 				t.Errorf("%s is %v: %+v", site.Name, site.State, site.Stats)
 			}

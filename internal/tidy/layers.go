@@ -70,6 +70,7 @@ func rooms() []room {
 		{pattern: "observe/...", layer: runner},
 		{pattern: "telemetry/...", layer: runner},
 		{pattern: "dash/...", layer: runner},
+		{pattern: "setup/...", layer: runner},
 		{pattern: "sim/...", layer: runner},
 		{pattern: "host/...", layer: runner},
 		{pattern: "transport/...", layer: runner},
