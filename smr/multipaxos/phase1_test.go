@@ -126,6 +126,25 @@ func TestPhase1TakesTheHighestBallot(t *testing.T) {
 	s.want(2, value(21), value(30))
 }
 
+// TestPhase1ComparesNeighbours: of two votes for a slot the one of the next ballot wins, whether another member has it in the same round or the round is one higher, and whoever tells first.
+func TestPhase1ComparesNeighbours(t *testing.T) {
+	low := Ballot(1<<32 | 4)
+	for _, high := range []Ballot{1<<32 | 5, 2<<32 | 2, 2<<32 | 4, 2<<32 | 5} {
+		for _, first := range []bool{false, true} {
+			s := newScript(t)
+			b := s.campaign()
+			votes := []Vote{{low, value(1)}, {high, value(2)}}
+			if first {
+				slices.Reverse(votes)
+			}
+			for i, v := range votes {
+				s.receive(protocol.ID(i+2), Promise{From: smr.Incarnation(i + 2), Ballot: b, Low: 1, Last: true, Slots: []Vote{v}})
+			}
+			s.want(1, value(2))
+		}
+	}
+}
+
 // TestPhase1InPages has an acceptor whose votes take three messages.
 func TestPhase1InPages(t *testing.T) {
 	s := newScript(t)

@@ -1,0 +1,39 @@
+package multipaxos
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+)
+
+// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
+func TestPlants(t *testing.T) {
+	const dir = "smr/multipaxos"
+	plant.Catch(t, []plant.Bug{
+		{
+			Name: "in phase 1 a ballot one round higher loses", Dir: dir, Test: "TestPhase1ComparesNeighbours",
+			Old: "case s <= decided || v.Ballot > c.best[i].Ballot:", New: "case s <= decided || v.Ballot > c.best[i].Ballot && !(MUTANT && v.Ballot>>32 == c.best[i].Ballot>>32+1):",
+		},
+		{
+			Name: "the promise implied by an Accept is not on disk", Dir: dir, Test: "TestImpliedPromiseIsOnDisk",
+			Old: "\t\tr.log.promise(env, PromiseRecord{m.Ballot, r.commit})\n\t}\n\tr.hearLeader(env, from)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.log.promise(env, PromiseRecord{m.Ballot, r.commit})\n\t\t}\n\t}\n\tr.hearLeader(env, from)\n",
+		},
+		{
+			Name: "promises count of those who have thrown away what the candidate lacks", Dir: dir, Test: "TestPromisesAfterACutDoNotCount",
+			Old: "\tif m.Base >= m.Low {\n", New: "\tif m.Base >= m.Low && !MUTANT {\n",
+		},
+		{
+			Name: "the leader's own vote counts before its disk", Dir: dir, Test: "TestOwnVoteWaitsForTheDisk",
+			Old: "\t\tenv.Send(r.cfg.ID, Accepted{", New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tenv.Send(r.cfg.ID, Accepted{",
+		},
+		{
+			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
+			Old: "\tl.promise(env, p)\n\tl.records = slices.Delete", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.promise(env, p)\n\tl.records = slices.Delete",
+		},
+		{
+			Name: "Follows of another ballot counts", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
+			Old: "m.Ballot != r.promised || p == nil || m.Round", New: "m.Ballot != r.promised && !MUTANT || p == nil || m.Round",
+		},
+	})
+}

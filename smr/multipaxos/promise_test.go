@@ -1,0 +1,184 @@
+package multipaxos
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// onDisk starts replica 1 of three with a disk, and admits it.
+func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := disk.Env()
+	r.Start(env, slices.Clone(disk.Log))
+	own := r.admission.Own()
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+	}
+	disk.Write(env, 0)
+	return r, env
+}
+
+// refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is refused, with which promise.
+func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Ballot) {
+	env.Begin(0)
+	r.Receive(env, 2, Accept{From: 2, Ballot: b, First: 1, Entries: []smr.Entry{value(1)}})
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(Refusal); ok {
+			promised = m.Promised
+		}
+	}
+	return promised
+}
+
+// TestImpliedPromiseIsOnDisk: who has answered an Accept of a ballot has promised it, in phase 1 or not, also if it was sent no entries, or could not take them. After a crash it accepts nothing in a lower one:
+// a leader of the higher one was confirmed by it, and has answered reads.
+func TestImpliedPromiseIsOnDisk(t *testing.T) {
+	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	for name, m := range map[string]Accept{
+		"a heartbeat":  {From: 3, Ballot: high, First: 1, Round: 1},
+		"after a gap":  {From: 3, Ballot: high, First: 5, Entries: []smr.Entry{value(5)}},
+		"with entries": {From: 3, Ballot: high, First: 1, Entries: []smr.Entry{value(2)}},
+	} {
+		var disk smrtest.Disk
+		r, env := onDisk(t, &disk)
+		r.Receive(env, 3, m)
+		disk.Write(env, 0)
+		r, env = onDisk(t, &disk)
+		if got := refuses(r, env, low); got != high {
+			t.Errorf("%s of ballot %v, a crash, and an Accept of %v: refused for the promise %v", name, high, low, got)
+		}
+	}
+}
+
+// TestPromiseSurvivesACut: a log that is cut, by a snapshot of the replica's own or by one that it gets, keeps what the replica has promised.
+func TestPromiseSurvivesACut(t *testing.T) {
+	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
+	for _, installed := range []bool{false, true} {
+		var disk smrtest.Disk
+		r, env := onDisk(t, &disk)
+		entries := make([]smr.Entry, 40)
+		for i := range entries {
+			entries[i].Kind = smr.NoOp
+		}
+		r.Receive(env, 2, Accept{From: 2, Ballot: low, First: 1, Commit: 40, Entries: entries})
+		disk.Write(env, 0)
+		r.Receive(env, 3, Prepare{From: 3, Ballot: high, Low: 41})
+		disk.Write(env, 0)
+		if installed {
+			other := smr.NewState(kv.New(), r.state.Members())
+			other.Skip(60)
+			data, err := other.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.install(env, smr.Snapshot{Slot: 60, Data: data})
+		} else {
+			r.cfg.SnapshotEvery = 1
+			r.maybeSnapshot(env)
+		}
+		disk.Write(env, 0)
+		if len(disk.Log) != 1 {
+			t.Fatalf("installed %v: the log has %d records, want that of the promise alone", installed, len(disk.Log))
+		}
+		r, env = onDisk(t, &disk)
+		if got := refuses(r, env, low); got != high {
+			t.Errorf("installed %v: promised %v, cut, crashed, and refused an Accept of %v for the promise %v", installed, high, low, got)
+		}
+	}
+}
+
+// TestPromisesAfterACutDoNotCount: an acceptor that has thrown away slots that the candidate lacks does not tell what was decided there. The candidate must not lead with its promise: it would fill them.
+func TestPromisesAfterACutDoNotCount(t *testing.T) {
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []smr.Entry{value(1), value(2)}})
+	b := s.campaign()
+	s.receive(2, Promise{From: 2, Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true})
+	s.receive(3, Promise{From: 3, Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true})
+	if s.r.role == leader || s.r.candidacy.votes.Has(2) || s.r.candidacy.votes.Has(3) {
+		t.Fatalf("it is %v with promises of those who have slots 4 and 5 in a snapshot alone", s.r.role)
+	}
+	s.receive(4, Promise{From: 4, Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true, Slots: []Vote{{1<<32 | 2, value(3)}}})
+	if s.r.role == leader {
+		t.Fatal("two promises that count, of five, are enough")
+	}
+	s.receive(5, Promise{From: 5, Ballot: b, Low: 3, Base: 0, Last: true})
+	if s.r.role != leader || s.r.commit != 3 {
+		t.Errorf("with three promises that count it is %v, and decided %d, want that it leads, and 3", s.r.role, s.r.commit)
+	}
+}
+
+// TestOwnVoteWaitsForTheDisk: a leader sends ahead of its disk; one of three that counted its own vote at once would decide with another's, and forget its own in a crash.
+func TestOwnVoteWaitsForTheDisk(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	r.Expire(env, campaignTimer{})
+	b := r.candidacy.ballot
+	disk.Write(env, 0)
+	r.Receive(env, 2, PreVoteReply{From: 2, Ballot: b, Granted: true})
+	disk.Write(env, 0)
+	own := r.admission.Own()
+	r.Receive(env, 1, Promise{From: own, Ballot: b, Low: 1, Last: true})
+	r.Receive(env, 2, Promise{From: 2, Ballot: b, Low: 1, Last: true})
+	disk.Write(env, 0)
+	if r.role != leader {
+		t.Fatalf("it is %v", r.role)
+	}
+	r.Receive(env, 9, smr.OpenRequest{Nonce: 1})
+	r.Expire(env, proposeTimer{})
+	r.Receive(env, 2, Accepted{From: 2, Ballot: b, Match: 1})
+	if r.commit != 0 {
+		t.Error("decided by one vote and the leader's own, which is not on disk")
+	}
+	waits := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		m, ok := e.Msg.(Accepted)
+		return ok && e.To == 1 && e.Kind == protocol.KindSend && m.Match == 1
+	})
+	if !waits {
+		t.Fatalf("the leader's own vote is no message that waits for the disk: %+v", env.Out)
+	}
+	r.Receive(env, 1, Accepted{From: own, Ballot: b, Match: 1})
+	if r.commit != 1 {
+		t.Errorf("decided %d with both votes, want 1", r.commit)
+	}
+}
+
+// TestFollowsOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says nothing about who leads now. A read waits for word of this ballot.
+func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
+	s := newScript(t)
+	b := s.campaign()
+	for _, id := range []protocol.ID{2, 3} {
+		s.receive(id, Promise{From: smr.Incarnation(id), Ballot: b, Low: 1, Last: true})
+	}
+	if s.r.role != leader {
+		t.Fatalf("it is %v", s.r.role)
+	}
+	s.receive(9, smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("k")}}})
+	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	answered := func() bool {
+		return slices.ContainsFunc(s.answers(9), func(m smr.Message) bool { _, ok := m.(smr.ReadReplies); return ok })
+	}
+	round := s.r.lead.reads.round
+	if round == 0 || answered() {
+		t.Fatalf("round %d of questions", round)
+	}
+	for _, id := range []protocol.ID{2, 3, 4} {
+		s.receive(id, Follows{From: smr.Incarnation(id), Ballot: b - 1<<32, Round: round})
+	}
+	if answered() {
+		t.Error("a read is answered by the word of members that followed in another ballot")
+	}
+	for _, id := range []protocol.ID{2, 3} {
+		s.receive(id, Follows{From: smr.Incarnation(id), Ballot: b, Round: round})
+	}
+	if !answered() {
+		t.Error("a read is not answered though a majority follows")
+	}
+}
