@@ -3,7 +3,9 @@ package domino
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -100,3 +102,46 @@ func (l *acceptorLife) step() {
 }
 
 func (a *acceptor) has(s smr.Slot) bool { _, ok := a.votes.get(s); return ok }
+
+// TestAcceptedCloseEndsVotes: an acceptor that accepts a decision about slots, of which it has heard nothing before, as it missed the Revoke or its clock is behind, votes for nothing more in them in ballot 0.
+// Its vote would be of a lower ballot than what it has accepted, and might make a quorum for something else.
+func TestAcceptedCloseEndsVotes(t *testing.T) {
+	w, r, env := inHand(t, "na3", 2)
+	a := &r.acceptor
+	last := slotAt(w.Clock(2)) + smr.Slot(100*time.Millisecond)
+	s := above(last-10*stride, sharedDigit)
+	if a.closed >= s || a.lane(3).revoked >= s {
+		t.Fatalf("slot %d has passed before: closed %d, revoked %d", s, a.closed, a.lane(3).revoked)
+	}
+	r.onAccept(env, 1, Accept{
+		Ballot: a.promised, Generation: r.state.Generation(), First: a.count + 1, Closes: []Close{{Lane: Shared, Low: a.closed, High: last}, {Lane: 3, Low: r.learner.executed, High: last}},
+	})
+	if len(a.closes[Shared].spans) == 0 || len(a.closes[3].spans) == 0 {
+		t.Fatal("the decisions were not accepted")
+	}
+	vote := func(at smr.Slot) Verdict {
+		env.Begin(w.Clock(2))
+		r.onVote(env, puppetID, submission(at))
+		for _, e := range env.Out {
+			if m, ok := e.Msg.(Vote); ok {
+				return m.Verdict
+			}
+		}
+		t.Fatal("no vote")
+		return 0
+	}
+	for _, at := range []smr.Slot{s, above(last-2*stride, sharedDigit)} {
+		if v := vote(at); v != No {
+			t.Errorf("slots up to %d are decided by a coordinator; the vote for %d is %v", last, at, v)
+		}
+	}
+	if at := above(last, sharedDigit); vote(at) != Yes {
+		t.Errorf("slots up to %d are decided by a coordinator; there is no vote for %d", last, at)
+	}
+	p, digit := r.peers[3], uint64(3)
+	items := []Item{{Slot: above(s, digit), Answer: 3, Entries: []smr.Entry{{Kind: smr.Command}}}, {Slot: above(last, digit), Answer: 3, Entries: []smr.Entry{{Kind: smr.Command}}}}
+	r.takeItems(env, p, News{First: p.have + 1, Items: items})
+	if told := placed(env); !slices.Equal(told, []smr.Slot{items[1].Slot}) {
+		t.Errorf("slots up to %d of replica 3 are decided by a coordinator; its proposals in %v are accepted", last, told)
+	}
+}

@@ -10,6 +10,9 @@ func (r *Replica) Check() error {
 	if len(r.rows) != len(r.group) || len(r.stable) != len(r.group) {
 		return fmt.Errorf("epaxos: %d rows, stable up to %v, with %d members", len(r.rows), r.stable, len(r.group))
 	}
+	if c := r.position(r.checkpoint.Row); r.checkpoint.Index > 0 && c >= 0 && (r.index.barrier[c] < r.checkpoint.Index || r.index.top[c] < r.checkpoint.Index) {
+		return fmt.Errorf("epaxos: what comes next depends on %v, not on the checkpoint %v", r.index.barrier, r.checkpoint)
+	}
 	for p := range r.rows {
 		w := &r.rows[p]
 		if w.base > r.stable[p] || r.stable[p] > w.done || w.done > w.known || w.known > w.top() {
@@ -24,6 +27,8 @@ func (r *Replica) Check() error {
 				return fmt.Errorf("epaxos: %v is executed and %v", i.id, i.phase)
 			case i.phase > unknown && len(i.deps) != len(r.group), i.phase > unknown && i.cmd == nil && !i.nothing:
 				return fmt.Errorf("epaxos: %v is %v with the dependencies %v and the command %v", i.id, i.phase, i.deps, i.cmd)
+			case i.cmd != nil && i.cmd.Stamp > r.stamp:
+				return fmt.Errorf("epaxos: %v has the stamp %d, the highest that was heard of is %d", i.id, i.cmd.Stamp, r.stamp)
 			case i.voted > i.ballot:
 				return fmt.Errorf("epaxos: %v was accepted in ballot %v, above the promised %v", i.id, i.voted, i.ballot)
 			case i.try != nil && i.phase == committed:

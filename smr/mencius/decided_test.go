@@ -1,0 +1,116 @@
+package mencius
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// sends tells whether a call has sent something about a lane that only its leader sends.
+func sends(env *protocol.Env[smr.Message], lane uint32) bool {
+	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		a, ok := e.Msg.(Accept)
+		return ok && a.Lane == lane
+	})
+}
+
+// TestALeaderEndsWhereOthersDecided: an owner hears that others have decided on something else in its lane, or on more than it has proposed: they have revoked the lane. It does not lead any more, proposes
+// nothing in its old ballot, and says that it does not serve, until it has taken the lane back.
+func TestALeaderEndsWhereOthersDecided(t *testing.T) {
+	noOp := smr.Entry{Kind: smr.NoOp}
+	for name, c := range map[string]struct {
+		proposed smr.Entry // in slot 1; none if Kind is 0
+		decided  []smr.Entry
+		leads    bool
+	}{
+		"as it has proposed":         {work(1), []smr.Entry{work(1), noOp, noOp}, true},
+		"otherwise":                  {work(1), []smr.Entry{noOp, noOp, noOp}, false},
+		"more than it has proposed":  {smr.Entry{}, []smr.Entry{noOp, noOp, noOp}, false},
+		"nothing about its own lane": {work(1), nil, true},
+	} {
+		r, env, disk := begun(t)
+		if c.proposed.Kind != 0 {
+			r.queue = []smr.Entry{c.proposed}
+			r.Expire(env, proposeTimer{})
+		}
+		l := r.epoch.lanes[0]
+		if l.lead == nil || l.end() != Pos(min(c.proposed.Kind, 1)) {
+			t.Fatalf("%s: leads its lane: %v, proposed %d", name, l.lead != nil, l.end())
+		}
+		disk.Write(env, 0)
+		r.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: c.decided})
+		if leads := l.lead != nil; leads != c.leads || r.status(0).Serves != c.leads {
+			t.Errorf("decided is %s: leads %v, serves %v, want %v", name, leads, r.status(0).Serves, c.leads)
+		}
+		disk.Write(env, 0)
+		r.queue = append(r.queue, work(7))
+		r.Expire(env, proposeTimer{})
+		if sends(env, 0) != c.leads {
+			t.Errorf("decided is %s: it proposes %v, want %v", name, sends(env, 0), c.leads)
+		}
+		if err := r.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCommitsEndWithTheBallot: a new leader says that three positions are decided, of which the replica has the first from it, and others from the leader before. Those are not what was decided.
+func TestCommitsEndWithTheBallot(t *testing.T) {
+	once := newBallot(0, 3)
+	r, env, disk := begun(t)
+	l := r.epoch.lanes[1]
+	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}})
+	disk.Write(env, 0)
+	for name, say := range map[string]smr.Message{
+		"Accept": Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 1, Commit: 3, Items: []Item{{Entry: work(1)}}},
+		"Beat":   Beat{From: 3, Epoch: 1, Leads: []Led{{Lane: 1, Ballot: once, Commit: 3}}},
+	} {
+		if name == "Beat" { // which has no entries of its own
+			r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 1, Items: []Item{{Entry: work(1)}}})
+			disk.Write(env, 0)
+		}
+		r.Receive(env, 3, say)
+		disk.Write(env, 0)
+		if l.commit > 1 || l.matched != 1 || l.promised != once {
+			t.Errorf("%s: decided up to %d, the leader's up to %d in ballot %v; want at most 1, and 1 in %v", name, l.commit, l.matched, l.promised, once)
+		}
+	}
+	r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 2, Commit: 3, Items: []Item{{Entry: work(20)}, {Entry: work(30)}}})
+	if l.commit != 3 || !l.at(2).Entry.Equal(work(20)) {
+		t.Errorf("decided up to %d with %v in the second position, want 3 and what the leader sent", l.commit, l.at(2).Entry)
+	}
+}
+
+// TestEpochEndsBehindAllProposals: the members change in slot s. Whoever has not executed that may have proposed a window above what it has executed; a command there, which may be decided, belongs to the epoch.
+func TestEpochEndsBehindAllProposals(t *testing.T) {
+	const s = 5 // lane 1's second position
+	open := smr.Entry{Kind: smr.OpenSession, Client: 9, Seq: 1, Open: &smr.Open{MaxSessions: 1, Window: 1000}}
+	remove := smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 3}}}
+	noOp := smr.Entry{Kind: smr.NoOp}
+	before := []smr.Entry{noOp, open, noOp, noOp} // slots 1 to 4
+
+	behind, env, disk := begun(t)
+	behind.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: before})
+	disk.Write(env, 0)
+	own := behind.epoch.lanes[0]
+	behind.leadFrom(env, own, own.end()+1)
+	behind.floor = behind.limit() - smr.Slot(len(behind.epoch.members))
+	behind.queue = []smr.Entry{work(7)}
+	behind.Expire(env, proposeTimer{})
+	proposed := behind.epoch.slot(own, own.end())
+	if proposed+smr.Slot(len(behind.epoch.members)) <= behind.limit() || !own.at(own.end()).Entry.Equal(work(7)) {
+		t.Fatalf("proposed %v in slot %d, want the command in the last one up to %d", own.at(own.end()).Entry, proposed, behind.limit())
+	}
+	room := behind.limit()
+
+	ahead, env, _ := begun(t)
+	ahead.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: append(before, remove)})
+	if ahead.state.Applied() != s || len(ahead.state.Members()) != 2 {
+		t.Fatalf("applied %d, %d members", ahead.state.Applied(), len(ahead.state.Members()))
+	}
+	if ahead.epoch.last < proposed || ahead.epoch.last < room {
+		t.Errorf("the epoch ends with slot %d; who has not executed its last change proposes up to %d, and has done so in %d", ahead.epoch.last, room, proposed)
+	}
+}
