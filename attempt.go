@@ -59,7 +59,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
-		a.launched = time.Now()
+		a.launched, a.answered = time.Now(), time.Time{}
 		t.sent(a)
 		return
 	}
@@ -252,6 +252,7 @@ type Attempt struct {
 	// Under the task's mu.
 	patient     *time.Timer // has not been launched yet, see settlesWithin
 	launched    time.Time
+	answered    time.Time // see Tentative
 	speculative bool
 	resolver    func(confirmed bool)
 	resolved    bool
@@ -347,6 +348,17 @@ func (a *Attempt) Predict(v any) {
 		t.tree.Predicted(c.tree)
 	}
 	t.unlock()
+}
+
+// Tentative offers the answer of a call whose effects its server holds back until
+// the caller's word has come: the call takes until now, and what it takes for the
+// word to get there and back is no part of it.
+func (a *Attempt) Tentative(v any) {
+	t := a.call.task
+	t.mu.Lock()
+	a.answered = t.clock()
+	t.mu.Unlock()
+	a.Predict(v)
 }
 
 // Withdraw takes back a prediction that nobody offers any more. Runs that stand

@@ -302,6 +302,7 @@ func (c *combination) fill(chosen []int, err error) {
 		m := c.members[i]
 		c.out.effects = c.out.effects || m.effects
 		c.out.lanes = append(c.out.lanes, m.lanes...)
+		c.out.plainEnd = later(c.out.plainEnd, m.plainEnd)
 		if m.failed != nil && c.out.failed == nil {
 			c.out.failed = m.failed
 		}

@@ -15,12 +15,9 @@ type lane struct {
 	run  *run
 	// barriers are the goroutines that wait until the run is confirmed.
 	barriers []chan struct{}
-	commit   []hooks       // in the order of the program
-	parent   *lane         // that forked it, or nil
-	joins    int           // how often its code waited for lanes that it forked
-	step     int           // how often the parent had when it forked this one
-	calls    []*call       // that the code made, if somebody counts what they save
-	waited   time.Duration // for them
+	commit   []hooks  // in the order of the program
+	parent   *lane    // that forked it, or nil
+	path     lanePath // if somebody counts what is saved
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

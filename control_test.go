@@ -171,11 +171,11 @@ func TestRequestRecord(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		want := []CallRecord{
-			{"/s/user", EffectNone, ModeOn, 0, 10 * ms, true, false, true, false},
-			{"/s/price", EffectNone, ModeObserve, 0, 10 * ms, false, false, false, false},
-			{"/s/user", EffectNone, ModeOn, 10 * ms, 20 * ms, true, false, false, false},
-			{"/s/price", EffectNone, ModeObserve, 20 * ms, 30 * ms, false, false, false, false},
-			{"/s/user", EffectNone, ModeObserve, 30 * ms, 33 * ms, true, false, false, false},
+			{Site: "/s/user", Effect: EffectNone, Mode: ModeOn, End: 10 * ms, Guessed: true, Right: true, Task: 1},
+			{Site: "/s/price", Effect: EffectNone, Mode: ModeObserve, End: 10 * ms, Task: 1},
+			{Site: "/s/user", Effect: EffectNone, Mode: ModeOn, Start: 10 * ms, End: 20 * ms, Guessed: true, Task: 2},
+			{Site: "/s/price", Effect: EffectNone, Mode: ModeObserve, Start: 20 * ms, End: 30 * ms, Task: 2},
+			{Site: "/s/user", Effect: EffectNone, Mode: ModeObserve, Start: 30 * ms, End: 33 * ms, Guessed: true},
 		}
 		for i, c := range got.Calls {
 			if c != want[i] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -22,7 +23,24 @@ func Barrier(ctx context.Context) error {
 	if err := l.run.check(); err != nil {
 		return err
 	}
-	return t.barrier(ctx, l)
+	began, firm := t.clock(), l.run.tree.Open() == 0
+	err := t.barrier(ctx, l)
+	t.passed(l, began, firm)
+	return err
+}
+
+// passed notes that the lane's code waited at a barrier, where code without
+// speculation does not. firm: it waited for nothing but the caller's word.
+func (t *task) passed(l *lane, began time.Time, firm bool) {
+	if began.IsZero() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.pause(began, pause{})
+	if firm {
+		t.ledger.callers += time.Since(began)
+	}
 }
 
 // barrier is called with mu held and releases it.
@@ -130,6 +148,7 @@ func actSite() *Site {
 // memo is a recorded value, or one that is being computed.
 type memo struct {
 	ready chan struct{}
+	took  time.Duration
 	value any
 	typ   reflect.Type // that it was asked for as
 	err   error
@@ -170,12 +189,14 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 			return compute(ctx, t, key, m, f)
 		}
 		t.mu.Unlock()
+		began := l.run.task.clock()
 		select {
 		case <-m.ready:
 		case <-ctx.Done():
 			return zero, contextError(ctx, t.named(fmt.Sprintf("Memo of key %q", key)))
 		}
 		if m.valid {
+			l.remembered(began, m)
 			if m.typ != reflect.TypeFor[T]() {
 				return zero, otherType[T]("Memo", key, m.typ)
 			}
@@ -203,7 +224,11 @@ func compute[T any](ctx context.Context, t *task, key string, m *memo, f func(co
 		close(m.ready)
 	}()
 	// The value is the task's: the end of this run must not spoil it.
+	began := t.clock()
 	v, err := f(plain(context.WithoutCancel(ctx)))
+	if !began.IsZero() {
+		m.took = time.Since(began)
+	}
 	m.value, m.err, m.valid = v, err, true
 	return v, err
 }

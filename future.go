@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 	"google.golang.org/protobuf/proto"
@@ -87,6 +88,9 @@ type future struct {
 	failed  *PanicError
 	effects bool    // calls with side effects were made for it
 	lanes   []*lane // whose assumptions it depends on, in a run
+	// plainEnd is when tasks of its own would have had the result without speculation,
+	// if somebody counts.
+	plainEnd time.Time
 }
 
 // guess offers values that are never withdrawn. It is called before the future
@@ -277,6 +281,7 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 			return
 		}
 		r.ctx.cancel(context.Canceled)
+		s.f.plainEnd = s.task.ledger.plainEnd
 		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
 		s.f.effects = r.tree.HasEffects()
 		if failed != nil {

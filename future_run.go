@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -29,6 +30,7 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 				f.lanes = []*lane{child}
 				f.effects = child.hasEffects()
 			})
+			child.left(own)
 			l.run.endIdle()
 			l.run.lanes.Done()
 		}()
@@ -129,10 +131,13 @@ func (l *lane) hasEffects() bool {
 // those of a local call, which the run itself answers.
 func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 	l.hook(hooks{future: f})
-	if !isClosed(f.ready) {
+	began := l.run.task.clock()
+	if isClosed(f.ready) {
+		l.joined(began, f) // without speculation it might not be
+	} else {
 		f.use()
 		v, err, predicted := f.awaitCall(ctx, l)
-		l.joined()
+		l.joined(began, f)
 		if predicted {
 			return v, nil // and f is needed to the end
 		}
@@ -153,11 +158,11 @@ func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 	return f.result()
 }
 
-// joined notes that the lane's code waited for others.
-func (l *lane) joined() {
+// joined notes that the lane's code waited for a future of the run, or went on with a prediction of it.
+func (l *lane) joined(began time.Time, f *future) {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
-	l.joins++
+	l.pause(began, pause{future: f})
 }
 
 // awaitCall waits for a prediction or for the end of the future.

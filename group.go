@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -47,7 +48,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 			}
 			g.wg.Done()
 			if m.lane != nil {
-				m.lane.run.ungroup()
+				m.lane.run.ungroup(m.lane)
 				m.lane.run.lanes.Done()
 			}
 		}()
@@ -59,20 +60,26 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 // Wait waits until all functions returned and returns the error of the first,
 // in the order of Go, that has one. It panics with a *PanicError if one panicked.
 func (g *Group) Wait() error {
+	var began time.Time
+	if g.lane != nil {
+		began = g.lane.run.task.clock()
+	}
 	g.wg.Wait()
 	children := g.children
 	g.children = nil
 	if g.lane != nil {
 		t := g.lane.run.task
+		lanes := make([]*lane, len(children))
 		t.mu.Lock()
-		for _, m := range children {
+		for i, m := range children {
+			lanes[i] = m.lane
 			t.tree.Join(g.lane.tree, m.lane.tree)
 			g.lane.commit = append(g.lane.commit, hooks{lanes: []*lane{m.lane}})
 			if m.failed != nil && g.lane.run.stray == m.failed {
 				g.lane.run.stray = nil // raised here instead
 			}
 		}
-		g.lane.joins++
+		g.lane.pause(began, pause{lanes: lanes})
 		t.mu.Unlock()
 	}
 	var err error
@@ -109,9 +116,10 @@ func (r *run) group() {
 	r.task.mu.Unlock()
 }
 
-func (r *run) ungroup() {
+func (r *run) ungroup(l *lane) {
 	r.task.mu.Lock()
 	r.grouped--
+	l.path.ended = r.task.clock()
 	r.task.mu.Unlock()
 	r.endIdle()
 }
@@ -127,7 +135,8 @@ func (l *lane) fork() *lane {
 
 func newLane(parent *lane, tl *spectree.Lane) *lane {
 	r := parent.run
-	l := &lane{tree: tl, run: r, parent: parent, step: parent.joins}
+	l := &lane{tree: tl, run: r, parent: parent}
+	l.path.forked = len(parent.path.pauses)
 	tl.Data = l
 	r.forked = append(r.forked, l)
 	return l

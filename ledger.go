@@ -2,7 +2,6 @@ package foresay
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -11,10 +10,15 @@ type ledger struct {
 	counted bool // somebody does
 	kept    bool // the Control keeps its report
 	start   time.Time
+	number  int           // in its request
 	wasted  int           // calls made in vain
 	sent    int           // attempts
 	waited  time.Duration // of a shadow: how long after its beginning they were made, in all
 	ahead   int           // runs that are counted as being ahead
+	settled time.Time     // when it had its result, but for its caller's word and its hooks
+	callers time.Duration // how long barriers waited for nothing but the caller's word
+
+	plainEnd time.Time // see run.plainEnd
 }
 
 // open begins the ledger of a configured task.
@@ -31,6 +35,9 @@ func (t *task) open() {
 	}
 	t.ledger.counted = true
 	t.ledger.start = time.Now()
+	if t.request != nil {
+		t.ledger.number = t.request.number()
+	}
 }
 
 // clock returns the time if somebody counts, and no time otherwise.
@@ -51,8 +58,8 @@ func (t *task) luck() uint64 {
 	}
 }
 
-// took notes that a run goes on with a prediction. Under mu.
-func (c *call) took(r *run) {
+// goesOn notes that a run goes on with a prediction. Under mu.
+func (c *call) goesOn(r *run) {
 	if control := r.task.cfg.control; control != nil && !r.ahead {
 		r.ahead = true
 		r.task.ledger.ahead++
@@ -63,16 +70,6 @@ func (c *call) took(r *run) {
 	}
 	c.op.Site.stats.predicted.Add(1)
 	c.goneOn = time.Now()
-}
-
-// account notes that the lane's code has the answer to a call that it asked for
-// then. Under mu.
-func (l *lane) account(c *call, began time.Time) {
-	if began.IsZero() {
-		return
-	}
-	l.calls = append(l.calls, c)
-	l.waited += time.Since(began)
 }
 
 // behind notes that a run is not ahead any more. Under mu.
@@ -125,7 +122,7 @@ func (c *call) entered(right bool) {
 	r.addCall(CallRecord{
 		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
 		Start: c.attempt.launched.Sub(r.start), End: c.finished.Sub(r.start),
-		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil,
+		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil, Task: c.task.ledger.number,
 	})
 }
 
@@ -140,7 +137,10 @@ func (t *task) closeLedger(out *Report) {
 	}
 	t.mu.Lock()
 	end := time.Now()
-	saved := t.winner.alone() - end.Sub(t.ledger.start)
+	plainEnd := t.winner.plainEnd()
+	t.ledger.plainEnd = plainEnd
+	// What follows the answer, the commit hooks, takes the same time without speculation.
+	saved := plainEnd.Sub(t.winner.began) - (t.ledger.settled.Sub(t.ledger.start) - t.ledger.callers)
 	t.mu.Unlock()
 	if out != nil {
 		out.Saved = saved
@@ -149,42 +149,7 @@ func (t *task) closeLedger(out *Report) {
 		return
 	}
 	r.addTask(TaskRecord{
-		Name: t.cfg.name, Start: t.ledger.start.Sub(r.start), End: end.Sub(r.start),
+		Number: t.ledger.number, Name: t.cfg.name, Start: t.ledger.start.Sub(r.start), End: end.Sub(r.start),
 		Saved: saved, Wasted: t.ledger.wasted,
 	})
-}
-
-// alone estimates how long the run would have taken without speculation: its
-// code, and one after the other the calls that each of its lanes made. Of lanes
-// that a lane forked before it waited for them, the one that would have taken
-// longest counts. Under mu.
-func (r *run) alone() time.Duration {
-	type fork struct {
-		parent *lane
-		step   int
-	}
-	longest := make(map[fork]time.Duration, len(r.forked))
-	// Lanes come after their parents: what a lane's own lanes take is known first.
-	whole := func(l *lane) time.Duration {
-		d := l.spared()
-		for step := range l.joins + 1 {
-			d += longest[fork{l, step}]
-		}
-		return d
-	}
-	for _, l := range slices.Backward(r.forked) {
-		at := fork{l.parent, l.step}
-		longest[at] = max(longest[at], whole(l))
-	}
-	return r.left.Sub(r.began) + whole(&r.main)
-}
-
-// spared returns how much longer the lane's code would have waited for its calls.
-func (l *lane) spared() (d time.Duration) {
-	for _, c := range l.calls {
-		if c.attempt != nil {
-			d += c.finished.Sub(c.attempt.launched)
-		}
-	}
-	return d - l.waited
 }

@@ -184,7 +184,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if answer != spectree.Waiting {
 		v, err := c.answer(answer)
 		if answer >= 0 {
-			c.took(l.run)
+			c.goesOn(l.run)
 		}
 		l.account(c, began)
 		t.unlock()
@@ -276,7 +276,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 func (c *call) taken(u *spectree.Use, w *waiter) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
-		c.took(w.lane.run)
+		c.goesOn(w.lane.run)
 	}
 	w.lane.account(c, w.began)
 	return c.answer(idx)

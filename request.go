@@ -26,6 +26,7 @@ type Request struct {
 	arm    Arm
 	calls  []CallRecord
 	tasks  []TaskRecord
+	begun  int // tasks
 	missed int
 	few    [4]CallRecord // where calls begins
 }
@@ -70,14 +71,19 @@ type CallRecord struct {
 	Digest     bool // but only whether the last response to the same request would be right
 	Right      bool // one of them was the actual response
 	Failed     bool
+	// Task is the number of the task that made the call, 0 if plain code did.
+	Task int
 }
 
 // TaskRecord is one task of the request's.
 type TaskRecord struct {
+	// Number counts the request's tasks from 1, in the order in which they began.
+	Number     int
 	Name       string
 	Start, End time.Duration
-	// Saved is what the task would have taken longer without speculation, by how
-	// long its calls took: less than nothing if it cost time.
+	// Saved is what the task would have taken longer without speculation, by what
+	// its code waited for and how long that took: less than nothing if it cost time.
+	// Tasks may run beside each other: then theirs do not add up to the request's.
 	Saved time.Duration
 	// Wasted is how many calls it made in vain.
 	Wasted int
@@ -203,6 +209,14 @@ func (r *Request) addCall(c CallRecord) {
 	default:
 		r.calls = append(r.calls, c)
 	}
+}
+
+// number returns the number of another task.
+func (r *Request) number() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun++
+	return r.begun
 }
 
 func (r *Request) addTask(t TaskRecord) {

@@ -200,6 +200,7 @@ func (t *task) obey(a *spectree.Action) {
 		}
 	case spectree.Final:
 		t.winner = a.Run.Data.(*run)
+		t.ledger.settled = t.clock()
 		if t.final != nil {
 			close(t.final)
 		}

@@ -218,9 +218,9 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		if w.speculated {
 			s.speculated++
 			s.callsOfSpeculation += int64(len(r.Calls))
+			s.taskSaved += w.saved
 			for _, t := range r.Tasks {
 				s.tasks++
-				s.taskSaved += t.Saved
 				s.wasted += int64(t.Wasted)
 			}
 		} else if !worth {

@@ -14,8 +14,9 @@ type work struct {
 	outcomes   []critpath.Outcome // of the guesses that were made
 	of         []int              // of each call, its method in used
 	used       []use
-	weight     float64 // how many methods each that is weighed stands for, because a request has too many
-	speculated bool    // a call was: the times are not those of a request without speculation
+	weight     float64       // how many methods each that is weighed stands for, because a request has too many
+	speculated bool          // a call was: the times are not those of a request without speculation
+	saved      time.Duration // by speculation, if so
 
 	together critpath.Result // with all predictions that would be used
 	// unsureReads: there are methods that are not declared free of side effects and whose names say that they are.
@@ -61,8 +62,40 @@ func (w *work) read(r *foresay.RequestRecord) bool {
 		}
 		w.outcomes = append(w.outcomes, outcome)
 	}
+	if w.speculated {
+		w.saved = realised(r)
+	}
 	return true
 }
+
+// realised returns how much later the request would have ended without speculation. Tasks may run beside each other and
+// beside plain calls, so that what they saved does not add up: each is stretched by what it saved.
+func realised(r *foresay.RequestRecord) time.Duration {
+	if len(r.Tasks) == 1 && r.Tasks[0].End <= r.Duration && len(r.Calls) > 0 && !slices.ContainsFunc(r.Calls, ofNoTask) {
+		return r.Tasks[0].Saved
+	}
+	units := make([]critpath.Call, 0, len(r.Tasks))
+	for _, t := range r.Tasks {
+		units = append(units, critpath.Call{Start: t.Start, End: t.End})
+	}
+	for _, c := range r.Calls {
+		if c.Task == 0 {
+			units = append(units, critpath.Call{Start: c.Start, End: c.End})
+		}
+	}
+	p, err := critpath.New(critpath.Request{End: r.Duration, Calls: units})
+	if err != nil {
+		return 0
+	}
+	return p.Stretch(func(unit int) time.Duration {
+		if unit < len(r.Tasks) {
+			return r.Tasks[unit].Saved
+		}
+		return 0
+	}) - r.Duration
+}
+
+func ofNoTask(c foresay.CallRecord) bool { return c.Task == 0 }
 
 // assign says which method call i is of. It is called for each call in order, under the kind's mu.
 func (w *work) assign(i int, m *method) {

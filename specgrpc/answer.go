@@ -35,7 +35,7 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 		}
 		x.tentative = &r
 		if r.err == nil {
-			x.out.attempt.Predict(ownPrediction{r.value})
+			x.out.attempt.Tentative(ownPrediction{r.value})
 		}
 	}
 	return result{}, false, nil

@@ -89,6 +89,27 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 	return max(s.ready[k]+p.gap[n], s.known[k])
 }
 
+// Stretch returns when the request would have ended had each call taken so much longer, or shorter if that is
+// negative, and all else as long as it did.
+func (p *Path) Stretch(longer func(call int) time.Duration) time.Duration {
+	s := &p.actual
+	s.known[0] = p.r.Start
+	filled := 0
+	fill := func(k int) {
+		for ; filled < k; filled++ {
+			s.known[filled+1] = max(s.known[filled], s.spans[p.ended[filled]].End)
+		}
+	}
+	for _, i := range p.order {
+		fill(p.stands[i])
+		start := s.known[p.stands[i]] + p.gap[i]
+		s.spans[i] = Span{start, start + max(p.r.Calls[i].Duration()+longer(i), 0)}
+	}
+	n := len(p.r.Calls)
+	fill(p.stands[n])
+	return s.known[p.stands[n]] + p.gap[n]
+}
+
 // addExtra adds what would have been sent on a wrong prediction before the actual answer came: what begins before
 // that if the prediction were right and all others are as they are.
 func (p *Path) addExtra(result *Result, outcome func(int) Outcome, wrong int) {

@@ -1,0 +1,300 @@
+package observe_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/observe"
+	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
+)
+
+// kindOf says what a step of a program does.
+type kindOf string
+
+const (
+	get     kindOf = "get"    // a read; took is with the round trip
+	put     kindOf = "put"    // a call with effects
+	staged  kindOf = "staged" // a call whose server stages its effects
+	stream  kindOf = "stream" // a server stream
+	barrier kindOf = "barrier"
+	act     kindOf = "act"    // a local side effect
+	hook    kindOf = "hook"   // OnCommit
+	work    kindOf = "work"   // the program's own time
+	memo    kindOf = "memo"   // Memo
+	group   kindOf = "group"  // parts side by side
+	future  kindOf = "future" // parts[0] as a future of the run, parts[1] meanwhile; then it waits
+	task    kindOf = "task"   // the parts, a task each, beside each other
+)
+
+// step is one step of a program that a clock is held to.
+type step struct {
+	kind  kindOf
+	took  int    // ms
+	guess string // "right", "wrong" or ""
+	plain bool   // its server has no registrar
+	parts [][]step
+}
+
+func (s step) String() string {
+	out := string(s.kind)
+	if s.took > 0 {
+		out += fmt.Sprintf(" %d", s.took)
+	}
+	if s.guess != "" {
+		out += " " + s.guess
+	}
+	if s.plain {
+		out += " plain"
+	}
+	for _, p := range s.parts {
+		out += fmt.Sprint(" ", p)
+	}
+	return out
+}
+
+// watch is a server stream that no .proto declares.
+const watch = "/foresay.testkv.v1.TestKV/Watch"
+
+// playRTT is the round trip to each server, in milliseconds.
+const playRTT = 2
+
+// keptServer answers each request with a digest of it, after the time that its key says.
+type keptServer struct {
+	kvpb.UnimplementedTestKVServer
+}
+
+// answerTo is the only right answer to a key.
+func answerTo(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:12] }
+
+func serveKey(ctx context.Context, key string) (string, error) {
+	head, _, _ := strings.Cut(key, "|")
+	took, err := strconv.Atoi(head)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-time.After(time.Duration(max(took-playRTT, 0)) * time.Millisecond):
+		return answerTo(key), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func (*keptServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	v, err := serveKey(ctx, r.GetKey())
+	return &kvpb.GetResponse{Value: v}, err
+}
+
+func (*keptServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+	_, err := serveKey(ctx, r.GetKey())
+	return &kvpb.PutResponse{Version: 1}, err
+}
+
+func (*keptServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
+	v, err := serveKey(ctx, r.GetKey())
+	return &kvpb.AppendResponse{Value: v}, err
+}
+
+// streamed answers each stream with one message, after the time that its request says.
+func streamed(_ any, ss grpc.ServerStream) error {
+	if method, _ := grpc.MethodFromServerStream(ss); method != watch {
+		return status.Errorf(codes.Unimplemented, "unknown method %s", method)
+	}
+	var in kvpb.GetRequest
+	if err := ss.RecvMsg(&in); err != nil {
+		return err
+	}
+	v, err := serveKey(ss.Context(), in.GetKey())
+	if err != nil {
+		return err
+	}
+	return ss.SendMsg(&kvpb.GetResponse{Value: v})
+}
+
+// player runs programs against two servers, one of them plain.
+type player struct {
+	spec, plain *specgrpc.ClientConn
+}
+
+func (p *player) conn(s *step) *specgrpc.ClientConn {
+	if s.plain {
+		return p.plain
+	}
+	return p.spec
+}
+
+// run runs steps; what they ask depends on all answers before, so that a wrong guess changes every later request.
+func (p *player) run(ctx context.Context, at, seen string, steps []step) (string, error) {
+	for i := range steps {
+		s := &steps[i]
+		answer, err := p.step(ctx, fmt.Sprintf("%s.%d", at, i), seen, s)
+		if err != nil {
+			return "", err
+		}
+		seen = answerTo(seen + answer)
+	}
+	return seen, nil
+}
+
+func (p *player) step(ctx context.Context, at, seen string, s *step) (string, error) {
+	took := time.Duration(s.took) * time.Millisecond
+	key := fmt.Sprintf("%d|%s|%s", s.took, at, seen)
+	client := kvpb.NewTestKVClient(p.conn(s))
+	switch s.kind {
+	case get:
+		switch s.guess {
+		case "right":
+			ctx = foresay.Predicting(ctx, &kvpb.GetResponse{Value: answerTo(key)})
+		case "wrong":
+			ctx = foresay.Predicting(ctx, &kvpb.GetResponse{Value: "wrong"})
+		}
+		r, err := client.Get(ctx, &kvpb.GetRequest{Key: key})
+		return r.GetValue(), err
+	case put:
+		_, err := client.Put(ctx, &kvpb.PutRequest{Key: key})
+		return "", err
+	case staged:
+		r, err := client.Append(ctx, &kvpb.AppendRequest{Key: key})
+		return r.GetValue(), err
+	case stream:
+		return p.stream(ctx, p.conn(s), key)
+	case barrier:
+		return "", foresay.Barrier(ctx)
+	case act:
+		return foresay.Act(ctx, key, func(context.Context) (string, error) { time.Sleep(took); return answerTo(key), nil })
+	case memo:
+		return foresay.Memo(ctx, key, func(context.Context) (string, error) { time.Sleep(took); return answerTo(key), nil })
+	case hook:
+		foresay.OnCommit(ctx, func() { time.Sleep(took) })
+	case work:
+		time.Sleep(took)
+	case group:
+		return p.group(ctx, at, seen, s)
+	case future:
+		f := foresay.Go(ctx, func(ctx context.Context) (string, error) { return p.run(ctx, at+"f", seen, s.parts[0]) })
+		mine, err := p.run(ctx, at+"m", seen, s.parts[1])
+		theirs, err2 := f.Wait(ctx)
+		return mine + theirs, errors.Join(err, err2)
+	}
+	return "", nil
+}
+
+func (p *player) stream(ctx context.Context, conn *specgrpc.ClientConn, key string) (string, error) {
+	ss, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, watch)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(ss.SendMsg(&kvpb.GetRequest{Key: key}), ss.CloseSend()); err != nil {
+		return "", err
+	}
+	var out kvpb.GetResponse
+	if err := ss.RecvMsg(&out); err != nil {
+		return "", err
+	}
+	if err := ss.RecvMsg(&kvpb.GetResponse{}); err != io.EOF {
+		return "", fmt.Errorf("the stream goes on: %w", err)
+	}
+	return out.GetValue(), nil
+}
+
+func (p *player) group(ctx context.Context, at, seen string, s *step) (string, error) {
+	g := foresay.NewGroup(ctx)
+	answers := make([]string, len(s.parts))
+	for i, part := range s.parts {
+		g.Go(func(ctx context.Context) (err error) {
+			answers[i], err = p.run(ctx, fmt.Sprintf("%sg%d", at, i), seen, part)
+			return err
+		})
+	}
+	err := g.Wait()
+	return strings.Join(answers, ","), err
+}
+
+// request runs a whole program: its parts of the kind task as tasks beside each other, and what is between as one.
+func (p *player) request(ctx context.Context, steps []step) error {
+	begun := 0
+	flush := func(end int) error {
+		if begun == end {
+			return nil
+		}
+		part := steps[begun:end]
+		_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) { return p.run(ctx, fmt.Sprint(begun), "", part) })
+		return err
+	}
+	for i := range steps {
+		if steps[i].kind != task {
+			continue
+		}
+		if err := flush(i); err != nil {
+			return err
+		}
+		var futures []*foresay.Future[string]
+		for j, part := range steps[i].parts {
+			futures = append(futures, foresay.Go(ctx, func(ctx context.Context) (string, error) {
+				return p.run(ctx, fmt.Sprintf("%d.%dt", i, j), "", part)
+			}))
+		}
+		for _, f := range futures {
+			if _, err := f.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		begun = i + 1
+	}
+	return flush(len(steps))
+}
+
+// played is what one run of a program came to.
+type played struct {
+	took   time.Duration
+	report *observe.RequestReport
+}
+
+// play runs a program in a mode, in a bubble of its own.
+func play(t *testing.T, mode foresay.Mode, steps []step) (out played) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		net := shape.NewNetwork(wan.Uniform(playRTT*time.Millisecond, "front", "back"), 1)
+		s := &shop{t: t, net: net}
+		t.Cleanup(func() { net.Close() })
+		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
+		impl := &keptServer{}
+		dial := func(addr string) *specgrpc.ClientConn {
+			return s.dial("front", addr, specgrpc.WithControl(control), specgrpc.WithMode(mode), specgrpc.WithSites(foresay.SiteConfig{
+				Name: kvpb.TestKV_Append_FullMethodName, Effect: foresay.EffectStaged,
+			}))
+		}
+		p := &player{}
+		p.spec = dial(s.serve("back", func(server *grpc.Server) {
+			kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.NoInterceptors(), specgrpc.Stages(kvpb.TestKV_Append_FullMethodName)), impl)
+		}, grpc.UnknownServiceHandler(streamed)))
+		p.plain = dial(s.serve("back", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, impl) }, grpc.UnknownServiceHandler(streamed)))
+		time.Sleep(time.Second) // the connections are there
+		ctx, r := control.Begin(t.Context(), "page", "")
+		start := time.Now()
+		err := p.request(ctx, steps)
+		out.took = time.Since(start)
+		r.End(err)
+		if err != nil {
+			t.Errorf("%v: %v", mode, err)
+		}
+		out.report = only(t, collector.Report(control))
+	})
+	return out
+}

@@ -1,0 +1,150 @@
+package foresay
+
+import (
+	"context"
+	"time"
+)
+
+// What a task saves is how much later a clock would have shown its result without
+// speculation. The engine cannot run it twice, but it knows what the run that
+// stands waited for: between its waits the code takes its own time, which is the
+// same either way, and each wait would have taken what was waited for, begun when
+// the code came there. So it goes through the run's lanes once more with a clock
+// of its own, on which a call takes from its being sent to its answer, a barrier
+// and a wait for the caller nothing, and a wait for other lanes until the last of
+// them has ended, on that clock. A call that was held until its caller was
+// confirmed, and one that the lane's code never waited for, come out right: they
+// take what they take, after what went before.
+
+// lanePath is what a lane's code waited for, and the difference between the two
+// clocks. Under the task's mu.
+type lanePath struct {
+	pauses []pause
+	forked int       // how many the parent had when it forked this lane
+	ended  time.Time // its code, zero for the main lane, whose end is the run's
+	unused bool      // it was ended because nobody needed it
+	// late[i] is how much later the code would have come past the first i pauses.
+	late []time.Duration
+}
+
+// pause is a wait of a lane's code: for a call, for lanes, for a future of the
+// run, or for what Memo remembers, which took so long. None of them: a barrier.
+type pause struct {
+	began, ended time.Time
+	call         *call
+	lanes        []*lane
+	future       *future
+	took         time.Duration
+}
+
+// pause notes that the lane's code waited since then, if somebody counts. Under mu.
+func (l *lane) pause(began time.Time, p pause) {
+	if began.IsZero() {
+		return
+	}
+	p.began, p.ended = began, time.Now()
+	l.path.pauses = append(l.path.pauses, p)
+}
+
+// account notes that the lane's code has the answer to a call that it asked for
+// then. Under mu.
+func (l *lane) account(c *call, began time.Time) { l.pause(began, pause{call: c}) }
+
+// remembered notes that the lane's code has a value that Memo computed.
+func (l *lane) remembered(began time.Time, m *memo) {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	l.pause(began, pause{took: m.took})
+}
+
+// left notes that the lane's code has ended.
+func (l *lane) left(ctx context.Context) {
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	l.path.ended, l.path.unused = l.run.task.clock(), context.Cause(ctx) == errNotNeeded
+}
+
+// plainEnd returns when the run would have ended without speculation, had it begun
+// when it did. Under mu.
+func (r *run) plainEnd() time.Time {
+	end := r.left.Add(r.main.late(len(r.main.path.pauses)))
+	for _, l := range r.forked { // those that nobody waited for, too
+		if !l.path.unused {
+			end = later(end, l.plainEnd())
+		}
+	}
+	return end
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// plainEnd returns when the lane's code would have ended. Under mu.
+func (l *lane) plainEnd() time.Time {
+	return l.path.ended.Add(l.late(len(l.path.pauses)))
+}
+
+// late returns how much later the lane's code would have come past its first n
+// pauses. It asks for those of other lanes that came before these, so that it
+// never asks in a circle. Under mu.
+func (l *lane) late(n int) time.Duration {
+	p := &l.path
+	if len(p.late) == 0 {
+		start := time.Duration(0)
+		if l.parent != nil {
+			start = l.parent.late(p.forked)
+		}
+		p.late = append(make([]time.Duration, 0, len(p.pauses)+1), start)
+	}
+	for i := len(p.late) - 1; i < n; i++ {
+		w := &p.pauses[i]
+		p.late = append(p.late, w.plainEnd(w.began.Add(p.late[i])).Sub(w.ended))
+	}
+	return p.late[n]
+}
+
+// plainEnd returns when what is waited for from some moment on would have been
+// there. Under mu.
+func (w *pause) plainEnd(from time.Time) time.Time {
+	lanes := w.lanes
+	switch {
+	case w.call != nil:
+		return w.call.plainEnd(from)
+	case w.future != nil:
+		lanes = w.future.lanes
+	}
+	end := from.Add(w.took)
+	for _, l := range lanes {
+		end = later(end, l.plainEnd())
+	}
+	return end
+}
+
+// plainEnd returns when the call would have been answered, made at some moment. A
+// future of another task runs already. Under mu.
+func (c *call) plainEnd(from time.Time) time.Time {
+	if ft, ok := c.op.Transport.(*futureTransport); ok {
+		if !ft.f.plainEnd.IsZero() {
+			return later(from, ft.f.plainEnd)
+		}
+		return later(from, c.finished)
+	}
+	return from.Add(c.took())
+}
+
+// took returns how long the call's last attempt took to be answered. Under mu.
+func (c *call) took() time.Duration {
+	a := c.attempt
+	switch {
+	case a == nil:
+		return 0
+	case !a.answered.IsZero():
+		return a.answered.Sub(a.launched)
+	default:
+		return c.finished.Sub(a.launched)
+	}
+}
