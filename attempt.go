@@ -70,9 +70,9 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	}
 	a.call, a.op, a.number, a.speculative = c, c.op, c.attempts, speculative
 	c.attempt = a
-	if speculative {
+	if speculative && c.tree.Uses() > 0 { // else it is there to be adopted
 		if wait := t.settlesWithin(c, use); wait > 0 {
-			t.postpone(a, use, wait)
+			t.postpone(a, wait)
 			if t.rec != nil {
 				t.rec.held(c.tree, aboutToSettle)
 			}

@@ -50,7 +50,8 @@ func blocker(use *spectree.Use) *call {
 
 // postpone has the attempt launched after d, unless there are reasons to wait
 // longer. Under mu.
-func (t *task) postpone(a *Attempt, use *spectree.Use, d time.Duration) {
+func (t *task) postpone(a *Attempt, d time.Duration) {
+	t.tree.Postpone(a.call.tree)
 	a.patient = time.AfterFunc(d, func() {
 		busy := processorBusy
 		if t.cfg.busy != nil {
@@ -62,7 +63,7 @@ func (t *task) postpone(a *Attempt, use *spectree.Use, d time.Duration) {
 		}
 		t.mu.Lock()
 		if a.patient != nil && !t.tree.Over() {
-			t.launchPatient(a, use, more)
+			t.launchPatient(a, more)
 		}
 		t.unlock()
 	})
@@ -71,15 +72,20 @@ func (t *task) postpone(a *Attempt, use *spectree.Use, d time.Duration) {
 // launchPatient launches an attempt that has waited, unless it is to wait for
 // more. What it stands on now may be a call that was made while it waited, and
 // has its own time. Under mu.
-func (t *task) launchPatient(a *Attempt, use *spectree.Use, more time.Duration) {
-	if c := blocker(use); c != nil && c.attempt != nil && c.attempt.patient == nil && !c.attempt.speculative {
+func (t *task) launchPatient(a *Attempt, more time.Duration) {
+	use := a.call.tree.First() // that on whose account it was to be sent may be gone
+	switch c := blocker(use); {
+	case c == nil:
+		more = 0 // there is nothing to wait for
+	case c.attempt != nil && c.attempt.patient == nil && !c.attempt.speculative:
 		more = max(more, t.settlesWithin(a.call, use)-time.Since(c.attempt.began()))
 	}
 	if more > 0 {
-		t.postpone(a, use, more)
+		t.postpone(a, more)
 		return
 	}
 	a.patient = nil
+	t.tree.Launched(a.call.tree)
 	t.launch(a)
 }
 

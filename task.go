@@ -207,7 +207,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Commit:
 		t.finish()
 	case spectree.Diverge:
-		t.fail(diverged(t.whereOf(a.Call)))
+		t.fail(t.diverged(a.Call))
 	}
 }
 

@@ -19,9 +19,15 @@ func contextError(ctx context.Context, where string) error {
 	return fmt.Errorf("foresay: %sgave up waiting: %w", where, ctx.Err())
 }
 
-// diverged returns the error of a task whose function did not repeat a call.
-func diverged(where string) error {
-	if where == "" {
+// diverged returns the error of a task whose function did not repeat a call. What
+// the function did not come to before the task's context ended it left out for
+// that.
+func (t *task) diverged(c *spectree.Call) error {
+	where := t.whereOf(c)
+	switch {
+	case t.ctx.Err() != nil:
+		return contextError(t.ctx, where)
+	case where == "":
 		return ErrDiverged
 	}
 	return fmt.Errorf("%w: %s", ErrDiverged, where)

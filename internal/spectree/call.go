@@ -60,6 +60,7 @@ type Call struct {
 	result      int // Actual, or the index of the prediction that it matched
 	send        sendState
 	refused     bool // the peer runs nothing for a speculative caller
+	postponed   bool // it counts as sent, but its attempt waits, see Postpone
 	confirmed   bool // Confirm was emitted
 	settled     bool
 	dead        bool  // Abandon was emitted
@@ -345,7 +346,7 @@ func (t *Tree) detach(u *Use) {
 		return
 	}
 	switch {
-	case c.spec.Local, c.send == unsent && !c.answered:
+	case c.spec.Local, c.send == unsent && !c.answered, c.postponed && !t.breaks(keepPostponed):
 		t.abandon(c)
 	case c.Confirmed(), c.settled:
 		// Stays in the record: the run that turns out right makes it.

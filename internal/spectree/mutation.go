@@ -38,6 +38,8 @@ const (
 	neverPin                      // goroutines that share a lane need not wait before they write
 	keepOrder                     // ordered calls of goroutines that share a lane keep the order of one run
 	mixLanes                      // calls of one lane are found by another
+	keepPath                      // a run that waits at a barrier keeps what it is to assume later
+	keepPostponed                 // a call that nobody makes any more stays although it was not really sent
 	mutations
 )
 

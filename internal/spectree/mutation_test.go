@@ -39,6 +39,8 @@ func TestMutations(t *testing.T) {
 		{forgetWake, "what waits for an answer goes on", 1000},
 		{loseRefused, "a refused call is sent again", 1000},
 		{ignoreWidth, "no more runs than the width", 1000},
+		{keepPath, "who waits at a barrier does not wait for what is yet to come", 10_000},
+		{keepPostponed, "what was not sent goes with its last user", 10_000},
 		{mixLanes, "each lane finds its own calls", 10_000},
 	}
 	// neverPin and keepOrder show where goroutines that share a lane make equal

@@ -55,9 +55,9 @@ func (t *Tree) Answered(c *Call, match int) {
 			if t.breaks(forgetPath) {
 				idx = c.result
 			}
-			r.take(c)
-			r.open--
 			if idx == c.result {
+				r.take(c)
+				r.open--
 				right = append(right, r)
 			} else {
 				wrong = append(wrong, loss{r, len(r.uses)})
@@ -88,7 +88,7 @@ func (t *Tree) Refused(c *Call, reason string) {
 	if c.irrevocable() {
 		t.sent.remove(c)
 	}
-	c.refused, c.confirmed = true, false
+	c.refused, c.confirmed, c.postponed = true, false, false
 	c.send = unsent
 	c.hold = ""
 	if len(c.uses) == 0 {
@@ -252,7 +252,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 				return
 			}
 		}
-		c.confirmed = true
+		c.confirmed, c.postponed = true, false
 		t.record.confirm(c)
 		t.emitCall(Confirm, c)
 	}
@@ -296,6 +296,15 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 		a.Use, a.Speculative = u, true
 	}
 }
+
+// Postpone tells that the attempt of a call that is to be sent for a speculative
+// caller waits for a while, as that caller may soon be known to be right: until
+// Launched, or until the call is confirmed. Nobody has heard of the call, so it
+// goes with its last user. It must have one.
+func (t *Tree) Postpone(c *Call) { c.postponed = c.send == sentSpeculative && !c.confirmed }
+
+// Launched tells that a postponed attempt is under way.
+func (t *Tree) Launched(c *Call) { c.postponed = false }
 
 func (t *Tree) sending(c *Call, s sendState) {
 	t.now++

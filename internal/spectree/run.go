@@ -166,10 +166,18 @@ func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
 // Barrier pins the lane's run and reports whether it is confirmed. If not,
 // Release or DiscardRun follows. A guess at a result that the run itself is
 // still computing may be what the barrier would wait for, while the computation
-// waits for the barrier: the run is replayed without such guesses.
+// waits for the barrier: the run is replayed without such guesses. What the run
+// was to assume for calls that it has yet to make it forgets, for the same
+// reason: many a call is answered only once a right run has come to it.
 func (t *Tree) Barrier(l *Lane) bool {
 	r := l.run
 	r.pinned = true
+	if len(r.path) > 0 && !t.breaks(keepPath) {
+		t.forgoPath(r)
+	}
+	if r.discarded {
+		return false
+	}
 	if r.open == 0 && t.caller == CallerConfirmed || t.breaks(passBarrier) {
 		return true
 	}
@@ -197,11 +205,7 @@ func (t *Tree) Returned(r *Run) {
 		return
 	}
 	r.returned = true
-	if len(r.path) > 0 { // it will not make these calls after all
-		r.open -= len(r.path)
-		r.path = nil
-		t.doubtful = true
-	}
+	r.leavePath() // it will not make these calls after all
 	t.sweep(r.ID)
 	t.finish(r)
 	t.reconcile()

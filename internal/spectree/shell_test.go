@@ -30,6 +30,8 @@ type shell struct {
 	dropped  bool // some run gave up waiting for a call
 	frozen   bool
 	hurried  bool // goroutines that share a lane did not get the time to catch up
+	patient  bool // what is sent for a speculative caller waits for a while
+	busy     bool // and goes on to wait for as long as there is something to wait for
 
 	time    int // steps so far
 	pick    [4]int
@@ -106,6 +108,7 @@ type attemptState uint8
 
 const (
 	idle attemptState = iota
+	postponed
 	inFlight
 	executed
 	applied // a staged call's effects
@@ -151,6 +154,7 @@ func newShell(p *program, rng *rand.Rand, m mutation) *shell {
 		cfg.CallerOpen, cfg.Depth = true, rng.IntN(2)
 		s.caller = true
 	}
+	s.patient, s.busy = rng.IntN(4) == 0, rng.IntN(2) == 0
 	s.t = New(cfg)
 	s.pick = [4]int{1 + rng.IntN(8), 1 + rng.IntN(8), 1 + rng.IntN(4), 1}
 	return s
@@ -178,6 +182,7 @@ func (s *shell) run() {
 	for s.problem == "" && s.step() {
 		s.time++
 		s.obey()
+		s.wanted()
 		if s.check && s.problem == "" {
 			if err := s.t.check(); err != nil {
 				s.fail("invariant: %v", err)
@@ -213,9 +218,12 @@ func (s *shell) step() bool {
 	var cbuf [32]*shellCall
 	calls = cbuf[:0]
 	for _, c := range s.calls {
-		if c.canMove() {
+		if s.canMove(c) {
 			calls = append(calls, c)
 		}
+	}
+	if len(threads)+len(calls)+len(exits) == 0 {
+		return s.wait()
 	}
 	total := 0
 	var weights [4]int
@@ -224,16 +232,6 @@ func (s *shell) step() bool {
 			weights[i] = s.pick[i] * 4
 			total += weights[i]
 		}
-	}
-	if s.caller && !s.t.Over() && total == 0 {
-		weights[3], total = 1, 1
-	}
-	if total == 0 {
-		if s.t.Orphans() > 0 && !s.t.Over() {
-			s.expire()
-			return true
-		}
-		return false
 	}
 	n := s.rng.IntN(total)
 	switch {
@@ -249,6 +247,40 @@ func (s *shell) step() bool {
 	return true
 }
 
+// wait has the task wait for what comes by itself, if anything does: the
+// caller's word, or the end of the grace. Nothing else helps then: whoever is
+// cancelled instead was stuck.
+func (s *shell) wait() bool {
+	switch {
+	case s.t.Over():
+		return false
+	case s.caller:
+		s.word()
+		return true
+	case s.t.Orphans() == 0:
+		return false
+	}
+	if len(s.t.early) == 0 {
+		s.fail("the task waits for the end of the grace")
+	}
+	before := s.t.Orphans()
+	s.expire()
+	return s.t.Orphans() < before || len(s.t.out) > 0
+}
+
+// word has the caller's word come.
+func (s *shell) word() {
+	s.caller = false
+	if s.rng.IntN(6) == 0 {
+		s.log("refute caller")
+		s.refuted = true
+		s.t.RefuteCaller()
+		return
+	}
+	s.log("confirm caller")
+	s.t.ConfirmCaller()
+}
+
 // rare tells whether something from outside may happen.
 func (s *shell) rare() int {
 	if s.t.Over() || !s.caller && s.t.Orphans() == 0 && !s.p.drops && s.rng.IntN(16) != 0 {
@@ -260,15 +292,7 @@ func (s *shell) rare() int {
 func (s *shell) stepRare() {
 	switch n := s.rng.IntN(64); {
 	case s.caller && n < 24:
-		s.caller = false
-		if s.rng.IntN(6) == 0 {
-			s.log("refute caller")
-			s.refuted = true
-			s.t.RefuteCaller()
-			return
-		}
-		s.log("confirm caller")
-		s.t.ConfirmCaller()
+		s.word()
 	case s.t.Orphans() > 0 && n < 48:
 		s.expire()
 	case n == 63:

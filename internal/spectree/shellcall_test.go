@@ -1,15 +1,28 @@
 package spectree
 
+import "slices"
+
 // The calls of a shell, and what the network and the servers do about them.
 
-func (c *shellCall) canMove() bool {
+func (s *shell) canMove(c *shellCall) bool {
 	switch c.state {
 	case inFlight, applied:
 		return true
+	case postponed:
+		return !s.busy
 	case executed:
 		return !c.staged() || c.confirmed || !c.hinted || !c.out.changes
 	default:
 		return false
+	}
+}
+
+// wanted fails if a call that was not sent yet is to be sent for nobody.
+func (s *shell) wanted() {
+	for _, c := range s.calls {
+		if c.state == postponed && !slices.ContainsFunc(c.users, func(w *shellUse) bool { return !w.thread.run.discarded }) {
+			s.fail("call %d is postponed although nobody makes it any more", c.c.ID)
+		}
 	}
 }
 
@@ -28,6 +41,11 @@ func (s *shell) send(c *shellCall, speculative bool) {
 		s.mustBeRight(c)
 	}
 	c.state, c.speculative = inFlight, speculative
+	if speculative && s.patient && c.c.Uses() > 0 && s.rng.IntN(2) == 0 {
+		s.log("call %d is postponed", c.c.ID)
+		c.state = postponed
+		s.t.Postpone(c.c)
+	}
 }
 
 // mustBeRight fails unless some run that made the call stands on nothing that
@@ -64,6 +82,9 @@ func (s *shell) confirm(c *shellCall) {
 	}
 	s.mustBeRight(c)
 	c.confirmed = true
+	if c.state == postponed {
+		c.state, c.speculative = inFlight, false
+	}
 	if c.site.effect == None {
 		return
 	}
@@ -112,7 +133,7 @@ func (s *shell) abandon(c *shellCall) {
 
 // stepCall lets the network or a server go on.
 func (s *shell) stepCall(c *shellCall) {
-	if c.state != applied && c.late < 2 && s.rng.IntN(8) == 0 {
+	if c.state != applied && c.state != postponed && c.late < 2 && s.rng.IntN(8) == 0 {
 		c.late++
 		s.predict(c, s.guess(c))
 		return
@@ -125,6 +146,10 @@ func (s *shell) stepCall(c *shellCall) {
 		return
 	}
 	switch c.state {
+	case postponed:
+		s.log("call %d is launched", c.c.ID)
+		c.state = inFlight
+		s.t.Launched(c.c)
 	case inFlight:
 		switch n := s.rng.IntN(16); {
 		case n == 0 && !c.site.quick: // refused, or nothing of it arrived

@@ -78,7 +78,8 @@ func (r *Run) assumes(c *Call) (idx int, ok bool) {
 
 // before returns, newest first, what the run stands on among its first calls, that many, apart
 // from c: all that another run that differs from it only in the answer for c is
-// sure to stand on as well, if these are the calls that it made before c.
+// sure to stand on as well, if these are the calls that it made before c. If it
+// has yet to make c, it may never come to what it was to assume after that.
 func (r *Run) before(c *Call, calls int) []choice {
 	var out []choice
 	for u := range r.guessed() {
@@ -86,8 +87,12 @@ func (r *Run) before(c *Call, calls int) []choice {
 			out = append(out, choice{u.Call, u.answer})
 		}
 	}
-	for _, ch := range r.path {
-		if ch.call != c && !ch.call.dead {
+	path := r.path
+	if i := slices.IndexFunc(path, func(ch choice) bool { return ch.call == c }); i >= 0 {
+		path = path[i+1:]
+	}
+	for _, ch := range path {
+		if !ch.call.dead {
 			out = append(out, ch)
 		}
 	}
@@ -221,6 +226,22 @@ func (t *Tree) reconcile() {
 
 // agrees reports whether both runs may turn out right.
 func (r *Run) agrees(o *Run) bool { return !o.contradicts(r.before(nil, len(r.uses))) }
+
+// leavePath has the run assume nothing of calls that it has yet to make. It may
+// turn out the same as another one then, see reconcile.
+func (r *Run) leavePath() {
+	if len(r.path) > 0 {
+		r.open -= len(r.path)
+		r.path = nil
+		r.tree.doubtful = true
+	}
+}
+
+// forgoPath is leavePath of a run that goes on.
+func (t *Tree) forgoPath(r *Run) {
+	r.leavePath()
+	t.reconcile()
+}
 
 // forgoLocal has the run do without its guesses at results that it is itself
 // still computing, and without them ever after.

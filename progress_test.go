@@ -1,0 +1,203 @@
+package foresay
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lab is a server whose calls take as long as the test says. A staged call that
+// is made for a speculative caller answers tentatively, and takes effect once it
+// is confirmed.
+type lab struct {
+	plain     bool  // no predictions
+	get, slow *Site // free of side effects; of one it is known that its calls may be quick
+	put       *Site // its effects are immediate
+	stage     *Site
+}
+
+func newLab(t *testing.T) *lab {
+	return &lab{
+		get: mustSite(t, SiteConfig{Name: "/lab/Get", Effect: EffectNone}), put: mustSite(t, SiteConfig{Name: "/lab/Put", Effect: EffectImmediate}),
+		stage: mustSite(t, SiteConfig{Name: "/lab/Stage", Effect: EffectStaged}), slow: mustSite(t, SiteConfig{Name: "/lab/Slow", Effect: EffectNone}),
+	}
+}
+
+// call makes a call that takes so long and returns its own name. Predictions
+// are right if they are the name.
+func (l *lab) call(ctx context.Context, site *Site, name string, took time.Duration, predictions ...any) (string, error) {
+	if !l.plain {
+		ctx = Predicting(ctx, predictions...)
+	}
+	v, err := Perform(ctx, &Operation{
+		Site: site, Identity: name, CanSpeculate: site.cfg.Effect != EffectImmediate, Transport: &labCall{name, took, site.cfg.Effect == EffectStaged},
+	})
+	if err != nil {
+		return "", err
+	}
+	return v.(string), nil
+}
+
+type labCall struct {
+	name   string
+	took   time.Duration
+	staged bool
+}
+
+func (c *labCall) Equal(p, a any) bool      { return p == a }
+func (c *labCall) Same(a, b any) bool       { return a == b }
+func (c *labCall) Accept(v any) (any, bool) { _, ok := v.(string); return v, ok }
+
+func (c *labCall) Start(ctx context.Context, a *Attempt) {
+	word := make(chan bool, 1)
+	speculative := a.Speculative()
+	if speculative {
+		a.OnResolve(func(yes bool) { word <- yes })
+	}
+	go func() {
+		if !c.work(ctx, a) {
+			return
+		}
+		if speculative && c.staged {
+			a.Predict(c.name) // the tentative answer
+			if !<-word {
+				a.Finish(nil, context.Canceled)
+				return
+			}
+			if !c.work(ctx, a) {
+				return
+			}
+		}
+		a.Finish(c.name, nil)
+	}()
+}
+
+func (c *labCall) work(ctx context.Context, a *Attempt) bool {
+	select {
+	case <-time.After(c.took):
+		return true
+	case <-ctx.Done():
+		a.Finish(nil, ctx.Err())
+		return false
+	}
+}
+
+// stalls are programs that once came to their end late, or never.
+func stalls() []stall {
+	return []stall{
+		{name: "a replay pins at an early write before it has reached what it chose", busy: false, f: func(ctx context.Context, l *lab) error {
+			if _, err := l.call(ctx, l.put, "append", time.Millisecond); err != nil {
+				return err
+			}
+			g := NewGroup(ctx)
+			g.Go(func(ctx context.Context) error {
+				x, err := l.call(ctx, l.get, "x", 50*ms, "x")
+				if err != nil {
+					return err
+				}
+				_, err = l.call(ctx, l.stage, "append "+x, ms)
+				return err
+			})
+			g.Go(func(ctx context.Context) error {
+				time.Sleep(3 * ms)
+				if _, err := l.call(ctx, l.get, "y", 10*ms, "wrong"); err != nil {
+					return err
+				}
+				for range 2 {
+					if _, err := l.call(ctx, l.get, "z", 10*ms, "z"); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return g.Wait()
+		}},
+		{name: "a held call that a replay has chosen has no user", busy: true, f: func(ctx context.Context, l *lab) error {
+			if _, err := l.call(ctx, l.put, "append", ms); err != nil {
+				return err
+			}
+			if _, err := l.call(ctx, l.get, "a", 8*ms, "wrong"); err != nil {
+				return err
+			}
+			b, err := l.call(ctx, l.get, "b", 8*ms, "p1", "p2", "b")
+			if err != nil {
+				return err
+			}
+			if _, err := l.call(ctx, l.slow, "echo"+b, 2*ms, "echo"+b); err != nil {
+				return err
+			}
+			if _, err := l.call(ctx, l.get, "a", ms, "wrong"); err != nil {
+				return err
+			}
+			for range 2 {
+				if _, err := l.call(ctx, l.get, "z", 10*ms, "z"); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	}
+}
+
+type stall struct {
+	name string
+	busy bool // goroutines queue for the processors
+	f    func(ctx context.Context, l *lab) error
+}
+
+// TestNobodyWaitsForWhatWaits: no program takes longer than without predictions.
+func TestNobodyWaitsForWhatWaits(t *testing.T) {
+	for _, s := range stalls() {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t)
+				took := func() time.Duration {
+					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+					defer cancel()
+					start := time.Now()
+					busy := option(func(c *taskConfig) { c.busy = func() bool { return s.busy } })
+					_, err := Do(ctx, func(ctx context.Context) (int, error) { return 0, s.f(ctx, l) }, busy)
+					if err != nil {
+						t.Error(err)
+					}
+					return time.Since(start)
+				}
+				l.plain = true
+				quick := func(ctx context.Context) (string, error) { return l.call(ctx, l.get, "quick", 100*time.Microsecond) }
+				if _, err := Do(t.Context(), quick); err != nil { // from now on the site's calls are taken to be quick
+					t.Fatal(err)
+				}
+				plain := took()
+				l.plain = false
+				if got := took(); got > plain {
+					t.Errorf("took %v, without predictions %v", got, plain)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadlineIsNoDivergence: a replay that gives up at the task's deadline,
+// before it has repeated what took effect, keeps to the rules.
+func TestDeadlineIsNoDivergence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 8*ms)
+		defer cancel()
+		_, err := Do(ctx, func(ctx context.Context) (string, error) {
+			time.Sleep(3 * ms)
+			if err := ctx.Err(); err != nil {
+				return "", err
+			}
+			if _, err := l.call(ctx, l.put, "append", ms); err != nil {
+				return "", err
+			}
+			return l.call(ctx, l.get, "a", 2*ms, "wrong")
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrDiverged) {
+			t.Errorf("got %v, want a deadline that was exceeded", err)
+		}
+	})
+}
