@@ -27,8 +27,8 @@ type call struct {
 	err         error
 	attempt     *Attempt
 	attempts    int
-	first       Attempt         // here to save an allocation
-	outside     outside         // of ctx, for attempts
+	first       Attempt // here to save an allocation, as is the waiter of its maker
+	waiter      waiter
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
@@ -95,9 +95,14 @@ func (t *task) launch(a *Attempt) {
 	if !a.speculative {
 		t.plain.Store(a)
 	}
+	_, a.blocking = c.op.Transport.(BlockingTransport)
+	carried := a.blocking && t.idle && !a.speculative
 	// The transport's interceptors may make calls of their own: not the run's.
-	c.outside.ctx = c.ctx
-	base := context.Context(&c.outside)
+	a.outside.ctx = c.ctx
+	if carried { // nobody else watches the task's context meanwhile
+		a.outside.ends = t.ctx
+	}
+	base := context.Context(&a.outside)
 	if t.tracer != nil {
 		var run RunReport
 		on := 0
@@ -118,8 +123,7 @@ func (t *task) launch(a *Attempt) {
 	} else {
 		a.ctx, a.cancel = context.WithCancel(base)
 	}
-	_, a.blocking = c.op.Transport.(BlockingTransport)
-	if a.blocking && t.idle && !a.speculative {
+	if carried {
 		t.idle = false
 		t.work = a
 		t.done <- struct{}{} // has room: there is one idle goroutine
@@ -243,9 +247,11 @@ type Attempt struct {
 	op     *Operation
 	ctx    context.Context
 	cancel context.CancelFunc
-	number int
-	depth  int
-	want   bool
+	// outside is what ctx is derived from.
+	outside outside
+	number  int
+	depth   int
+	want    bool
 
 	blocking bool
 
@@ -458,6 +464,9 @@ func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.Ca
 // Finish gives the actual result, exactly once.
 func (a *Attempt) Finish(v any, err error) {
 	c, t := a.call, a.call.task
+	if err != nil && t.watched && t.ctx.Err() != nil {
+		t.cancelled() // which may be why: the task must know it first
+	}
 	for {
 		t.mu.Lock()
 		known, gone := c.predictions, c.withdrawn

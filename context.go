@@ -47,16 +47,39 @@ func plain(ctx context.Context) context.Context {
 	return &laneContext{ctx, nil}
 }
 
-// outside is a context's values, outside of its task: it never ends.
-type outside struct{ ctx context.Context }
+// outside is a context's values, outside of its task. It ends with another
+// context, or never.
+type outside struct {
+	ctx  context.Context
+	ends context.Context // or nil
+}
 
 func (*outside) Deadline() (deadline time.Time, ok bool) { return }
-func (*outside) Done() <-chan struct{}                   { return nil }
-func (*outside) Err() error                              { return nil }
 
+func (o *outside) Done() <-chan struct{} {
+	if o.ends == nil {
+		return nil
+	}
+	return o.ends.Done()
+}
+
+func (o *outside) Err() error {
+	if o.ends == nil {
+		return nil
+	}
+	return o.ends.Err()
+}
+
+// Value also answers package context, which asks for what it can derive a
+// context from, or its cause, by a key of type *int.
 func (o *outside) Value(key any) any {
-	if key == (laneKey{}) {
+	switch key.(type) {
+	case laneKey:
 		return (*lane)(nil)
+	case *int:
+		if o.ends != nil {
+			return o.ends.Value(key)
+		}
 	}
 	return o.ctx.Value(key)
 }
@@ -103,14 +126,29 @@ func State(ctx context.Context) ExecutionState {
 
 type predictingKey struct{}
 
+// predicting is a context that offers values.
+type predicting struct {
+	context.Context
+	values []any
+}
+
+func (c *predicting) Value(key any) any {
+	if key == (predictingKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
 // Predicting returns a context that offers values for the result of the calls
 // made with it through a speculative client, best first. A value that cannot be
 // the call's response is ignored and counted as invalid. [SpecRPC §2, Figure 1]
 func Predicting(ctx context.Context, values ...any) context.Context {
-	return context.WithValue(ctx, predictingKey{}, values)
+	return &predicting{ctx, values}
 }
 
 func offered(ctx context.Context) []any {
-	v, _ := ctx.Value(predictingKey{}).([]any)
-	return v
+	if c, ok := ctx.Value(predictingKey{}).(*predicting); ok {
+		return c.values
+	}
+	return nil
 }

@@ -37,26 +37,17 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // wait waits until the task has ended. Meanwhile its goroutine, whose stack is
 // warm, carries plain attempts: their results are part of the task's.
 func (t *task) wait() {
-	a := t.firstWork()
-	if a == nil {
-		return
-	}
-	if t.ctx.Done() != nil { // it may end while an attempt is carried
-		defer context.AfterFunc(t.ctx, t.cancelled)()
-	}
-	for a != nil {
+	for a := t.nextWork(); a != nil; a = t.nextWork() {
 		a.op.Transport.Start(a.ctx, a)
 		t.mu.Lock()
 		t.idle = !t.ended
 		t.mu.Unlock()
-		<-t.done
-		a = t.takeWork()
 	}
 }
 
-// firstWork waits for the first attempt to carry. It returns nil if the task ends
-// before that.
-func (t *task) firstWork() *Attempt {
+// nextWork waits for an attempt to carry. It returns nil if the task ends before
+// that.
+func (t *task) nextWork() *Attempt {
 	select {
 	case <-t.done:
 		return t.takeWork()

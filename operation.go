@@ -62,6 +62,13 @@ type BlockingTransport interface {
 	Blocking()
 }
 
+// Adopter is a Transport that need not copy predictions that nobody changes.
+type Adopter interface {
+	Transport
+	// Adopt is Accept for such a prediction.
+	Adopt(prediction any) (any, bool)
+}
+
 // Keeper is a Transport that has to make the Operation its own before it can be
 // carried out or the caller goes on.
 type Keeper interface {

@@ -191,7 +191,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		return v, err
 	}
 	if w == nil {
-		w = &waiter{}
+		if w = &c.waiter; w.lane != nil {
+			w = new(waiter)
+		}
 		u.Data = w
 	}
 	w.lane, w.began = l, began
@@ -233,7 +235,11 @@ func (t *task) interrupt() {
 }
 
 func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
-	c := &call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: ctx, limit: limit}
+	c := &t.firstCall
+	if c.task != nil {
+		c = new(call)
+	}
+	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: ctx, limit: limit}
 	tc.Data = c
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
@@ -342,43 +348,6 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	default:
 		q.guess = op.Site.guess(ctx, op)
 	}
-}
-
-// collect returns what the code and the site's predictors guess.
-func (op *Operation) collect(ctx context.Context) []any {
-	var out []any
-	add := func(values []any) {
-		for _, v := range values {
-			if op.Site.cfg.Limits.tooWide(len(out)) {
-				return
-			}
-			v, ok := op.Transport.Accept(v)
-			if !ok {
-				op.Site.stats.invalid.Add(1)
-				continue
-			}
-			if !known(op, out, v) {
-				out = append(out, v)
-			}
-		}
-	}
-	add(offered(ctx))
-	if len(op.Site.cfg.Predictors) > 0 {
-		ctx = plain(ctx)
-	}
-	for _, p := range op.Site.cfg.Predictors {
-		contain(op.Site.cfg.Name, nil, "predictor", func() { add(p.Predict(ctx, op.Request)) })
-	}
-	return out
-}
-
-func known(op *Operation, values []any, v any) bool {
-	for _, o := range values {
-		if op.Transport.Same(o, v) {
-			return true
-		}
-	}
-	return false
 }
 
 // contain runs user code that must not take the engine down with it.

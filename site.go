@@ -47,6 +47,13 @@ type ChangeLearner interface {
 	LearnsChanges()
 }
 
+// An OwningPredictor is a Predictor whose predictions nobody ever changes: they
+// are used without another copy.
+type OwningPredictor interface {
+	Predictor
+	OwnsPredictions()
+}
+
 // SiteConfig describes a call site. The zero value of every field but Name is
 // its default.
 type SiteConfig struct {

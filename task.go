@@ -27,14 +27,16 @@ type task struct {
 	ledger   ledger
 	told     bool // whoever asked for a report has it; under mu
 
-	mu     sync.Mutex
-	tree   spectree.Tree
-	first  run // the first run; here to save an allocation
-	few    [2]duty
-	todo   []duty
-	inline bool // the first run executes in its caller's goroutine
-	grace  *time.Timer
-	memos  map[string]*memo
+	mu   sync.Mutex
+	tree spectree.Tree
+	// The first run and call are here to save allocations.
+	first     run
+	firstCall call
+	few       [2]duty
+	todo      []duty
+	inline    bool // the first run executes in its caller's goroutine
+	grace     *time.Timer
+	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string][]int
 	rec     *recorder

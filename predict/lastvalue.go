@@ -84,6 +84,9 @@ func (l *Last[Req]) Predict(ctx context.Context, request any) []any {
 // kept already.
 func (*Last[Req]) LearnsChanges() {}
 
+// OwnsPredictions implements foresay.OwningPredictor.
+func (*Last[Req]) OwnsPredictions() {}
+
 // Learn keeps a confirmed response, unless it is too large.
 func (l *Last[Req]) Learn(ctx context.Context, request, response any) {
 	req, ok := request.(Req)

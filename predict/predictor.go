@@ -22,6 +22,7 @@ type constant struct{ guesses []any }
 
 func (c constant) Predict(context.Context, any) []any { return c.guesses[:1:1] }
 func (c constant) Learn(context.Context, any, any)    {}
+func (c constant) OwnsPredictions()                   {}
 
 // Func returns a predictor that asks f, which reports false if it has no guess.
 func Func[Req, Resp any](f func(ctx context.Context, request Req) (Resp, bool)) Predictor {

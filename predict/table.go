@@ -143,6 +143,9 @@ func (t *Table[Req]) Predict(ctx context.Context, request any) []any {
 	return guesses
 }
 
+// OwnsPredictions implements foresay.OwningPredictor.
+func (*Table[Req]) OwnsPredictions() {}
+
 // Learn counts a confirmed response.
 func (t *Table[Req]) Learn(ctx context.Context, request, response any) {
 	req, ok := request.(Req)

@@ -25,6 +25,8 @@ type call struct {
 	request proto.Message // the attempts' own once it is kept
 	reply   protoreflect.MessageType
 	opts    []grpc.CallOption
+	few     [3]grpc.CallOption // what they begin with, once kept
+	first   outgoing           // the first attempt's; here to save an allocation
 	kept    bool
 }
 
@@ -63,7 +65,7 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 // it has a predicted response.
 func (k *call) Keep() {
 	k.kept = true
-	k.opts = slices.DeleteFunc(slices.Clone(k.opts), isObserver)
+	k.opts = slices.DeleteFunc(append(k.few[:0], k.opts...), isObserver)
 	k.request = proto.Clone(k.request)
 	k.op.Request = k.request
 	if k.method.copyRequest {
@@ -153,11 +155,13 @@ func (k *call) deliver(value any, err error, reply proto.Message, opts []grpc.Ca
 	if err == nil {
 		err = k.fill(reply, value)
 	}
-	var p *panicError
-	if errors.As(err, &p) {
-		panic(p.value)
+	if err != nil {
+		var p *panicError
+		if errors.As(err, &p) {
+			panic(p.value)
+		}
+		err = asStatus(err)
 	}
-	err = asStatus(err)
 	finished(opts, err)
 	return err
 }
@@ -183,10 +187,14 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 		a.Finish(nil, status.FromContextError(ctx.Err()).Err())
 		return
 	}
-	out := &outgoing{Context: ctx, call: k, attempt: a}
+	out := &k.first
+	if a.Number() > 1 {
+		out = new(outgoing)
+	}
+	out.Context, out.call, out.attempt = ctx, k, a
 	reply := k.reply.New().Interface()
 	var value any = reply
-	err := errors.New("specgrpc: an interceptor ended the call's goroutine")
+	err := errGoexit
 	defer func() {
 		if p := recover(); p != nil {
 			err = asPanic(p)
@@ -203,6 +211,8 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 	}
 	err = k.conn.cc.Invoke(out, k.method.name, k.request, reply, k.opts...)
 }
+
+var errGoexit = errors.New("specgrpc: an interceptor ended the call's goroutine")
 
 // panicError carries the panic of an interceptor to the code that made the call.
 type panicError struct {
@@ -252,6 +262,14 @@ func (k *call) Accept(prediction any) (any, bool) {
 	}
 	out := convert(m, k.reply)
 	return out, out != nil
+}
+
+// Adopt takes a response that nobody changes as it is.
+func (k *call) Adopt(prediction any) (any, bool) {
+	if m, ok := prediction.(proto.Message); ok && m.ProtoReflect().IsValid() && m.ProtoReflect().Type() == k.reply {
+		return m, true
+	}
+	return k.Accept(prediction)
 }
 
 // ownPrediction is a prediction that nobody else holds.

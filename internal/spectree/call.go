@@ -130,6 +130,7 @@ type Use struct {
 	lane   *Lane
 	answer int
 	dep    *dep   // the assumptions that the call depends on
+	on     dep    // what the lane stands on after it, if it took a prediction; here to save an allocation
 	eff    *chain // the side effects before the call
 	ord    *chain // the ordered calls before the call
 	slot   int    // in Call.uses; -1 when not in it
@@ -172,7 +173,10 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	c, k := t.lookup(l, k, s)
 	if c == nil {
 		t.calls++
-		c = &Call{ID: t.calls, spec: *s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
+		if c = &t.firstCall; t.calls > 1 {
+			c = new(Call)
+		}
+		*c = Call{ID: t.calls, spec: *s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
 		if !s.Local {
 			t.record.add(c)
 		}

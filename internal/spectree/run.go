@@ -270,6 +270,9 @@ func (t *Tree) startRun(path []choice) *Run {
 	}
 	r.ID, r.tree, r.path, r.open = t.started, t, path, len(path)
 	r.main.run = r
+	if t.runs == nil {
+		t.runs = t.fewRuns[:0]
+	}
 	t.runs = append(t.runs, r)
 	t.emitRun(StartRun, r, nil)
 	return r

@@ -15,7 +15,8 @@ type choice struct {
 func (t *Tree) assume(u *Use, idx int) {
 	r := u.Run
 	u.answer = idx
-	u.lane.dep = &dep{prev: u.lane.dep, call: u.Call}
+	u.on = dep{prev: u.lane.dep, call: u.Call}
+	u.lane.dep = &u.on
 	if !r.take(u.Call) { // else it stood on this already
 		r.open++
 	}

@@ -74,9 +74,10 @@ type Tree struct {
 	few    [3]Action // what out begins with
 
 	runs      []*Run // alive
-	started   int    // runs started so far; the newest run's ID
-	running   int    // runs whose goroutine has not ended
-	calls     int    // calls made so far; the newest call's ID
+	fewRuns   [1]*Run
+	started   int // runs started so far; the newest run's ID
+	running   int // runs whose goroutine has not ended
+	calls     int // calls made so far; the newest call's ID
 	final     *Run
 	walks     int            // walks over chains so far
 	dropped   map[key][]drop // places of calls that a run gave up, see Drop
@@ -88,8 +89,10 @@ type Tree struct {
 	over      bool           // committed, refuted or diverged: nothing happens any more
 
 	record record
-	first  Run // the first run; here to save an allocation
-	sent   irrevocables
+	// The first run and call are here to save allocations.
+	first     Run
+	firstCall Call
+	sent      irrevocables
 	// unanswered are the calls that others may have to wait for.
 	unanswered tally
 	orphans    []*Call // calls without a use, still adoptable
