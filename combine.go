@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/foresay/foresay/internal/spectree"
 )
 
 // ErrNoQuorum is wrapped by the error of a Quorum of which too many futures
@@ -14,7 +16,7 @@ import (
 var ErrNoQuorum = errors.New("foresay: no quorum")
 
 // All returns the results of all futures, in order, or the error of the first
-// one that failed, in order. A nil future is an error.
+// one that failed, in order; the others run on. A nil future is an error.
 func All[T any](futures ...*Future[T]) *Future[[]T] {
 	if err := present("All", futures); err != nil {
 		return refused[[]T](futures, err)
@@ -36,8 +38,10 @@ func All[T any](futures ...*Future[T]) *Future[[]T] {
 }
 
 // Any returns the result of the first future to succeed, or, if none does, the
-// errors of all; if one panicked then, Wait panics. The others run on. No futures,
-// or a nil one, is an error.
+// errors of all; if one panicked then, Wait panics. The others run on. In a task
+// those that have not ended when the function returns are given up: their calls
+// without side effects fail, and calls with side effects are carried out, once
+// each. No futures, or a nil one, is an error.
 func Any[T any](futures ...*Future[T]) *Future[T] {
 	if len(futures) == 0 {
 		return refused[T](futures, errors.New("foresay: Any: no futures given"))
@@ -62,7 +66,7 @@ func Any[T any](futures ...*Future[T]) *Future[T] {
 // plain equality; a panic counts as "no"). The first of them to answer is a
 // prediction for it: what depends on a quorum goes on with the nearest replica's
 // answer. If too many fail or disagree the error wraps ErrNoQuorum; if one of them
-// panicked then, Wait panics. An n that is not within 1 and the number of futures,
+// panicked then, Wait panics. What was not needed ends as with Any. An n that is not within 1 and the number of futures,
 // or a nil future, is another error. [SpecRPC §4.1]
 func Quorum[T any](n int, equal func(a, b T) bool, futures ...*Future[T]) *Future[T] {
 	if n < 1 || n > len(futures) {
@@ -172,12 +176,18 @@ func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide fun
 	c.out = newFuture(c.members[len(futures)-1].ctx, equal)
 	c.out.run = c.members[0].run
 	c.out.name = "(" + strings.Join(names, ",") + ")"
-	c.out.members = c.members
+	foreign := func(m *future) bool { return m.run != c.out.run }
+	if slices.ContainsFunc(c.members, foreign) {
+		c.out.settle(func() { c.out.err = ErrForeignFuture })
+		return &Future[T]{c.out}
+	}
+	for _, m := range c.members {
+		m.waits(1)
+	}
+	if c.out.run != nil {
+		c.out.run.started(c.out)
+	}
 	for i, m := range c.members {
-		if m.run != c.out.run {
-			c.out.settle(func() { c.out.err = ErrForeignFuture })
-			break
-		}
 		m.subscribe(&arrival{c, i})
 	}
 	return &Future[T]{c.out}
@@ -253,40 +263,73 @@ func (a *arrival) completed() {
 	switch {
 	case over:
 		c.out.settle(func() { c.fill(chosen, err) })
-		c.out.disband()
+		for _, m := range c.members {
+			m.decided()
+		}
+		if c.out.run != nil {
+			c.out.run.giveUp()
+		}
 	case m.err == nil && m.failed == nil && !m.effects:
 		c.early(offer{a.i, m.value})
 	}
 }
 
+// choice is which members a combination of a run rested on.
+type choice struct {
+	members []int
+	basis   *spectree.Basis // of the members' results
+}
+
 // recorded makes the choice the same in all runs of a task: where several
-// members would do, those that an earlier run chose are waited for.
+// members would do, those that an earlier run chose are waited for, unless that
+// run stood on a wrong guess there.
 func (c *combination) recorded(members []int) []int {
 	r := c.out.run
 	if len(members) == 0 || r == nil {
 		return members
 	}
 	t := r.task
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.choices == nil {
-		t.choices = make(map[string][]int)
-	}
-	chosen, ok := t.choices[c.out.name]
-	if !ok {
-		t.choices[c.out.name] = members
-		return members
-	}
-	for _, i := range chosen {
-		if slices.Contains(c.arrived, i) && c.members[i].succeeded() {
-			continue
+	for n := 0; ; n++ {
+		t.mu.Lock()
+		earlier := t.choices[c.out.name]
+		if n == len(earlier) {
+			if t.choices == nil {
+				t.choices = make(map[string][]choice)
+			}
+			t.choices[c.out.name] = append(earlier, choice{members, c.basis(members)})
+			t.mu.Unlock()
+			return members
 		}
-		if len(c.arrived) < len(c.members) {
+		right := earlier[n].basis.Right()
+		t.mu.Unlock()
+		chosen := earlier[n].members
+		missing := func(i int) bool { return !slices.Contains(c.arrived, i) }
+		switch {
+		case !right:
+		case slices.ContainsFunc(chosen, missing):
 			return nil
+		case c.agreed(chosen):
+			return chosen
 		}
-		return members
 	}
-	return chosen
+}
+
+// agreed reports whether these members decide the combination.
+func (c *combination) agreed(members []int) bool {
+	alone := &combination{members: c.members, arrived: members}
+	chosen, _ := c.decide(alone)
+	return slices.Equal(chosen, members)
+}
+
+// basis returns what the members' results stand on. Under the task's mu.
+func (c *combination) basis(members []int) *spectree.Basis {
+	var lanes []*spectree.Lane
+	for _, i := range members {
+		for _, l := range c.members[i].lanes {
+			lanes = append(lanes, l.tree)
+		}
+	}
+	return c.out.run.task.tree.Basis(lanes)
 }
 
 // fill sets the combined result. It depends on the members that it rests on; a

@@ -18,6 +18,7 @@ type lane struct {
 	commit   []hooks  // in the order of the program
 	parent   *lane    // that forked it, or nil
 	path     lanePath // if somebody counts what is saved
+	future   *future  // that its code computes, or works for; nil in a run's own code
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

@@ -78,6 +78,14 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	return contextError(ctx, t.named("Barrier"))
 }
 
+// pass lets those go on that wait at a barrier of the lane. Under mu.
+func (l *lane) pass() {
+	for _, b := range l.barriers {
+		close(b)
+	}
+	l.barriers = nil
+}
+
 // Act runs f, which has a side effect, once per task and key, when everything
 // that the code did before is confirmed, and records its result for later runs.
 // The code may go on to speculate after it. f's context is outside of the task.

@@ -19,7 +19,8 @@ type Future[T any] struct{ f *future }
 // the rights of a function given to Do. Values offered with Guess, and results
 // of f that stand on predictions of f's own calls, are predictions for what
 // depends on the future. Outside of a task the future is a task of its own; in
-// a task, f is part of the run, like a Group's function.
+// a task, f is part of the run, like a Group's function: whether or not somebody
+// waits for the future, f comes to its end before the run does.
 func Go[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts ...CallOption) *Future[T] {
 	cfg := with(defaults(ctx), opts)
 	fn := func(ctx context.Context) (any, error) { return f(ctx) }
@@ -78,9 +79,13 @@ type future struct {
 	backers     []int // how many runs offer each prediction, 1 more if it was a Guess
 	subscribers []subscriber
 	settled     bool
-	users       int                // in the run: who needs the result
-	members     []*future          // of a combination: needed as long as it is
-	cancel      context.CancelFunc // ends the computation, in a run
+
+	// In a run, see needed.
+	owner   *future            // whose code made it, if it was not the run's own
+	cancel  context.CancelFunc // gives the computation up; nil for a combination
+	waiting int                // lanes that wait for it, and combinations that it may decide
+	kept    bool               // a lane went on with a guess at it
+	lost    bool               // a combination was decided without it
 
 	// Set before ready is closed.
 	value   any

@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -13,8 +14,9 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 	own, cancel := context.WithCancelCause(ctx)
 	f := newFuture(ctx, cfg.equal)
 	f.cancel = func() { cancel(errNotNeeded) }
-	l.started(f)
-	f.run, f.name = l.run, child.tree.ID()
+	f.run, f.name, f.owner = l.run, child.tree.ID(), l.future
+	child.future = f
+	l.run.started(f)
 	f.guess(cfg.predictions)
 	go func() {
 		var v any
@@ -31,7 +33,8 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 				f.effects = child.hasEffects()
 			})
 			child.left(own)
-			l.run.endIdle()
+			child.ended(own)
+			l.run.giveUp()
 			l.run.lanes.Done()
 		}()
 		v, err = fn(&laneContext{own, child})
@@ -39,86 +42,109 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 	return f
 }
 
-// started keeps a future that the lane's code started.
-func (l *lane) started(f *future) {
-	l.run.task.mu.Lock()
-	defer l.run.task.mu.Unlock()
-	l.run.futures = append(l.run.futures, f)
+// started keeps a future of the run.
+func (r *run) started(f *future) {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	r.futures = append(r.futures, f)
 }
 
-// use tells that the result is needed: by code that waits for it or went on
-// with a prediction of it, or by a combination that is needed.
-func (f *future) use() {
-	f.mu.Lock()
-	f.users++
-	var members []*future
-	if f.users == 1 {
-		members = f.members
+// ended tells that the lane's code returned. If the code itself ended the
+// lane's context, other code raced with it: what the lane did in another run and
+// not in this one may have been too late this time.
+func (l *lane) ended(ctx context.Context) {
+	t := l.run.task
+	if ctx.Err() == nil {
+		return
 	}
-	f.mu.Unlock()
-	for _, m := range members {
-		m.use()
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tree.CutShort(l.tree)
 }
 
-// unuse takes a use back.
-func (f *future) unuse() {
+// waits notes that so many lanes or combinations more, or fewer, wait for the future.
+func (f *future) waits(n int) {
 	f.mu.Lock()
-	f.users--
-	var members []*future
-	if f.users == 0 {
-		members = f.members
-	}
-	f.mu.Unlock()
-	for _, m := range members {
-		m.unuse()
-	}
-	if f.run != nil {
-		f.run.endIdle()
-	}
+	defer f.mu.Unlock()
+	f.waiting += n
 }
 
-// disband tells that a combination is decided and needs its members no more.
-func (f *future) disband() {
+// keep notes that a lane went on with a guess at the future.
+func (f *future) keep() {
 	f.mu.Lock()
-	members := f.members
-	f.members = nil
-	needed := f.users > 0
+	defer f.mu.Unlock()
+	f.kept = true
+}
+
+// decided tells that a combination has its result and waits for the future no
+// more. If the future has none, that combination did without it.
+func (f *future) decided() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting--
+	f.lost = f.lost || !f.settled
+}
+
+// needed reports whether the run has to wait for the future: it is not settled, a
+// guess at it was taken, or it is no part of what a combination did without. So
+// one is needed that nobody ever waited for: its effects are the function's.
+func (f *future) needed() bool {
+	f.mu.Lock()
+	settled, kept := f.settled, f.kept
+	spare := f.lost || f.waiting > 0 // by others, which are needed or not
 	f.mu.Unlock()
-	if needed {
-		for _, m := range members {
-			m.unuse()
+	return !settled && (kept || !spare && !f.owner.isLost())
+}
+
+func (f *future) computing() bool { return f.cancel != nil && !isClosed(f.ready) }
+
+// isLost reports whether the future, or the one whose code made it, was lost.
+func (f *future) isLost() bool {
+	for ; f != nil; f = f.owner {
+		f.mu.Lock()
+		lost := f.lost
+		f.mu.Unlock()
+		if lost {
+			return true
 		}
 	}
+	return false
 }
 
-// endIdle ends the run's futures that nobody needs, once its function has
-// returned and no code that could still wait for them runs: that of groups, and
-// of futures that are needed.
-func (r *run) endIdle() {
+// giveUp ends what Any and Quorum did without, and what only that waits for,
+// once the run's function has returned and waits for nothing else. The lanes'
+// reads fail then, while their calls with side effects are carried out. It must
+// not make a difference which run's lanes are given up: the run must stand on no
+// guess, so that no other can be right, and must have repeated what took effect.
+func (r *run) giveUp() {
 	t := r.task
 	t.mu.Lock()
+	for len(r.futures) > 0 && isClosed(r.futures[0].ready) {
+		r.futures = r.futures[1:]
+	}
 	futures := r.futures
 	wait := !r.leaving || r.grouped > 0
 	t.mu.Unlock()
-	if wait {
+	// All have to be expendable: one that is not may wait for those that are.
+	if wait || !slices.ContainsFunc(futures, (*future).computing) || slices.ContainsFunc(futures, (*future).needed) {
+		return
+	}
+	t.mu.Lock()
+	firm := t.tree.Firm(r.tree) && !t.tree.Owes(r.tree)
+	t.unlock()
+	if !firm {
 		return
 	}
 	for _, f := range futures {
-		if f.computing() {
-			return
+		if f.cancel != nil {
+			f.cancel()
 		}
-	}
-	for _, f := range futures {
-		f.cancel()
 	}
 }
 
-// computing reports whether the future is needed and not settled.
-func (f *future) computing() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.users > 0 && !f.settled
+// givenUp reports whether the code that holds ctx is not needed any more.
+func givenUp(ctx context.Context) bool {
+	return ctx.Err() != nil && context.Cause(ctx) == errNotNeeded
 }
 
 func (l *lane) hasEffects() bool {
@@ -135,13 +161,15 @@ func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 	if isClosed(f.ready) {
 		l.joined(began, f) // without speculation it might not be
 	} else {
-		f.use()
+		f.waits(1)
 		v, err, predicted := f.awaitCall(ctx, l)
 		l.joined(began, f)
 		if predicted {
-			return v, nil // and f is needed to the end
+			f.keep()
+			f.waits(-1)
+			return v, nil
 		}
-		f.unuse()
+		f.waits(-1)
 		if err != nil {
 			return nil, err
 		}

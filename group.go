@@ -46,6 +46,9 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 			if !normal {
 				m.end(recover())
 			}
+			if m.lane != nil {
+				m.lane.ended(ctx)
+			}
 			g.wg.Done()
 			if m.lane != nil {
 				m.lane.run.ungroup(m.lane)
@@ -121,7 +124,7 @@ func (r *run) ungroup(l *lane) {
 	r.grouped--
 	l.path.ended = r.task.clock()
 	r.task.mu.Unlock()
-	r.endIdle()
+	r.giveUp()
 }
 
 // fork returns a lane for a goroutine of the same run, which the run waits for.
@@ -135,7 +138,7 @@ func (l *lane) fork() *lane {
 
 func newLane(parent *lane, tl *spectree.Lane) *lane {
 	r := parent.run
-	l := &lane{tree: tl, run: r, parent: parent}
+	l := &lane{tree: tl, run: r, parent: parent, future: parent.future}
 	l.path.forked = len(parent.path.pauses)
 	tl.Data = l
 	r.forked = append(r.forked, l)

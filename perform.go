@@ -49,7 +49,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
 		// The code ended its own context. A time limit that ran out while it ran
 		// ahead may be another matter: see interrupted.
-		if err == context.Canceled {
+		if err == context.Canceled && !t.late(ctx, l, spec) {
 			return nil, contextError(ctx, t.where(op, 0))
 		}
 		spec.NoPrediction = true
@@ -83,6 +83,26 @@ func (t *task) recorded(l *lane, spec *spectree.CallSpec) bool {
 	defer t.mu.Unlock()
 	return t.tree.Recorded(l.tree, spec)
 }
+
+// late reports whether the call is made although its code's context ended.
+func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
+	if givenUp(ctx) {
+		return s.Effect != spectree.None
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tree.Late(l.tree, s)
+}
+
+// outlasting is a context that has the end of another one.
+type outlasting struct {
+	context.Context
+	end context.Context
+}
+
+func (o *outlasting) Deadline() (time.Time, bool) { return o.end.Deadline() }
+func (o *outlasting) Done() <-chan struct{}       { return o.end.Done() }
+func (o *outlasting) Err() error                  { return o.end.Err() }
 
 // depth returns on how many open assumptions the lane's run stands.
 func (t *task) depth(l *lane) int {
@@ -131,8 +151,11 @@ func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) erro
 // make makes the call and waits for its answer. If the call was to be found in
 // the record, and is not, it returns errUnprepared.
 func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, recorded bool) (any, error) {
-	if ctx.Err() != nil && context.Cause(ctx) == errNotNeeded {
-		return nil, contextError(ctx, t.where(op, 0)) // code that nobody waits for does nothing more
+	if givenUp(ctx) {
+		if spec.Effect == spectree.None {
+			return nil, contextError(ctx, t.where(op, 0))
+		}
+		ctx = &outlasting{ctx, &l.run.ctx}
 	}
 	if t.shadowOf != nil {
 		if v, err, done := t.foresee(ctx, l, &op, spec, &q); done {
@@ -178,9 +201,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		u.Data = w
 	}
 	answer := u.Answer()
-	if t.rec != nil {
-		t.rec.used(u, c)
-	}
+	t.used(u, c)
 	if answer != spectree.Waiting {
 		v, err := c.answer(answer)
 		if answer >= 0 {
@@ -232,6 +253,16 @@ func (t *task) interrupt() {
 	t.sole = nil
 	close(w.ready)
 	w.ready = make(chan struct{})
+}
+
+// used notes that a run made a call. Under mu.
+func (t *task) used(u *spectree.Use, c *call) {
+	if t.rec != nil {
+		t.rec.used(u, c)
+	}
+	if r := u.Run.Data.(*run); r.leaving && c.tree.Effect() != spectree.None {
+		t.todo = append(t.todo, duty{kind: dutyGiveUp, run: r}) // it may have been waiting for this
+	}
 }
 
 func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
@@ -303,10 +334,10 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	// guess of its own.
 	firm := !l.run.tree.Speculative()
 	switch {
-	case ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:
+	case l.run.ctx.Err() == nil && (ctx.Err() == context.DeadlineExceeded || givenUp(ctx) && c.tree.Effect() != spectree.None):
 		// The call's attempt has the time limit, from when it is really made on,
 		// and its end is the call's result. Without speculation the code might not
-		// even have come here yet.
+		// even have come here yet. An effect that was begun comes to its end.
 		t.mu.Unlock()
 		select {
 		case <-w.ready:

@@ -33,7 +33,7 @@ type run struct {
 	forked   []*lane   // in the order in which they were forked
 	rollback []func()
 	futures  []*future // that the run started
-	leaving  bool      // its function returned: what nobody waits for is not needed
+	leaving  bool      // its function returned, see giveUp
 	grouped  int       // functions of groups that run
 	wasted   int       // operations since the run was discarded
 }
@@ -119,12 +119,15 @@ func (r *run) returned() {
 	r.leaving, r.left = true, t.clock()
 	if len(r.forked) > 0 {
 		t.mu.Unlock()
-		r.endIdle()
+		r.giveUp()
 		r.lanes.Wait()
 		t.mu.Lock()
 	}
 	if r.failed == nil {
 		r.failed = r.stray
+	}
+	if t.ctx.Err() != nil {
+		t.tree.CutShort(r.main.tree)
 	}
 	if t.rec != nil {
 		t.rec.returned(r.tree)

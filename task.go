@@ -38,7 +38,7 @@ type task struct {
 	grace     *time.Timer
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
-	choices map[string][]int
+	choices map[string][]choice
 	rec     *recorder
 	newest  atomic.Pointer[Site]    // of the newest call, for settlesWithin
 	plain   atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
@@ -80,6 +80,7 @@ const (
 	dutyJudge
 	dutyCast
 	dutyUncast
+	dutyGiveUp
 )
 
 // duty is something to do once mu is released.
@@ -191,11 +192,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Settle:
 		t.settle(a.Call.Data.(*call))
 	case spectree.Release:
-		l := a.Lane.Data.(*lane)
-		for _, b := range l.barriers {
-			close(b)
-		}
-		l.barriers = nil
+		a.Lane.Data.(*lane).pass()
 	case spectree.Offer:
 		if t.out != nil {
 			t.todo = append(t.todo, duty{kind: dutyOffer, run: a.Run.Data.(*run)})
@@ -206,6 +203,8 @@ func (t *task) obey(a *spectree.Action) {
 		if t.final != nil {
 			close(t.final)
 		}
+	case spectree.Firm:
+		t.todo = append(t.todo, duty{kind: dutyGiveUp, run: a.Run.Data.(*run)})
 	case spectree.Commit:
 		t.finish()
 	case spectree.Diverge:
@@ -238,6 +237,8 @@ func (t *task) do(d duty) {
 		go d.shadow.thrownAway() // whose hooks the task must not wait for
 	case dutyJudge:
 		d.control.judge()
+	case dutyGiveUp:
+		d.run.giveUp()
 	case dutyComplete:
 		t.out.complete(d.run, t.err)
 	}

@@ -17,7 +17,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	}
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
-		t.dropped[k] = append(t.dropped[k], drop{u.guesses()})
+		t.dropped[k] = append(t.dropped[k], drop{u.dep.guesses(u.Run)})
 	}
 	u.lane.done(u)
 	u.answer = Actual
@@ -65,12 +65,12 @@ func (d drop) right() bool {
 	return true
 }
 
-// guesses returns what the run stands on in all that led to the use. What other
-// goroutines guessed does not count: the lane's calls take effect all the same.
-func (u *Use) guesses() []choice {
+// guesses returns what the run stands on in a lane's past. What other goroutines
+// guessed does not count: the lane's calls take effect all the same.
+func (d *dep) guesses(r *Run) []choice {
 	var out []choice
 	seen := make(map[*dep]bool)
-	for todo := []*dep{u.dep}; len(todo) > 0; {
+	for todo := []*dep{d}; len(todo) > 0; {
 		d := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for ; d != nil && !seen[d]; d = d.prev {
@@ -81,7 +81,7 @@ func (u *Use) guesses() []choice {
 			if d.call == nil || d.call.answered {
 				continue
 			}
-			if g := d.call.useOf(u.Run); g != nil {
+			if g := d.call.useOf(r); g != nil {
 				out = append(out, choice{d.call, g.answer})
 			}
 		}

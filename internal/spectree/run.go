@@ -28,6 +28,8 @@ type Run struct {
 	uses         []*Use
 	parked       []*Lane // wait at a barrier
 	offered      bool
+	settling     bool    // see Tree.Firm
+	cut          []*Lane // see CutShort
 }
 
 // Lane is one goroutine's sequence of calls within a run.
@@ -48,6 +50,7 @@ type Lane struct {
 	fewUses  [4]*Use
 	uses     []*Use
 	counts   map[string]occurrences // by operation, once there are many uses
+	skipped  map[string]int         // calls that it did not make, see Late
 }
 
 // occurrences are a lane's calls of one operation.
@@ -110,7 +113,7 @@ func (l *Lane) occurrence(op string) (n int, overlap bool) {
 			}
 		}
 	}
-	return n, last != nil && !last.answered
+	return n + l.skipped[op], last != nil && !last.answered
 }
 
 // count keeps the counts of operations for lanes of many calls.
@@ -189,6 +192,7 @@ func (t *Tree) Barrier(l *Lane) bool {
 }
 
 func (t *Tree) releaseBarriers(r *Run) {
+	t.settledRun(r)
 	if len(r.parked) == 0 || r.open > 0 || r.discarded || t.caller != CallerConfirmed {
 		return
 	}
@@ -254,7 +258,7 @@ func (t *Tree) missed(r *Run) *Call {
 		return nil
 	}
 	for _, c := range t.sent.all {
-		if !r.made(c) {
+		if !r.made(c) && !r.excused(c) {
 			return c
 		}
 	}

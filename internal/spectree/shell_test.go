@@ -404,7 +404,7 @@ func (s *shell) obeyOne(a *Action) {
 }
 
 func describe(a *Action) string {
-	names := [...]string{"start", "discard", "resume", "send", "hold", "adopt", "confirm", "abandon", "settle", "release", "offer", "final", "commit", "diverge"}
+	names := [...]string{"start", "discard", "resume", "send", "hold", "adopt", "confirm", "abandon", "settle", "release", "firm", "offer", "final", "commit", "diverge"}
 	out := names[a.Kind]
 	if a.Run != nil {
 		out += fmt.Sprintf(" run %d", a.Run.ID)

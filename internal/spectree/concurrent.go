@@ -1,0 +1,89 @@
+package spectree
+
+import (
+	"slices"
+	"strings"
+)
+
+// Goroutines of a run race with each other where code cancels what others do, or
+// goes on without them. Which of them is faster may differ from run to run. The
+// rules here keep that from mattering: what one run did, and cannot be taken
+// back, another one must be able to repeat.
+
+// Firm reports whether the run stands on no guess of its own. Then the run takes
+// no predictions any more: if its caller is right, no other run can be. If not, a
+// Firm action follows once it may be so.
+func (t *Tree) Firm(r *Run) bool {
+	if r.discarded || t.over {
+		return false
+	}
+	r.settling = r.open > 0
+	r.pinned = r.pinned || !r.settling
+	return !r.settling
+}
+
+// settled tells that the run may stand on no guess any more.
+func (t *Tree) settledRun(r *Run) {
+	if r.settling && r.open == 0 && !r.discarded {
+		r.settling = false
+		t.emitRun(Firm, r, nil)
+	}
+}
+
+// Owes reports whether a lane of the run, other than its main one, has yet to
+// repeat a call that took effect.
+func (t *Tree) Owes(r *Run) bool {
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.lane != r.main.id && !r.made(c) && !r.excused(c) })
+}
+
+// owes reports whether the lane has, or one that it forked.
+func (t *Tree) owes(l *Lane) bool {
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return l.covers(c.lane) && !l.run.made(c) && !l.run.excused(c) })
+}
+
+// covers reports whether this is the lane's id, or that of one that it forked.
+func (l *Lane) covers(id string) bool {
+	rest, ok := strings.CutPrefix(id, l.id)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// CutShort tells that the lane came to its end after the context of its code
+// ended: of the calls that it and the lanes that it forked made in other runs, it
+// may have been too late for some.
+func (t *Tree) CutShort(l *Lane) { l.run.cut = append(l.run.cut, l) }
+
+// excused reports whether the run may be right although it did not make the call.
+func (r *Run) excused(c *Call) bool {
+	return slices.ContainsFunc(r.cut, func(l *Lane) bool { return l.covers(c.lane) })
+}
+
+// Late reports whether the lane makes a call although the context of its code has
+// ended: that came too late, since the run that turns out right is known to make
+// this call of the lane, the next of its operation, and something after it has
+// taken effect. If not, the call is not made.
+func (t *Tree) Late(l *Lane, s *CallSpec) bool {
+	occ, _ := l.occurrence(s.Op)
+	if l.run.ID > 1 && !s.Local && t.At(l.id, s, occ) != nil && t.owes(l) {
+		return true
+	}
+	if l.skipped == nil {
+		l.skipped = make(map[string]int)
+	}
+	l.skipped[s.Op]++
+	return false
+}
+
+// Basis is what lanes stood on once.
+type Basis struct{ guesses []choice }
+
+// Basis returns what lanes of a run stand on.
+func (t *Tree) Basis(lanes []*Lane) *Basis {
+	b := new(Basis)
+	for _, l := range lanes {
+		b.guesses = append(b.guesses, l.dep.guesses(l.run)...)
+	}
+	return b
+}
+
+// Right reports whether that was right, or may have been.
+func (b *Basis) Right() bool { return drop{b.guesses}.right() }

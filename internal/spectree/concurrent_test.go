@@ -1,0 +1,123 @@
+package spectree
+
+import "testing"
+
+// TestFirm checks that a run is told when it stands on no guess of its own, and
+// takes no further one then.
+func TestFirm(t *testing.T) {
+	s := play(t, replayable)
+	a := s.read(s.lane(1), "a", 1)
+	b := s.read(s.Fork(s.lane(1)), "b", 1)
+	if s.Firm(s.run(1)) {
+		t.Error("a run that stands on guesses is firm")
+	}
+	s.Answered(a.Call, 0)
+	s.want("start run 1", "send call 1", "send call 2 speculatively", "settle call 1", "confirm call 2")
+	s.Answered(b.Call, 0)
+	s.want("settle call 2", "firm run 1")
+	if !s.Firm(s.run(1)) {
+		t.Error("a run that stands on no guess is not firm")
+	}
+	s.answers(s.read(s.Fork(s.lane(1)), "c", 1), Waiting)
+	s.want("send call 3")
+}
+
+// TestFirmOfADiscardedRun checks that a run on a wrong guess is not told.
+func TestFirmOfADiscardedRun(t *testing.T) {
+	s := play(t, replayable)
+	a := s.read(s.lane(1), "a", 1)
+	r := s.run(1)
+	s.Firm(r)
+	s.Answered(a.Call, Actual)
+	s.want("start run 1", "send call 1", "discard run 1 call 1", "start run 2")
+	if s.Firm(r) {
+		t.Error("a discarded run is firm")
+	}
+}
+
+// afterWrite is a task whose first run's lane /1 read and wrote, and then was
+// discarded because of what another lane guessed.
+func afterWrite(t *testing.T) *scenario {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	a := s.read(s.lane(1), "a", 1)
+	b := s.read(child, "b", 0)
+	s.Answered(b.Call, Actual)
+	w := s.write(child, "w", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	s.Answered(a.Call, Actual)
+	s.skip()
+	return s
+}
+
+// TestCutShort checks that a run need not repeat what another one did in a lane
+// whose code's context ended in this one, and no other lane's calls.
+func TestCutShort(t *testing.T) {
+	for cut, want := range map[string][]string{
+		"/1":   {"final run 2", "commit run 2", "abandon call 1"},
+		"/1/1": {"diverge run 2 call 3", "discard run 2", "abandon call 1"},
+		"/2":   {"diverge run 2 call 3", "discard run 2", "abandon call 1"},
+	} {
+		t.Run(cut, func(t *testing.T) {
+			s := afterWrite(t)
+			first := s.Fork(s.lane(2))
+			if !s.Owes(s.run(2)) {
+				t.Error("the lane has nothing to repeat")
+			}
+			s.CutShort(map[string]*Lane{"/1": first, "/1/1": s.Fork(first), "/2": s.Fork(s.lane(2))}[cut])
+			if owes := cut != "/1"; s.Owes(s.run(2)) != owes {
+				t.Errorf("something is to be repeated: %v; want %v", !owes, owes)
+			}
+			s.returned(s.run(2))
+			s.want(want...)
+		})
+	}
+}
+
+// TestLate checks that a lane on the way to what took effect is not kept from it
+// by the end of a context, and that a call that was not made counts among its
+// kind, so that the next one is not taken for it.
+func TestLate(t *testing.T) {
+	s := afterWrite(t)
+	child := s.Fork(s.lane(2))
+	read, write := &CallSpec{Op: "b"}, &CallSpec{Op: "w", Effect: Immediate}
+	if s.Late(child, &CallSpec{Op: "c"}) || s.Late(s.Fork(s.lane(2)), read) {
+		t.Error("calls that nobody made are made after the end of their context")
+	}
+	if !s.Late(child, read) {
+		t.Error("the lane does not read what it read")
+	}
+	s.answers(s.Call(child, read), Actual)
+	if !s.Late(child, write) {
+		t.Error("the lane does not write what it wrote")
+	}
+	s.answers(s.Call(child, write), Actual)
+	if s.Late(child, read) || s.Late(child, write) {
+		t.Error("the lane repeats more than it did")
+	}
+
+	s = afterWrite(t)
+	child = s.Fork(s.lane(2))
+	s.Late(child, &CallSpec{Op: "b2"})
+	child.skipped["b"] = 1
+	if s.Late(child, read) {
+		t.Error("the second call of its kind is taken for the first")
+	}
+	s.answers(s.Call(child, read), Waiting)
+}
+
+// TestBasis checks that what lanes computed counts as long as no guess that they
+// stood on was wrong.
+func TestBasis(t *testing.T) {
+	s := play(t, replayable)
+	a := s.read(s.lane(1), "a", 1)
+	on := s.Fork(s.lane(1))
+	b := s.read(s.lane(1), "b", 1)
+	basis := s.Basis([]*Lane{on})
+	both := s.Basis([]*Lane{on, s.lane(1)})
+	s.Answered(a.Call, 0)
+	s.Answered(b.Call, Actual)
+	if !basis.Right() || both.Right() {
+		t.Errorf("right: %v, with the wrong guess %v; want true, false", basis.Right(), both.Right())
+	}
+}
