@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // benchFlags are the flags that all experiments share.
@@ -32,8 +33,6 @@ func (p *program) benchCommand() *cobra.Command {
 			"In real mode the systems take turns on the wall clock, over this machine's loopback interface.",
 		Args: cobra.ArbitraryArgs,
 		RunE: unknownExperiment,
-
-		SuggestionsMinimumDistance: 2,
 	}
 	flags := c.PersistentFlags()
 	flags.BoolVar(&f.json, "json", false, "write JSON instead of a table")
@@ -73,11 +72,11 @@ func unknownExperiment(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("bench: name an experiment; 'foresay bench list' shows them")
 	}
-	hint := "'foresay bench list' shows them"
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	var known []string
+	for _, e := range bench.Experiments() {
+		known = append(known, e.Name)
 	}
-	return usagef("bench: no experiment %q; %s", args[0], hint)
+	return usagef("bench: no experiment %q%s; 'foresay bench list' shows them", args[0], nearest.Hint(args[0], known))
 }
 
 // runBench runs the experiment and writes what it found.

@@ -43,11 +43,6 @@ type program struct {
 	began bool
 }
 
-// A usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // codeUnknown is the exit code of a change of which nobody could tell what became of it.
 const codeUnknown = 3
 
@@ -59,8 +54,6 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "foresay",
@@ -70,12 +63,18 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { p.began = true },
+		Version:          buildLine(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "tell which build of foresay this is")
+	group(root)
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.demoCommand(), p.dashCommand(), p.analyzeCommand(), p.reportCommand(), p.benchCommand(), p.simCommand(), p.smrCommand(), p.storeCommand(), p.versionCommand())
+	root.InitDefaultCompletionCmd()
+	complete(root)
+	oneStyle(root)
 	return root
 }
 

@@ -17,9 +17,8 @@ func (p *program) simCommand() *cobra.Command {
 		Short: "Run replicated protocols in the simulator, under faults",
 		Long: "Run a replicated protocol in the simulator: virtual time, faults drawn from a seed, every run repeatable.\n" +
 			"What the conformance suite plays, and the command that a failing test prints, is 'foresay sim run'.",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return usagef("sim: say what to do: run or list") },
 	}
+	group(c)
 	c.AddCommand(p.simRunCommand(), p.simListCommand())
 	return c
 }

@@ -27,14 +27,8 @@ func (p *program) smrCommand() *cobra.Command {
 			"A first look:    foresay smr dev\n" +
 			"Three processes: foresay smr init --dir DIR, then foresay smr serve --config DIR/replica-1.json and so on,\n" +
 			"                 then foresay smr put KEY VALUE --config DIR/client.json",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("smr: say what to do; 'foresay smr --help' shows it")
-			}
-			return usagef("smr: unknown command %q; 'foresay smr --help' shows all", args[0])
-		},
 	}
+	group(c)
 	c.AddCommand(p.smrDevCommand(), p.smrInitCommand(), p.smrConfigCommand(), p.smrServeCommand(),
 		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
 		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())

@@ -88,7 +88,7 @@ func (a *ackFlag) Set(s string) error {
 			return nil
 		}
 	}
-	return errors.New("want durable, ordered or executed")
+	return errors.New("durable, ordered or executed")
 }
 
 // loadRow is what a kind of call came to.

@@ -34,10 +34,6 @@ type devFlags struct {
 
 func (p *program) smrDevCommand() *cobra.Command {
 	var f devFlags
-	var names []string
-	for _, d := range wan.Presets() {
-		names = append(names, d.Name)
-	}
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole cluster in this process, with clients, over a wide-area network",
@@ -51,7 +47,7 @@ func (p *program) smrDevCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.protocol, "protocol", "raft", "the protocol; 'foresay sim list' names them")
-	flags.StringVar(&f.wan, "wan", "", "the network: "+strings.Join(names, ", ")+" (default: this machine's own)")
+	flags.StringVar(&f.wan, "wan", "", "the network: "+joined(presets())+" (default: this machine's own)")
 	flags.IntVar(&f.replicas, "replicas", 0, "how many replicas (default: as many as the network's paper has, or 3)")
 	flags.StringVar(&f.dir, "dir", "", "an empty `directory` for files, disks and the log (default: one that is removed at the end)")
 	flags.IntVar(&f.clients, "clients", -1, "how many clients write, spread over the sites (default: one for each replica)")

@@ -53,12 +53,8 @@ func (p *program) smrPlanCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runPlan(c.Context(), f) },
 	}
-	var names []string
-	for _, d := range wan.Presets() {
-		names = append(names, d.Name)
-	}
 	flags := c.Flags()
-	flags.StringVar(&f.wan, "wan", "", "the network: "+strings.Join(names, ", ")+", or a `file` of sites and round-trip times")
+	flags.StringVar(&f.wan, "wan", "", "the network: "+joined(presets())+", or a `file` of sites and round-trip times")
 	flags.StringVar(&f.replicas, "replicas", "", "how many, to search the best placement, or the `sites` with commas between, the leader's first (default: those of the network's paper, or 3 if there are as many sites)")
 	flags.StringSliceVar(&f.among, "among", nil, "the `sites` that are searched (default all)")
 	flags.StringSliceVar(&f.clients, "clients", []string{"all"}, "all, or the clients' `sites`, with weights if they differ: a=3,b")

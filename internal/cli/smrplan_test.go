@@ -219,7 +219,7 @@ func TestPlanErrors(t *testing.T) {
 		{"--wan na3 --slack 25h", 2, "--slack is 25h0m0s; want 0 to a day"},
 		{"--wan na3 --jitter -1s", 2, "--jitter is -1s"},
 		{"--wan na3 --jitter 2000000h", 2, "--jitter is 2000000h0m0s; want 0 to a day"},
-		{"--wan na3 extra", 2, "unknown command"},
+		{"--wan na3 extra", 2, "unexpected argument"},
 		{"--wan na3 --svg /nowhere/plan.svg", 1, "--svg: open /nowhere/plan.svg"},
 		{"--wan " + down, 1, "the link left->right is down"},
 		{"--wan " + large + " --replicas 9", 1, "ways to place 9 replicas at 60 sites, more than 200000"},

@@ -24,14 +24,8 @@ func (p *program) storeCommand() *cobra.Command {
 			"A first look:    foresay store dev --wan specrpc\n" +
 			"Three processes: foresay store init --dir DIR, then foresay store serve --config DIR/machine-a.json and so on,\n" +
 			"                 then foresay store txn put KEY VALUE --client DIR/client.json",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("store: say what to do; 'foresay store --help' shows it")
-			}
-			return usagef("store: unknown command %q; 'foresay store --help' shows all", args[0])
-		},
 	}
+	group(c)
 	c.AddCommand(p.storeDevCommand(), p.storeInitCommand(), p.storeConfigCommand(), p.storeServeCommand(), p.storeTxnCommand(), p.storeLoadCommand(),
 		p.storeStatusCommand(), p.storeResolveCommand())
 	return c

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,10 +29,6 @@ type storeDevFlags struct {
 
 func (p *program) storeDevCommand() *cobra.Command {
 	var f storeDevFlags
-	var names []string
-	for _, d := range wan.Presets() {
-		names = append(names, d.Name)
-	}
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole store in this process, over a wide-area network",
@@ -46,7 +41,7 @@ func (p *program) storeDevCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.wan, "wan", "", "the network: "+strings.Join(names, ", ")+", or a `file` (default: this machine's own, three sites)")
+	flags.StringVar(&f.wan, "wan", "", "the network: "+joined(presets())+", or a `file` (default: this machine's own, three sites)")
 	flags.IntVar(&f.shards, "shards", 3, "how many parts each site's copy has")
 	flags.StringVar(&f.dir, "dir", "", "an empty `directory` for files, disks and the log (default: one that is removed at the end)")
 	flags.StringVar(&f.site, "site", "", "the `site` at which commands are given (default: the first one)")

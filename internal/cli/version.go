@@ -14,10 +14,15 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Tell which build of foresay this is",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.Out, "foresay", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+			_, err := fmt.Fprintln(p.Out, buildLine())
 			return err
 		},
 	}
+}
+
+// buildLine is what version says.
+func buildLine() string {
+	return fmt.Sprintf("foresay %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version returns the module's version, with the commit where it is a build from a work tree.

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+)
+
+// choices returns the values that a flag can have, if these are names. A flag of one name is the same in all commands.
+func choices(flag string) []string {
+	switch flag {
+	case "protocol":
+		return catalog.Names()
+	case "wan":
+		return presets()
+	case "faults":
+		var names []string
+		for _, f := range faultList() {
+			names = append(names, f.Name)
+		}
+		return names
+	case "mode":
+		return []string{client.Spec.String(), client.Predicated.String(), client.Auto.String(), client.Off.String(), client.GRPC.String()}
+	case "ack":
+		return []string{smr.AckDurable.String(), smr.AckOrdered.String(), smr.AckExecuted.String()}
+	case "by":
+		var names []string
+		for _, ack := range []string{"durable", "executed"} {
+			for _, share := range []string{"p50", "p95", "worst"} {
+				names = append(names, ack+"-"+share)
+			}
+		}
+		return names
+	}
+	return nil
+}
+
+// presets are the names of the networks of the papers.
+func presets() (names []string) {
+	for _, d := range wan.Presets() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// complete has shells complete the values of flags, of c and of the commands below it: names, files and directories;
+// nothing where any value would do.
+func complete(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, known := c.GetFlagCompletionFunc(f.Name); known {
+			return
+		}
+		kind, _ := pflag.UnquoteUsage(f)
+		several := f.Value.Type() == "stringSlice" || f.Name == "faults"
+		_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			names := choices(f.Name)
+			switch {
+			case names != nil && several:
+				return continued(begun, names), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+			case kind == "file":
+				return begins(begun, names), cobra.ShellCompDirectiveDefault
+			case kind == "directory":
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+			return begins(begun, names), cobra.ShellCompDirectiveNoFileComp
+		})
+	})
+	for _, sub := range c.Commands() {
+		complete(sub)
+	}
+}
+
+func begins(begun string, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, begun) })
+}
+
+// continued completes the last of some names with commas between.
+func continued(begun string, names []string) []string {
+	at := strings.LastIndexByte(begun, ',') + 1
+	given := strings.Split(begun[:at], ",")
+	out := begins(begun[at:], slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(given, n) }))
+	for i, n := range out {
+		out[i] = begun[:at] + n
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr/plan"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+)
+
+// say runs a command line.
+func say(args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
+	code = Main(context.Background(), args, Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	return code, o.String(), e.String()
+}
+
+// eachCommand calls f for each command that people see, with its path.
+func eachCommand(f func(c *cobra.Command, path []string)) {
+	p := &program{Streams: Streams{In: strings.NewReader("")}}
+	var walk func(c *cobra.Command, path []string)
+	walk = func(c *cobra.Command, path []string) {
+		if c.Hidden || c.Name() == "completion" || c.Name() == "help" { // cobra's own
+			return
+		}
+		f(c, path)
+		for _, sub := range c.Commands() {
+			walk(sub, append(slices.Clone(path), sub.Name()))
+		}
+	}
+	walk(p.root(), nil)
+}
+
+// TestUsageErrors: each flag of each command says in the same way what is wrong with its value, in words for people.
+func TestUsageErrors(t *testing.T) {
+	inside := regexp.MustCompile(`strconv|parsing|invalid|syntax|Parse|\btime: `)
+	n := 0
+	complain := func(want string, args ...string) {
+		n++
+		code, out, errs := say(args...)
+		first, rest, _ := strings.Cut(errs, "\n")
+		if code != 2 || out != "" || !regexp.MustCompile(want).MatchString(first) || inside.MatchString(first) ||
+			!strings.HasPrefix(rest, "Run 'foresay") || !strings.HasSuffix(rest, "--help' for usage.\n") {
+			t.Errorf("foresay %s: exit code %d\n%s%swant %s", strings.Join(args, " "), code, out, errs, want)
+		}
+	}
+	eachCommand(func(c *cobra.Command, path []string) {
+		about := "^foresay: "
+		if len(path) > 0 {
+			about += strings.Join(path, " ") + ": "
+		}
+		with := func(flag ...string) []string { return append(slices.Clone(path), flag...) }
+		complain(about+`unknown flag --zzzzzz$`, with("--zzzzzz")...)
+		complain(about+`unknown flag -z; flags begin with two dashes$`, with("-z")...)
+		complain(about+`"--=3" is no flag; want --NAME or --NAME=VALUE$`, with("--=3")...)
+		if c.HasSubCommands() && c.Name() != "bench" {
+			complain(about+`unknown command "zzzzzz"; 'foresay.* --help' shows all$`, with("zzzzzz")...)
+			sub := c.Commands()[0].Name()
+			complain(about+`unknown command "`+sub+`e"; did you mean `+sub+`\?$`, with(sub+"e")...)
+		}
+		check := func(f *pflag.Flag) {
+			kind := f.Value.Type()
+			switch name := "--" + f.Name; {
+			case f.Name == "help" || f.Name == "version":
+			case strings.HasPrefix(kind, "string"):
+				complain(about+`unknown flag `+name+`q; did you mean --[a-z-]+\?$`, with(name+"q")...)
+			case kind == "bool":
+				complain(about+name+` is ""; want true or false$`, with(name+"=")...)
+			default:
+				complain(about+name+` has no value; want .+$`, with(name)...)
+				complain(about+name+` is "zzz"; want .+$`, with(name+"=zzz")...)
+			}
+		}
+		c.LocalFlags().VisitAll(check)
+	})
+	if n < 200 {
+		t.Errorf("only %d command lines", n)
+	}
+}
+
+// TestCompletion: shells are offered all values of the flags that have names as values, and each is one.
+func TestCompletion(t *testing.T) {
+	valid := map[string]func(string) error{
+		"protocol": func(s string) error { _, err := catalog.Protocol(s); return err },
+		"wan":      func(s string) error { _, err := wan.Preset(s); return err },
+		"faults":   func(s string) error { _, err := sim.ParseFaults(s); return err },
+		"mode":     func(s string) error { _, err := client.ParseMode(s); return err },
+		"ack":      func(s string) error { return new(ackFlag).Set(s) },
+		"by":       func(s string) error { _, _, err := parseBy(s); return err },
+	}
+	seen := make(map[string]bool)
+	eachCommand(func(c *cobra.Command, path []string) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			check := valid[f.Name]
+			if check == nil {
+				return
+			}
+			seen[f.Name] = true
+			_, out, _ := say(slices.Concat([]string{"__complete"}, path, []string{"--" + f.Name, ""})...)
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			offered := lines[:len(lines)-1]
+			if !slices.Equal(offered, choices(f.Name)) || len(offered) < 2 {
+				t.Errorf("%v --%s offers %q", path, f.Name, offered)
+			}
+			for _, name := range offered {
+				if err := check(name); err != nil && name != swarmName {
+					t.Errorf("%v --%s offers %q: %v", path, f.Name, name, err)
+				}
+			}
+		})
+	})
+	if len(seen) != len(valid) {
+		t.Errorf("only these flags are there: %v", seen)
+	}
+	for _, s := range plan.Systems() {
+		if s != plan.Floor && !slices.Contains(choices("protocol"), string(s)) {
+			t.Errorf("smr plan takes %s, which is not offered", s)
+		}
+	}
+	for line, want := range map[string]string{
+		"smr plan --protocol raft,e": "raft,epaxos\n:6\n", "sim run --protocol fast": "fastpaxos\n:4\n", "smr dev --dir ": ":16\n",
+		"smr dev --clients ": ":4\n", "analyze --svg ": ":0\n", "sim run --faults crash,p": "crash,power\ncrash,pause\ncrash,partition\ncrash,partial\n:6\n",
+	} {
+		if _, out, _ := say(append([]string{"__complete"}, strings.Split(line, " ")...)...); out != want {
+			t.Errorf("%q is completed by %q, want %q", line, out, want)
+		}
+	}
+	_, out, _ := say("__complete", "bench", "")
+	for _, e := range bench.Experiments() {
+		if !strings.Contains(out, e.Name+"\t") {
+			t.Errorf("bench does not offer %s", e.Name)
+		}
+	}
+}
