@@ -44,6 +44,7 @@ func rooms() []room {
 		{pattern: "predict/...", layer: contract},
 		{pattern: "internal/wirefmt/...", layer: contract},
 		{pattern: "internal/fieldpath/...", layer: contract},
+		{pattern: "internal/nearest/...", layer: contract},
 
 		{pattern: "smr/client/...", layer: runner},
 		{pattern: "store/client/...", layer: runner},
