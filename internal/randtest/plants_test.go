@@ -29,7 +29,7 @@ func plants() []plant {
 			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = true\n}\nt.winner.release()\n",
 		}, {
 			name: "a call keeps its caller's cancellation", dir: ".",
-			old: "\tbase := context.Context(&a.outside)\n", new: "\tbase := context.Context(&c.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
+			old: "\tbase := context.Context(&a.outside)\n", new: "\tbase := context.Context(&a.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
 		}, {
 			name: "a time limit runs while its call is held", dir: ".",
 			old: "func (c *call) shifted(deadline time.Time) time.Time {\n",
