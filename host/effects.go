@@ -152,7 +152,11 @@ func (n *Node[M]) commit() {
 		if err != nil {
 			n.disk.failure.CompareAndSwap(nil, &err)
 		} else {
-			n.stats.latency.add(time.Since(since))
+			took := time.Since(since)
+			n.stats.latency.add(took)
+			if n.spec.Committed != nil {
+				n.spec.Committed(took)
+			}
 			n.disk.durable.Store(number)
 		}
 		n.inbox.signal()

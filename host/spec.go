@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -20,6 +21,8 @@ type Spec[M any] struct {
 	Disk Disk
 	// App gets what the node sends to protocol.App, in order. The node waits for it, so it must not wait for anything itself. nil: nobody.
 	App func(msg M)
+	// Committed gets how long each commit to the disk took until it was durable. The disk waits for it. nil: nobody.
+	Committed func(took time.Duration)
 
 	// QueueMessages and QueueBytes bound what the network has brought and the node has not looked at; more is lost. 0 is 65536 and 64 MiB.
 	QueueMessages int

@@ -2,6 +2,7 @@ package smr
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -11,7 +12,7 @@ import (
 type Desk struct {
 	cfg     ReplicaConfig
 	state   *State
-	taken   map[ticket]bool // what was proposed and is not yet applied; true if the result is wanted
+	taken   map[ticket]job // what was proposed and is not yet applied
 	replies map[ticketOf]int
 	out     []outbox // in the order in which clients came up
 }
@@ -21,6 +22,12 @@ type ticket struct {
 	client  protocol.ID
 	session SessionID
 	seq     Seq
+}
+
+// job is what is known of an entry that was taken.
+type job struct {
+	wanted bool          // its result
+	at     time.Duration // when it was taken
 }
 
 type ticketOf struct {
@@ -35,7 +42,7 @@ type outbox struct {
 
 // NewDesk returns the desk of a replica. The configuration has its defaults.
 func NewDesk(cfg ReplicaConfig, state *State) *Desk {
-	return &Desk{cfg: cfg, state: state, taken: map[ticket]bool{}, replies: map[ticketOf]int{}}
+	return &Desk{cfg: cfg, state: state, taken: map[ticket]job{}, replies: map[ticketOf]int{}}
 }
 
 // Reset forgets what was taken: the replica does not lead any more, or begins to.
@@ -58,7 +65,7 @@ func (d *Desk) Take(env *protocol.Env[Message], from protocol.ID, msg Message, e
 			Kind: OpenSession, Client: from, Seq: msg.Nonce,
 			Open: &Open{MaxSessions: uint64(d.cfg.MaxSessions), Window: Seq(d.cfg.MaxPending)},
 		}
-		return d.take(e, true, entries)
+		return d.take(env, e, true, entries)
 	}
 	return entries
 }
@@ -73,7 +80,7 @@ func (d *Desk) takeCommands(env *protocol.Env[Message], from protocol.ID, req Re
 		} else if len(d.taken) >= d.cfg.MaxPending {
 			busy = append(busy, c.Seq)
 		} else {
-			entries = d.take(e, !c.Brief, entries)
+			entries = d.take(env, e, !c.Brief, entries)
 		}
 	}
 	if busy != nil {
@@ -105,15 +112,15 @@ func (d *Desk) TakeChange(env *protocol.Env[Message], from protocol.ID, req Chan
 		}
 		e.Members.Incarnation = disk
 	}
-	return d.take(e, true, entries)
+	return d.take(env, e, true, entries)
 }
 
-func (d *Desk) take(e Entry, wanted bool, entries []Entry) []Entry {
+func (d *Desk) take(env *protocol.Env[Message], e Entry, wanted bool, entries []Entry) []Entry {
 	t := ticketFor(e)
 	if _, ok := d.taken[t]; ok {
 		return entries
 	}
-	d.taken[t] = wanted
+	d.taken[t] = job{wanted, env.Now}
 	return append(entries, e)
 }
 
@@ -125,13 +132,16 @@ func (d *Desk) Applied(env *protocol.Env[Message], e Entry, r Reply) {
 		return
 	}
 	t := ticketFor(e)
-	wanted, ok := d.taken[t]
+	was, ok := d.taken[t]
 	delete(d.taken, t)
+	if ok && e.Kind == Command && d.cfg.Executed != nil {
+		d.cfg.Executed(r.Outcome, max(0, env.Now-was.at))
+	}
 	if e.Kind == OpenSession {
 		env.SendAhead(e.Client, OpenReply{Nonce: e.Seq, Session: r.Session, Window: r.Window})
 		return
 	}
-	d.reply(e, r, wanted || !ok)
+	d.reply(e, r, was.wanted || !ok)
 }
 
 func (d *Desk) reply(e Entry, r Reply, wanted bool) {

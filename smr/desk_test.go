@@ -1,7 +1,9 @@
 package smr
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,6 +31,29 @@ func newDesk(t *testing.T, maxPending int) (*Desk, *State, *protocol.Env[Message
 	env := protocol.NewEnv[Message](nil, 1, nil)
 	env.Begin(0)
 	return NewDesk(cfg, state), state, env
+}
+
+// TestDeskTellsHowLongItTook: of each command that was taken here, once, whatever comes of it.
+func TestDeskTellsHowLongItTook(t *testing.T) {
+	d, state, env := newDesk(t, 9)
+	var told []string
+	d.cfg.Executed = func(o Outcome, took time.Duration) { told = append(told, fmt.Sprint(o, " ", took)) }
+	open := d.Take(env, 9, OpenRequest{Nonce: 5}, nil)[0]
+	d.Applied(env, open, state.Apply(1, open))
+	req := Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: 1}, {Seq: 2}}}
+	env.Begin(10 * time.Millisecond)
+	entries := d.Take(env, 9, req, nil)
+	env.Begin(20 * time.Millisecond)
+	entries = d.Take(env, 9, req, entries) // again
+	entries = append(d.Take(env, 9, Request{Session: 2, Acked: 1, Commands: req.Commands[:1]}, entries), Entry{Kind: Command, Client: 8, Session: 1, Seq: 3})
+	env.Begin(28 * time.Millisecond)
+	for i, e := range entries {
+		d.Applied(env, e, state.Apply(Slot(i+2), e))
+	}
+	want := []string{fmt.Sprint(Committed, " 18ms"), fmt.Sprint(Committed, " 18ms"), fmt.Sprint(Unknown, " 8ms")}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told of (-want +got):\n%s", diff)
+	}
 }
 
 func TestDeskTakesOnce(t *testing.T) {

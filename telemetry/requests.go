@@ -21,7 +21,7 @@ func Requests(meter metric.Meter) (func(*foresay.RequestRecord), error) {
 	if meter == nil {
 		return nil, errors.New("telemetry: Requests needs a Meter, and it is nil")
 	}
-	bounds := metric.WithExplicitBucketBoundaries(0, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
+	bounds := metric.WithExplicitBucketBoundaries(bounds()...)
 	histogram := func(name, what string) (metric.Float64Histogram, error) {
 		h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), bounds)
 		if err != nil {
@@ -43,6 +43,20 @@ func Requests(meter metric.Meter) (func(*foresay.RequestRecord), error) {
 	}
 	r := &requests{duration: duration, saved: saved, lost: lost}
 	return r.ended, nil
+}
+
+// bounds are those of the distributions, in seconds: nothing, and ten for each power
+// of ten from 1 ms to 10 s, so that a quantile is at most an eighth wrong. A view of
+// the SDK may choose others, or base-2 exponential ones, which are Prometheus' native
+// histograms.
+func bounds() []float64 {
+	out := []float64{0}
+	for _, power := range []float64{1000, 100, 10, 1} {
+		for _, digits := range []float64{1, 1.26, 1.58, 2, 2.51, 3.16, 3.98, 5.01, 6.31, 7.94} {
+			out = append(out, digits/power)
+		}
+	}
+	return append(out, 10)
 }
 
 // maxKinds bounds the kinds of requests that are told apart. The rest is "other".

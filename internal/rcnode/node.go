@@ -56,6 +56,9 @@ type Config struct {
 	Check                       bool
 	StopTimeout                 time.Duration // also bounds how long calls of clients are waited for; 0 is 10 s
 	Logger                      *slog.Logger
+	// Interceptor is around the calls of clients, Committed gets how long each commit to a disk took. nil: nothing, nobody.
+	Interceptor grpc.UnaryServerInterceptor
+	Committed   func(took time.Duration)
 }
 
 // Members returns the IDs that a machine has, which its certificate must name.
@@ -212,7 +215,7 @@ func (n *Node) addNodes() error {
 		if err != nil {
 			return nil, err
 		}
-		return host.Add(n.host, host.Spec[replicatedcommit.Message]{Group: group, ID: id, Node: node, Codec: replicatedcommit.Codec(), Disk: disk, App: app})
+		return host.Add(n.host, host.Spec[replicatedcommit.Message]{Group: group, ID: id, Node: node, Codec: replicatedcommit.Codec(), Disk: disk, App: app, Committed: n.cfg.Committed})
 	}
 	coordinator, err := replicatedcommit.NewCoordinator(n.config(site.CoordinatorID(n.machine), layout))
 	if _, err = add(site.CoordinatorID(n.machine), coordinator, err, nil, nil); err != nil {
@@ -248,14 +251,18 @@ func (n *Node) serve() {
 	if n.cfg.ClientTLS != nil {
 		creds = credentials.NewTLS(n.cfg.ClientTLS)
 	}
-	n.grpc = grpc.NewServer(
+	options := []grpc.ServerOption{
 		grpc.Creds(creds),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		// Large transactions need no round trip for room.
-		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(4*windowBytes),
+		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(4 * windowBytes),
 		grpc.MaxConcurrentStreams(maxCalls),
-	)
+	}
+	if n.cfg.Interceptor != nil {
+		options = append(options, grpc.UnaryInterceptor(n.cfg.Interceptor))
+	}
+	n.grpc = grpc.NewServer(options...)
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
 	n.service.Epoch = n.cfg.Topology.Epoch

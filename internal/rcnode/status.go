@@ -2,13 +2,16 @@ package rcnode
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/transport"
 )
 
 // statusDesk knows who waits for a server's status.
@@ -53,18 +56,55 @@ func (s *shard) status(ctx context.Context) (replicatedcommit.ServerStatus, erro
 	}
 }
 
-// Status returns how the machine is.
-func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
-	out := &pb.StatusResponse{
-		Machine: n.cfg.Machine, Site: n.cfg.Topology.Sites[n.site].Name, Epoch: n.cfg.Topology.Epoch, UptimeSeconds: int64(time.Since(n.started) / time.Second),
-	}
+// Servers returns how the machine's servers are, in the order of their shards.
+func (n *Node) Servers(ctx context.Context) ([]replicatedcommit.ServerStatus, error) {
+	var out []replicatedcommit.ServerStatus
 	for _, s := range n.shards {
 		st, err := s.status(ctx)
 		if err != nil {
 			return nil, err
 		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+// Stats returns what the machine's nodes have done, by their names, and its network.
+func (n *Node) Stats() (nodes map[string]host.NodeStats, network transport.Stats) {
+	nodes = map[string]host.NodeStats{}
+	site := n.cfg.Topology.Sites[n.site]
+	stats := n.host.Stats()
+	for _, s := range stats.Nodes {
+		name := ""
+		switch id := s.Addr.ID; id {
+		case site.CoordinatorID(n.machine):
+			name = "coordinator"
+		case site.GateID(n.machine):
+			name = "gate"
+		default:
+			for _, sh := range n.shards {
+				if site.ShardID(sh.index) == id {
+					name = fmt.Sprintf("shard-%d", sh.index)
+				}
+			}
+		}
+		nodes[name] = s
+	}
+	return nodes, stats.Network
+}
+
+// Status returns how the machine is.
+func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
+	out := &pb.StatusResponse{
+		Machine: n.cfg.Machine, Site: n.cfg.Topology.Sites[n.site].Name, Epoch: n.cfg.Topology.Epoch, UptimeSeconds: int64(time.Since(n.started) / time.Second),
+	}
+	servers, err := n.Servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range servers {
 		row := &pb.ShardStatus{
-			Shard: uint32(s.index), Admitted: st.Admitted, Syncing: st.Syncing, Refused: st.Refused, Transactions: uint64(st.Txns), Undecided: uint64(st.Undecided),
+			Shard: uint32(st.Shard), Admitted: st.Admitted, Syncing: st.Syncing, Refused: st.Refused, Transactions: uint64(st.Txns), Undecided: uint64(st.Undecided),
 			Blocked: uint64(st.Blocked), Wanting: uint64(st.Wanting), Locks: uint64(st.Locks), Waiting: uint64(st.Waiting), Reservations: uint64(st.Reservations),
 		}
 		if id := st.OldestUndecided; !id.IsZero() {

@@ -13,6 +13,7 @@ import (
 func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	voted := r.state
 	r.state, r.waits = state, 0
+	s.counts.decided(r)
 	if state == Committed && voted == No && s.cfg.skip.has(ruleApplyEverywhere) {
 		r.known, r.writes = true, nil
 	}

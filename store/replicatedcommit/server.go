@@ -45,6 +45,7 @@ type Server struct {
 	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool   // those of earlier epochs are carried out
 	contrary     error  // a decision that contradicts another one
+	counts       Counts
 }
 
 // NewServer returns a server. The error names the field of the configuration that is wrong.

@@ -32,7 +32,8 @@ type (
 		Reservations int // keys that are reserved for transactions that are tried again
 
 		OldestUndecided store.TxnID // zero: none
-		Old             uint64      // the time up to which transactions are forgotten once they are carried out everywhere
+		Counts          Counts
+		Old             uint64 // the time up to which transactions are forgotten once they are carried out everywhere
 	}
 )
 
@@ -42,7 +43,7 @@ const blockedAfter = 2
 func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 	st := ServerStatus{
 		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
-		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reserved, Old: s.old,
+		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reserved, Old: s.old, Counts: s.counts,
 	}
 	if s.newcomer.syncing {
 		st.Needed = neededSources(s.cfg.Layout)

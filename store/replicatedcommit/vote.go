@@ -49,6 +49,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		} else {
 			s.lock(r)
 		}
+		s.counts.voted(why)
 		s.save(env, r)
 		s.watch(env, r)
 	}
@@ -100,6 +101,7 @@ func (s *Server) validate(env *protocol.Env[Message], from protocol.ID, t store.
 	if v.Reason != store.NoReason {
 		v.State = No
 	}
+	s.counts.voted(v.Reason)
 	switch {
 	case v.State == Yes:
 		s.unreserveAll(env, t.Reads, nil, t.Priority)
@@ -139,6 +141,7 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	default:
 		r = s.unprepared(env, m.ID, m.Shards)
 		r.reason = store.Fenced
+		s.counts.voted(store.Fenced)
 		s.save(env, r)
 		s.watch(env, r)
 	}

@@ -7,7 +7,7 @@ replace github.com/foresay/foresay => ../..
 require (
 	github.com/foresay/foresay v0.0.0-00010101000000-000000000000
 	github.com/google/go-cmp v0.7.0
-	github.com/prometheus/client_golang v1.24.1
+	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
 	go.opentelemetry.io/otel v1.47.0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	prom "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
@@ -215,6 +216,80 @@ func TestTripped(t *testing.T) {
 			t.Errorf("scraped (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestLint: Prometheus' own linter, that of promtool check metrics, finds nothing in
+// what a service exports.
+func TestLint(t *testing.T) {
+	inWorld(t, func(w *world) {
+		m := newMetrics(w.T)
+		w.control = m.control
+		m.request(chain(w.dial(w.serve("a", kv{})), "one", "one", "two"))
+		w.settle()
+		families, err := m.registry.Gather()
+		if err != nil || len(families) == 0 {
+			t.Fatalf("%d families, %v", len(families), err)
+		}
+		problems, err := promlint.NewWithMetricFamilies(families).Lint()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	})
+}
+
+// TestBuckets: a median of 18 ms is seen as one, in classic buckets, and in native ones
+// if a view asks for those.
+func TestBuckets(t *testing.T) {
+	for _, native := range []bool{false, true} {
+		registry := prom.NewRegistry()
+		exporter, err := otelprom.New(otelprom.WithRegisterer(registry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := []sdkmetric.Option{sdkmetric.WithReader(exporter)}
+		if native {
+			options = append(options, sdkmetric.WithView(sdkmetric.NewView(
+				sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram},
+				sdkmetric.Stream{Aggregation: sdkmetric.AggregationBase2ExponentialHistogram{MaxSize: 160, MaxScale: 5}},
+			)))
+		}
+		requests, err := telemetry.Requests(sdkmetric.NewMeterProvider(options...).Meter("test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ms := 10; ms <= 26; ms++ {
+			requests(&foresay.RequestRecord{Name: "page", Duration: time.Duration(ms) * time.Millisecond})
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() != "foresay_request_duration_seconds" {
+				continue
+			}
+			h := f.GetMetric()[0].GetHistogram()
+			if native {
+				if h.Schema == nil || h.GetSchema() < 3 || len(h.GetBucket()) > 0 {
+					t.Errorf("no native histogram, or a coarse one: schema %v", h.Schema)
+				}
+				continue
+			}
+			below := &dto.Bucket{}
+			for _, b := range h.GetBucket() {
+				if b.GetCumulativeCount() > 8 {
+					if below.GetUpperBound() < 0.015 || b.GetUpperBound() > 0.021 {
+						t.Errorf("the median of 18 ms lies between %v and %v", below.GetUpperBound(), b.GetUpperBound())
+					}
+					break
+				}
+				below = b
+			}
+		}
+	}
 }
 
 // TestArms: requests are told apart by kind and side of the canary; of tasks side

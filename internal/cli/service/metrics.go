@@ -1,38 +1,26 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"time"
 
 	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/transport"
 )
 
-// statusTimeout bounds the wait for the figures of a request.
-const statusTimeout = time.Second
-
 // metricsHandler answers /metrics and /ready.
 func (r *Replica) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, req *http.Request) {
-		ctx, cancel := context.WithTimeout(req.Context(), statusTimeout)
-		defer cancel()
+	mux.Handle("GET /metrics", metrics.Handler(r.registry, func(ctx context.Context, page *metrics.Page) error {
 		s, err := r.Status(ctx)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
+		if err == nil {
+			r.figures(page, s)
 		}
-		var b bytes.Buffer
-		r.writeMetrics(&b, s)
-		w.Header().Set("Content-Type", metrics.ContentType)
-		w.Write(b.Bytes()) // who asked may be gone
-	})
+		return err
+	}))
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, req *http.Request) {
-		ctx, cancel := context.WithTimeout(req.Context(), statusTimeout)
+		ctx, cancel := context.WithTimeout(req.Context(), metrics.StatusTimeout)
 		defer cancel()
 		s, err := r.Status(ctx)
 		switch {
@@ -51,41 +39,31 @@ func (r *Replica) metricsHandler() http.Handler {
 	return mux
 }
 
-// writeMetrics writes the figures in Prometheus' text format.
-func (r *Replica) writeMetrics(w io.Writer, s Status) {
-	page := metrics.Page{Writer: w}
-	one := page.One
-	one("ready", metrics.Gauge, "Whether what clients ask for would be done, by this replica or by the leader that it knows.", s.Ready)
+// figures are what the replica knows of itself, and its host of it.
+func (r *Replica) figures(page *metrics.Page, s Status) {
+	gauge := func(name, help string, value float64) { page.Gauge("foresay_smr_"+name, help, value) }
+	page.Gauge("foresay_smr_info", "What the replica is: 1.", 1, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "replica", fmt.Sprint(s.Replica))
+	gauge("ready", "Whether requests of clients would be executed, by this replica or by the leader that it knows.", metrics.Flag(s.Ready))
 	if !s.Leaderless {
-		one("leader", metrics.Gauge, "Whether this replica leads.", s.Leader == s.Replica && s.Leader != 0)
-		one("has_leader", metrics.Gauge, "Whether this replica knows who leads.", s.Leader != 0)
+		gauge("leader", "Whether this replica leads.", metrics.Flag(s.Leader == s.Replica && s.Leader != 0))
+		gauge("has_leader", "Whether this replica knows who leads.", metrics.Flag(s.Leader != 0))
 	}
-	one("term", metrics.Gauge, "The term or ballot, or how often the members have changed.", s.Term)
-	one("committed_slot", metrics.Gauge, "All slots up to it are decided, as far as this replica knows.", s.Committed)
-	one("applied_slot", metrics.Gauge, "All commands up to it are executed here.", s.Applied)
-	one("snapshot_slot", metrics.Gauge, "The slot of the newest snapshot.", s.Snapshot)
-	one("log_records", metrics.Gauge, "Records in the log.", s.Log)
-	one("sessions", metrics.Gauge, "Open sessions of clients.", s.Sessions)
-	one("members", metrics.Gauge, "Members of the group.", len(s.Members))
+	gauge("term", "The term or ballot, or how often the members have changed.", float64(s.Term))
+	gauge("committed_slot", "All slots up to it are decided, as far as this replica knows.", float64(s.Committed))
+	gauge("applied_slot", "All commands up to it are executed here.", float64(s.Applied))
+	gauge("snapshot_slot", "The slot of the newest snapshot.", float64(s.Snapshot))
+	gauge("log_records", "Records in the log.", float64(s.Log))
+	gauge("sessions", "Open sessions of clients.", float64(s.Sessions))
+	gauge("members", "Members of the group.", float64(len(s.Members)))
 
 	h := r.host.Stats()
 	for _, n := range h.Nodes {
-		if n.Addr.Group != serviceGroup {
-			continue
+		if n.Addr.Group == serviceGroup {
+			metrics.Node(page, "foresay_smr_", n)
 		}
-		one("steps_total", metrics.Counter, "Calls of the replica's node.", n.Steps)
-		one("queued_messages", metrics.Gauge, "Messages that the node has not looked at.", n.Queued)
-		one("held_messages", metrics.Gauge, "Messages that wait for the disk.", n.Held)
-		one("dropped_messages_total", metrics.Counter, "Messages that came to a full queue.", n.Dropped)
-		one("malformed_messages_total", metrics.Counter, "Messages that could not be read.", n.Malformed)
-		one("disk_commits_total", metrics.Counter, "Commits to the disk.", n.Commits)
-		one("disk_commit_seconds_sum", metrics.Counter, "How long they took in all.", n.CommitLatency.Sum.Seconds())
 	}
-	one("received_messages_total", metrics.Counter, "Messages that arrived.", h.Network.Received)
-	one("client_streams", metrics.Gauge, "Clients that are connected.", h.Network.Clients)
-	one("refused_handshakes_total", metrics.Counter, "Connections without a valid certificate.", h.Network.RefusedHandshakes)
-	page.Head("peer_up", metrics.Gauge, "Whether a member can be reached.")
+	metrics.Network(page, "foresay_smr_", h.Network)
 	for _, p := range h.Network.Peers {
-		page.Value("peer_up", fmt.Sprintf("member=\"%d\"", p.ID), p.State == transport.Up)
+		page.Gauge("foresay_smr_peer_up", "Whether a member can be reached.", metrics.Flag(p.State == transport.Up), "member", fmt.Sprint(p.ID))
 	}
 }

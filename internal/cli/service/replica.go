@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/host"
@@ -44,6 +45,9 @@ type Replica struct {
 	log      *slog.Logger
 	listener net.Listener
 	metrics  net.Listener // nil: none
+	registry *prometheus.Registry
+	executed *prometheus.HistogramVec
+	commits  prometheus.Histogram
 	store    *wal.Store
 	disk     string
 	host     *host.Host
@@ -70,8 +74,12 @@ func (e *RefusedError) Error() string {
 func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	r := &Replica{
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), refused: make(chan string, 1), members: make(chan []smr.Member, 1),
-		joiners: make(chan Member, 16),
+		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
+		executed: prometheus.NewHistogramVec(metrics.Durations("foresay_smr_command_duration_seconds",
+			"How long after they came here commands were executed, of those that clients asked this replica for."), []string{"outcome"}),
+		commits: prometheus.NewHistogram(metrics.Durations("foresay_smr_disk_commit_duration_seconds", "How long commits to the disk took until they were durable.")),
 	}
+	r.registry.MustRegister(r.executed, r.commits)
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -124,7 +132,11 @@ func (r *Replica) addNodes() error {
 		return err
 	}
 	r.disk = disk.Identity()
-	node, err := r.cfg.proto.NewReplica(r.cfg.replica(kv.New()))
+	cfg := r.cfg.replica(kv.New())
+	cfg.Executed = func(o smr.Outcome, took time.Duration) {
+		r.executed.WithLabelValues(o.String()).Observe(took.Seconds())
+	}
+	node, err := r.cfg.proto.NewReplica(cfg)
 	if err != nil {
 		return err
 	}
@@ -136,6 +148,7 @@ func (r *Replica) addNodes() error {
 	}
 	r.node, err = host.Add(r.host, host.Spec[smr.Message]{
 		Group: serviceGroup, ID: r.cfg.ID, Node: node, Codec: r.cfg.proto.Codec, Disk: disk, App: r.onMessage,
+		Committed: func(took time.Duration) { r.commits.Observe(took.Seconds()) },
 	})
 	return err
 }

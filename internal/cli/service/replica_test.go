@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
@@ -141,9 +142,10 @@ func testService(w *world) {
 		if len(s) != 3 || s[0].Disk == s[1].Disk || s[2].Address != "c:1" {
 			w.Fatalf("the statuses are %+v", s)
 		}
+		w.figures(replicas)
 		id := w.leads(replicas, s)
 		one := replicas[id-1]
-		w.metrics(one, "/metrics", http.StatusOK, "foresay_ready 1\n", "foresay_members 3\n", fmt.Sprintf("foresay_peer_up{member=\"%d\"} 1\n", id%3+1))
+		w.metrics(one, "/metrics", http.StatusOK, "foresay_smr_ready 1\n", "foresay_smr_members 3\n", fmt.Sprintf("foresay_smr_peer_up{member=\"%d\"} 1\n", id%3+1))
 
 		// The leader, if there is one, stops; it comes back with its disk, which is still its.
 		if err := one.end(); err != nil || !strings.Contains(one.log.String(), "replica: stopped") {
@@ -169,7 +171,7 @@ func (w *world) leads(replicas []*ran, statuses []Status) protocol.ID {
 			}
 			w.metrics(replicas[i], "/ready", http.StatusOK, ", there is no leader\n")
 		}
-		if page := w.page(replicas[0], "/metrics", http.StatusOK); strings.Contains(page, "foresay_leader") || strings.Contains(page, "has_leader") {
+		if page := w.page(replicas[0], "/metrics", http.StatusOK); strings.Contains(page, "foresay_smr_leader") || strings.Contains(page, "has_leader") {
 			w.Errorf("the protocol has no leader, and the metrics tell of one:\n%s", page)
 		}
 		return 1
@@ -177,7 +179,7 @@ func (w *world) leads(replicas []*ran, statuses []Status) protocol.ID {
 	if id == 0 || statuses[id-1].Role != "leader" || statuses[id-1].Leaderless {
 		w.Fatalf("replica %d leads, and the statuses are %+v", id, statuses)
 	}
-	w.metrics(replicas[id-1], "/metrics", http.StatusOK, "foresay_leader 1\n", "foresay_has_leader 1\n")
+	w.metrics(replicas[id-1], "/metrics", http.StatusOK, "foresay_smr_leader 1\n", "foresay_smr_has_leader 1\n")
 	w.metrics(replicas[id-1], "/ready", http.StatusOK, fmt.Sprintf("leader, replica %d leads\n", id))
 	return id
 }
@@ -205,6 +207,27 @@ func (w *world) join(ctx context.Context, c *Client) {
 	s := w.equal(ctx, c)
 	if last := s[len(s)-1]; last.Replica != 4 || last.Address != "d:1" || len(last.Members) != 3 {
 		w.Errorf("the statuses are %+v", s)
+	}
+}
+
+// figures looks at the pages of all replicas, by one of which a command was executed for a client. In Domino clients may have it decided themselves.
+func (w *world) figures(replicas []*ran) {
+	w.Helper()
+	executed := 0
+	for _, r := range replicas {
+		page := w.page(r, "/metrics", http.StatusOK)
+		metricstest.Check(w, page, "foresay_smr_")
+		for _, want := range []string{"foresay_smr_disk_commit_duration_seconds_bucket{le=\"0.02\"} ", "process_resident_memory_bytes ", "go_goroutines "} {
+			if !strings.Contains(page, "\n"+want) {
+				w.Errorf("replica %d: /metrics does not have %q:\n%s", r.cfg.ID, want, page)
+			}
+		}
+		if strings.Contains(page, "\nforesay_smr_command_duration_seconds_count{outcome=\"committed\"} 1\n") {
+			executed++
+		}
+	}
+	if executed != 1 && !(executed == 0 && strings.HasPrefix(w.cfg.Protocol, "domino")) {
+		w.Errorf("%d replicas tell how long one command took", executed)
 	}
 }
 

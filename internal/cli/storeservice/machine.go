@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
@@ -36,11 +37,12 @@ type Machine struct {
 	store   *wal.Store
 	node    *rcnode.Node
 	metrics net.Listener // nil: none
+	figures *figures
 }
 
 // OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be called.
 func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, error) {
-	m := &Machine{cfg: cfg, log: o.Logger}
+	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures()}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -94,7 +96,7 @@ func (m *Machine) open(o *MachineOptions) error {
 		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
 		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(), MaxTxns: m.cfg.Store.MaxTxns,
-		Logger: m.log,
+		Logger: m.log, Interceptor: m.figures.intercept, Committed: func(took time.Duration) { m.figures.commits.Observe(took.Seconds()) },
 	})
 	return err
 }

@@ -1,17 +1,25 @@
 package storeservice
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/metrics"
-)
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
-// statusTimeout bounds the wait for the figures of a request.
-const statusTimeout = time.Second
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/internal/cli/metrics"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/transport"
+)
 
 // Status returns how the machine is.
 func (m *Machine) Status(ctx context.Context) (Status, error) {
@@ -25,55 +33,158 @@ func (m *Machine) Status(ctx context.Context) (Status, error) {
 // page answers /metrics and /ready.
 func (m *Machine) page() http.Handler {
 	mux := http.NewServeMux()
-	answer := func(write func(http.ResponseWriter, Status)) http.HandlerFunc {
-		return func(w http.ResponseWriter, req *http.Request) {
-			ctx, cancel := context.WithTimeout(req.Context(), statusTimeout)
-			defer cancel()
-			s, err := m.Status(ctx)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
-			write(w, s)
+	mux.Handle("GET /metrics", metrics.Handler(m.figures.registry, func(ctx context.Context, page *metrics.Page) error {
+		s, err := m.Status(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	mux.HandleFunc("GET /metrics", answer(func(w http.ResponseWriter, s Status) {
-		var b bytes.Buffer
-		writeMetrics(metrics.Page{Writer: &b}, s)
-		w.Header().Set("Content-Type", metrics.ContentType)
-		w.Write(b.Bytes()) // who asked may be gone
+		servers, err := m.node.Servers(ctx)
+		if err != nil {
+			return err
+		}
+		tellStatus(page, s)
+		for _, server := range servers {
+			tellCounts(page, fmt.Sprint(server.Shard), server.Counts)
+		}
+		m.tellHost(page)
+		return nil
 	}))
-	mux.HandleFunc("GET /ready", answer(func(w http.ResponseWriter, s Status) {
-		if s.State != Admitted {
+	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, req *http.Request) {
+		ctx, cancel := context.WithTimeout(req.Context(), metrics.StatusTimeout)
+		defer cancel()
+		s, err := m.Status(ctx)
+		switch {
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		case s.State != Admitted:
 			http.Error(w, s.State, http.StatusServiceUnavailable)
-			return
+		default:
+			fmt.Fprintln(w, s.State)
 		}
-		fmt.Fprintln(w, s.State)
-	}))
+	})
 	return mux
 }
 
-func writeMetrics(p metrics.Page, s Status) {
-	p.One("store_epoch", metrics.Gauge, "The epoch of the store's file.", s.Epoch)
-	p.One("store_uptime_seconds", metrics.Gauge, "Since the machine began.", s.UptimeSeconds)
+// figures are those that a machine counts as it goes.
+type figures struct {
+	registry *prometheus.Registry
+	requests *prometheus.HistogramVec
+	answers  *prometheus.CounterVec
+	inFlight *prometheus.GaugeVec
+	commits  prometheus.Histogram
+}
+
+func newFigures() *figures {
+	f := &figures{
+		registry: metrics.NewRegistry(),
+		requests: prometheus.NewHistogramVec(metrics.Durations("foresay_store_request_duration_seconds",
+			"How long requests of clients took at this machine: Read is one of a key, Commit of a transaction's verdict by this site."), []string{"method", "code"}),
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "foresay_store_commit_answers_total",
+			Help: "Answers to Commit requests: the site's vote, or the decision if that is known; cause is why a transaction was refused."}, []string{"answer", "cause"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "foresay_store_requests_in_flight", Help: "Requests of clients that are not answered."}, []string{"method"}),
+		commits:  prometheus.NewHistogram(metrics.Durations("foresay_store_disk_commit_duration_seconds", "How long commits to the disk took until they were durable.")),
+	}
+	f.registry.MustRegister(f.requests, f.answers, f.inFlight, f.commits)
+	for _, method := range []string{pb.Store_Read_FullMethodName, pb.Store_Commit_FullMethodName} {
+		f.inFlight.WithLabelValues(path.Base(method)) // so that there is a zero
+	}
+	return f
+}
+
+// intercept observes a client's call.
+func (f *figures) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if !strings.HasPrefix(info.FullMethod, "/"+pb.Store_ServiceDesc.ServiceName+"/") {
+		return handler(ctx, req)
+	}
+	method, start := path.Base(info.FullMethod), time.Now()
+	waiting := f.inFlight.WithLabelValues(method)
+	waiting.Inc()
+	defer waiting.Dec()
+	resp, err := handler(ctx, req)
+	f.requests.WithLabelValues(method, status.Code(err).String()).Observe(time.Since(start).Seconds())
+	if c, ok := resp.(*pb.CommitResponse); ok && err == nil {
+		f.answers.WithLabelValues(answerOf(c)).Inc()
+	}
+	return resp, err
+}
+
+// answerOf returns what an answer to Commit says, and why a transaction was refused.
+func answerOf(c *pb.CommitResponse) (answer, cause string) {
+	reason := func(r pb.Reason) string { return store.Reason(r).String() }
+	switch {
+	case c.GetVote().GetYes():
+		return "yes", reason(0)
+	case c.GetVote() != nil:
+		return "no", reason(c.GetVote().GetReason())
+	case c.GetDecision().GetVerdict() == pb.Decision_VERDICT_COMMITTED:
+		return "committed", reason(0)
+	case c.GetDecision().GetVerdict() == pb.Decision_VERDICT_ABORTED:
+		return "aborted", reason(c.GetDecision().GetReason())
+	}
+	return "unknown", reason(c.GetDecision().GetReason())
+}
+
+// tellStatus adds what the machine's status says.
+func tellStatus(p *metrics.Page, s Status) {
+	p.Gauge("foresay_store_info", "What the machine is: 1.", 1, "site", s.Site, "machine", s.Machine)
+	p.Gauge("foresay_store_epoch", "The epoch of the store's file.", float64(s.Epoch))
+	p.Gauge("foresay_store_uptime_seconds", "Since the machine began.", float64(s.UptimeSeconds))
 	for _, f := range [...]struct {
 		name, help string
-		value      func(ShardStatus) any
+		value      func(ShardStatus) float64
 	}{
-		{"admitted", "Whether the shard takes part.", func(s ShardStatus) any { return s.State == Admitted }},
-		{"syncing", "Whether it still copies what another site has.", func(s ShardStatus) any { return s.State == Syncing }},
-		{"transactions", "Transactions that it remembers.", func(s ShardStatus) any { return s.Transactions }},
-		{"undecided_transactions", "Those of them that are not decided.", func(s ShardStatus) any { return s.Undecided }},
-		{"blocked_transactions", "Those that cannot be decided before a site is back or fenced.", func(s ShardStatus) any { return s.Blocked }},
-		{"wanting_transactions", "Those that are committed, but whose writes it lacks.", func(s ShardStatus) any { return s.Wanting }},
-		{"oldest_undecided_seconds", "The age of the oldest that is not decided.", func(s ShardStatus) any { return s.OldestUndecidedSeconds }},
-		{"locked_keys", "Keys that undecided transactions have.", func(s ShardStatus) any { return s.Locked }},
-		{"waiting_reads", "Reads that wait for such keys.", func(s ShardStatus) any { return s.Waiting }},
-		{"reserved_keys", "Keys that are kept for transactions which were refused before.", func(s ShardStatus) any { return s.Reserved }},
+		{"admitted", "Whether the shard takes part.", func(s ShardStatus) float64 { return metrics.Flag(s.State == Admitted) }},
+		{"syncing", "Whether it still copies what another site has.", func(s ShardStatus) float64 { return metrics.Flag(s.State == Syncing) }},
+		{"transactions", "Transactions that it remembers.", func(s ShardStatus) float64 { return float64(s.Transactions) }},
+		{"undecided_transactions", "Those of them that are not decided.", func(s ShardStatus) float64 { return float64(s.Undecided) }},
+		{"blocked_transactions", "Those that cannot be decided before a site is back or fenced.", func(s ShardStatus) float64 { return float64(s.Blocked) }},
+		{"wanting_transactions", "Those that are committed, but whose writes it lacks.", func(s ShardStatus) float64 { return float64(s.Wanting) }},
+		{"oldest_undecided_seconds", "The age of the oldest that is not decided.", func(s ShardStatus) float64 { return s.OldestUndecidedSeconds }},
+		{"locked_keys", "Keys that undecided transactions have.", func(s ShardStatus) float64 { return float64(s.Locked) }},
+		{"waiting_reads", "Reads that wait for such keys.", func(s ShardStatus) float64 { return float64(s.Waiting) }},
+		{"reserved_keys", "Keys that are kept for transactions which were refused before.", func(s ShardStatus) float64 { return float64(s.Reserved) }},
 	} {
-		p.Head("store_"+f.name, metrics.Gauge, f.help)
 		for _, sh := range s.Shards {
-			p.Value("store_"+f.name, fmt.Sprintf("shard=\"%d\"", sh.Shard), f.value(sh))
+			p.Gauge("foresay_store_"+f.name, f.help, f.value(sh), "shard", fmt.Sprint(sh.Shard))
 		}
 	}
+}
+
+// elsewhere is the cause of an abort that this shard has not refused.
+const elsewhere = "refused elsewhere"
+
+// tellCounts adds what a shard's server has done: each count by reason from the start on, so that the first of a kind is seen as a growth.
+func tellCounts(p *metrics.Page, shard string, c replicatedcommit.Counts) {
+	p.Counter("foresay_store_committed_transactions_total", "Committed transactions with keys of the shard, carried out here.", c.Committed, "shard", shard)
+	p.Counter("foresay_store_accepting_votes_total", "Votes of the shard for a transaction, those that only read included.", c.Accepted, "shard", shard)
+	for i, n := range c.Aborted {
+		cause := store.Reason(i).String()
+		if store.Reason(i) == store.NoReason {
+			cause = elsewhere
+		}
+		p.Counter("foresay_store_aborted_transactions_total", "Aborted transactions with keys of the shard, by why the shard had refused them.", n, "shard", shard, "cause", cause)
+	}
+	for i, n := range c.Refused {
+		if store.Reason(i) != store.NoReason {
+			p.Counter("foresay_store_refusing_votes_total", "Votes of the shard against a transaction, those that only read included, by cause.",
+				n, "shard", shard, "cause", store.Reason(i).String())
+		}
+	}
+}
+
+// tellHost adds what the machine's nodes and its network have done.
+func (m *Machine) tellHost(p *metrics.Page) {
+	nodes, network := m.node.Stats()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		metrics.Node(p, "foresay_store_", nodes[name], "node", name)
+	}
+	metrics.Network(p, "foresay_store_", network)
+	up := 0
+	for _, peer := range network.Peers {
+		if peer.State == transport.Up {
+			up++
+		}
+	}
+	p.Gauge("foresay_store_peer_nodes", "Nodes of other machines.", float64(len(network.Peers)))
+	p.Gauge("foresay_store_reachable_peer_nodes", "Those of them that can be reached.", float64(up))
 }

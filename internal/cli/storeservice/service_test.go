@@ -9,12 +9,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
 	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/client"
@@ -186,12 +188,59 @@ func TestStore(t *testing.T) {
 			}
 		})
 		w.page("a", "/ready", http.StatusOK, "admitted\n")
+		w.figures()
 		w.page("a", "/metrics", http.StatusOK, "foresay_store_epoch 1\n", "foresay_store_admitted{shard=\"1\"} 1\n", "foresay_store_blocked_transactions{shard=\"0\"} 0\n")
 	})
 }
 
-// page looks at what a machine's page says.
-func (w *world) page(machine, path string, code int, want ...string) {
+// figures looks at the figures of a store, in which "k" was written and read, after a write that is refused.
+func (w *world) figures() {
+	w.Helper()
+	w.client(func(ctx context.Context, conn *Client, _ *client.Client) {
+		once, err := conn.Transactions(client.Spec, 1)
+		if err != nil {
+			w.Fatal(err)
+		}
+		err = once.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.Get(ctx, "k"); err != nil {
+				return err
+			}
+			if err := put(ctx, once, "k", "meanwhile"); err != nil { // another one
+				return err
+			}
+			return tx.Put("k", []byte("late"))
+		})
+		if err == nil {
+			w.Error("a transaction was committed that had read what was changed meanwhile")
+		}
+		time.Sleep(time.Second) // all sites carry it out
+	})
+	for machine := range w.running {
+		page := w.page(machine, "/metrics", http.StatusOK)
+		metricstest.Check(w, page, "foresay_store_")
+		for _, want := range []string{
+			`foresay_store_aborted_transactions_total\{cause="stale read",shard="\d"\} 1`,
+			`foresay_store_refusing_votes_total\{cause="stale read",shard="\d"\} 1`,
+			`foresay_store_committed_transactions_total\{shard="\d"\} [1-9]`,
+			`foresay_store_accepting_votes_total\{shard="\d"\} [1-9]`,
+			`foresay_store_commit_answers_total\{answer="no",cause="stale read"\} 1`,
+			`foresay_store_request_duration_seconds_bucket\{code="OK",method="Commit",le="0.02"\} [1-9]`,
+			`foresay_store_request_duration_seconds_count\{code="OK",method="Read"\} [1-9]`,
+			`foresay_store_requests_in_flight\{method="Commit"\} 0`,
+			`foresay_store_disk_commit_duration_seconds_count [1-9]`,
+			`foresay_store_queued_messages\{node="shard-1"\} 0`,
+			`foresay_store_reachable_peer_nodes 8`,
+			`process_resident_memory_bytes [1-9]`,
+		} {
+			if !regexp.MustCompile(`(?m)^` + want).MatchString(page) {
+				w.Errorf("machine %s: /metrics does not have %s:\n%s", machine, want, page)
+			}
+		}
+	}
+}
+
+// page looks at what a machine's page says, and returns it.
+func (w *world) page(machine, path string, code int, want ...string) string {
 	w.Helper()
 	got := httptest.NewRecorder()
 	w.running[machine].page().ServeHTTP(got, httptest.NewRequest(http.MethodGet, path, nil))
@@ -203,6 +252,7 @@ func (w *world) page(machine, path string, code int, want ...string) {
 			w.Errorf("%s does not have %q:\n%s", path, line, got.Body)
 		}
 	}
+	return got.Body.String()
 }
 
 func TestLostDiskIsRefused(t *testing.T) {
