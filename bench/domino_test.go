@@ -22,6 +22,7 @@ func quickRows(t *testing.T, e Experiment) []Row {
 	if _, err := r.Figures(); err != nil {
 		t.Error(err)
 	}
+	fits(t, r)
 	return r.Rows
 }
 

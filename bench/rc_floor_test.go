@@ -16,6 +16,7 @@ func floorRatios(t *testing.T) map[client.Mode]map[string]map[string]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fits(t, r)
 	if want := len(rcSystems()) * 4 * len(floorClasses()); len(r.Rows) != want {
 		t.Fatalf("there are %d rows, want %d", len(r.Rows), want)
 	}

@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// fits fails the test unless the result's table fits on a screen and has all of its cells.
+func fits(t *testing.T, r *Result) {
+	t.Helper()
+	var b strings.Builder
+	if err := r.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableWidth {
+			t.Errorf("%s: a line of the table is %d wide: %s", r.Experiment, n, line)
+		}
+	}
+	for _, row := range r.Rows {
+		for _, c := range row {
+			if s, ok := c.Value.(string); ok && !strings.Contains(b.String(), s) {
+				t.Errorf("%s: the table lacks %s %s", r.Experiment, c.Name, s)
+			}
+		}
+	}
+}
+
+// TestWideTablesFit draws results of all shapes: no table is wider than a screen, and none lacks a value.
+func TestWideTablesFit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		r := &Result{Experiment: "drawn"}
+		columns, kinds, texts := 1+rng.IntN(40), 1+rng.IntN(3), rng.IntN(5)
+		long := strings.Repeat("long ", 1+rng.IntN(8)) + "x"
+		var want []string
+		for i := range 1 + rng.IntN(12) {
+			var row Row
+			for k := range texts {
+				row = append(row, Cell{fmt.Sprint("text", k), fmt.Sprint([]string{"t", long}[k%2], rng.IntN(1+k))})
+			}
+			for k := range columns {
+				if k%kinds == i%kinds || rng.IntN(4) == 0 {
+					n := rng.IntN(1 << 30)
+					want = append(want, fmt.Sprint(n))
+					row = append(row, Cell{strings.Repeat("a_", rng.IntN(2)) + fmt.Sprint("some_long_measure_", k, "_of_calls"), n})
+				}
+			}
+			if len(row) > 0 {
+				r.Rows = append(r.Rows, row)
+			}
+		}
+		if len(r.Rows) == 0 {
+			continue
+		}
+		fits(t, r)
+		var b strings.Builder
+		if err := r.WriteTable(&b); err != nil {
+			t.Fatal(err)
+		}
+		words := make(map[string]bool)
+		for _, w := range strings.Fields(strings.ReplaceAll(b.String(), ";", " ")) {
+			words[w] = true
+		}
+		for _, n := range want {
+			if !words[n] {
+				t.Fatalf("the table lacks %s:\n%s", n, b.String())
+			}
+		}
+	}
+}
+
+// TestExperimentsTablesFit: testdata/tables.json holds rows of each shape that the experiments' results have.
+func TestExperimentsTablesFit(t *testing.T) {
+	b, err := os.ReadFile("testdata/tables.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []Result
+	if err := json.Unmarshal(b, &results); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		fits(t, &r)
+	}
+	if len(results) < 15 {
+		t.Errorf("only %d experiments", len(results))
+	}
+}
