@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -84,6 +85,7 @@ func (t *task) result() (any, error) {
 	}
 	defer r.ctx.cancel(context.Canceled)
 	r.release()
+	t.request.waits(WaitResult, t.cfg.name, time.Now(), 0)
 	return r.outcome()
 }
 

@@ -13,11 +13,10 @@ import (
 // is discarded instead. From the moment it waits the run takes no predictions
 // and is never run again, so that what follows may touch the world freely.
 // Outside of a task it returns nil. [SpecRPC §3.5.2, specBlock]
-func Barrier(ctx context.Context) error {
-	l := laneOf(ctx)
-	if l == nil {
-		return nil
-	}
+func Barrier(ctx context.Context) error { return BarrierBefore(ctx, WaitBarrier, "") }
+
+// barrier waits until the lane's run is confirmed.
+func (l *lane) barrier(ctx context.Context) error {
 	t := l.run.task
 	t.mu.Lock()
 	if err := l.run.check(); err != nil {
@@ -94,6 +93,8 @@ func (l *lane) pass() {
 func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	l := laneOf(ctx)
 	if l == nil {
+		began := time.Now()
+		defer func() { RequestOf(ctx).waits(WaitAct, key, began, 0) }()
 		return f(ctx)
 	}
 	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) {

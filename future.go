@@ -320,6 +320,9 @@ func (f *future) await(ctx context.Context) (any, error) {
 	case l == nil && f.run == nil:
 		select {
 		case <-f.ready:
+			if f.task != nil {
+				RequestOf(ctx).waits(WaitResult, f.task.cfg.name, time.Now(), 0)
+			}
 			return f.result()
 		case <-ctx.Done():
 			return nil, contextError(ctx, f.describe())

@@ -1,6 +1,9 @@
 package foresay
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // hooks is one step of a lane's commit hooks: a function, or the place where
 // the hooks of other lanes belong, because the lane waited for them or went on
@@ -25,7 +28,9 @@ type hooks struct {
 func OnCommit(ctx context.Context, f func()) {
 	l := laneOf(ctx)
 	if l == nil {
+		began := time.Now()
 		f()
+		RequestOf(ctx).waits(WaitHooks, "", began, 0)
 		return
 	}
 	l.hook(hooks{f: f})
@@ -47,6 +52,8 @@ func (r *run) release() {
 		return
 	}
 	r.hooked = false
+	began := time.Now()
+	defer func() { r.task.request.waits(WaitHooks, "", began, r.task.ledger.number) }()
 	done := make(map[*lane]bool)
 	r.main.release(done)
 	for _, l := range r.forked { // those that nobody waited for

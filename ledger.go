@@ -116,13 +116,19 @@ func (t *task) judge(s *Site) {
 // entered enters a call that counts into the task's request.
 func (c *call) entered(right bool) {
 	r := c.task.request
-	if r == nil || c.attempt == nil || c.op.Site.local {
+	if r == nil || c.attempt == nil {
+		return
+	}
+	if c.op.Site.local {
+		if _, ok := c.op.Transport.(*act); ok {
+			r.waits(WaitAct, c.op.Identity, c.attempt.launched, c.task.ledger.number)
+		}
 		return
 	}
 	r.addCall(CallRecord{
 		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
 		Start: c.attempt.launched.Sub(r.start), End: c.finished.Sub(r.start),
-		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil, Task: c.task.ledger.number,
+		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer, Task: c.task.ledger.number,
 	})
 }
 

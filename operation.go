@@ -24,9 +24,27 @@ type Operation struct {
 	// CanSpeculate says that Transport can carry a caller that is itself
 	// speculative. Without it such a call is held until its caller is confirmed.
 	CanSpeculate bool
+	// Peer is what is known of the server, for those who look at requests.
+	Peer Peer
 	// Transport carries the attempts.
 	Transport Transport
 }
+
+// Peer is what is known of a call's server: whether it takes the call of a caller
+// that stands on a guess, or has it wait until that is confirmed.
+type Peer uint8
+
+const (
+	// PeerUnknown: no such call was tried.
+	PeerUnknown Peer = iota
+	// PeerPlain: it takes none.
+	PeerPlain
+	// PeerSpeculative: it takes such calls.
+	PeerSpeculative
+	// PeerNever: whatever the server, the call waits: its caller looks at the
+	// transport, or its messages cannot travel so.
+	PeerNever
+)
 
 // Transport carries an Operation's attempts. Its methods are called without
 // locks held.

@@ -26,6 +26,7 @@ type Request struct {
 	arm    Arm
 	calls  []CallRecord
 	tasks  []TaskRecord
+	waited []WaitRecord
 	begun  int // tasks
 	missed int
 	few    [4]CallRecord // where calls begins
@@ -53,7 +54,8 @@ type RequestRecord struct {
 	Arm      Arm
 	Calls    []CallRecord // in the order in which they ended
 	Tasks    []TaskRecord // in the order in which they ended
-	// Missed is how many calls and tasks are left out, because they were too many.
+	Waits    []WaitRecord // in the order in which they ended
+	// Missed is how many calls, tasks and waits are left out, because they were too many.
 	Missed int
 }
 
@@ -71,6 +73,8 @@ type CallRecord struct {
 	Digest     bool // but only whether the last response to the same request would be right
 	Right      bool // one of them was the actual response
 	Failed     bool
+	// Peer is what is known of the call's server.
+	Peer Peer
 	// Task is the number of the task that made the call, 0 if plain code did.
 	Task int
 }
@@ -170,7 +174,7 @@ func (r *Request) End(err error) {
 	r.ended = true
 	rec := RequestRecord{
 		Name: r.name, ID: r.id, Start: r.start, Duration: cmp.Or(r.took, time.Since(r.start)), Failed: err != nil,
-		Arm: r.arm, Calls: r.calls, Tasks: r.tasks, Missed: r.missed,
+		Arm: r.arm, Calls: r.calls, Tasks: r.tasks, Waits: r.waited, Missed: r.missed,
 	}
 	r.mu.Unlock()
 	for _, f := range r.control.cfg.OnRequest {

@@ -152,7 +152,7 @@ func (w *Watched) Done(v any, err error) {
 	if r := w.req; r != nil {
 		r.addCall(CallRecord{
 			Site: s.cfg.Name, Effect: s.cfg.Effect, Mode: w.mode, Start: w.start.Sub(r.start), End: end.Sub(r.start),
-			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil,
+			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
 		})
 	}
 	*w = Watched{}

@@ -45,6 +45,8 @@ type frozen struct {
 	since            time.Time
 	observed         *histogram
 	without, ifReads *histogram
+	ifPlain          *histogram
+	stops            []Stop
 	unworked         *histogram
 	speculated       *histogram
 	arms             [2]arm
@@ -57,7 +59,7 @@ func (k *kind) freeze(now time.Time) *frozen {
 	k.turn(now)
 	f := &frozen{
 		name: k.name, total: k.total, recent: k.now, since: k.windowed, observed: k.observed.freeze(), without: k.without.freeze(),
-		ifReads: k.ifReads.freeze(), unworked: k.unworked.freeze(), speculated: k.speculated.freeze(), arms: k.arms,
+		ifReads: k.ifReads.freeze(), ifPlain: k.ifPlain.freeze(), stops: k.stops.report(k.total.worked), unworked: k.unworked.freeze(), speculated: k.speculated.freeze(), arms: k.arms,
 	}
 	if f.recent.add(&k.was); k.was.requests > 0 {
 		f.since = f.since.Add(-k.cfg.Window)
@@ -86,6 +88,16 @@ func (k *kind) report(r *Report) RequestReport {
 		reads := f.foreseen(f.ifReads, f.total.readsSaved, f.total.readsExtra)
 		reads.Now, reads.Requests = q.Foreseen.Now, f.ifReads.count()
 		q.IfReads = &reads
+	}
+	if f.ifPlain.count() > 0 && f.total.plainSaved != f.total.saved {
+		plain := f.foreseen(f.ifPlain, f.total.plainSaved, f.total.plainExtra)
+		plain.Now, plain.Requests = q.Foreseen.Now, f.ifPlain.count()
+		q.IfPlain = &plain
+	}
+	for _, s := range f.stops {
+		if s.WaitMS >= milliseconds(k.cfg.MinSaving) {
+			q.Stops = append(q.Stops, s)
+		}
 	}
 	for i := range f.methods {
 		q.Methods = append(q.Methods, f.method(&f.methods[i], k.cfg, r))

@@ -1,13 +1,16 @@
 package observe_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/observe"
 )
 
-// TestClock: what is reported in mode on is what a clock says, the time without speculation less the time with it,
+// TestClock: what is foreseen in observe mode, and what is reported in mode on, is what a clock says, the time without speculation less the time with it,
 // whatever comes after a call of 50 ms that is guessed right.
 func TestClock(t *testing.T) {
 	right := step{kind: get, took: 50, guess: "right"}
@@ -36,14 +39,56 @@ func TestClock(t *testing.T) {
 		{"a future", []step{right, {kind: future, parts: [][]step{{read}, {write}}}}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plain := play(t, foresay.ModeObserve, test.steps)
-			on := play(t, foresay.ModeOn, test.steps)
+			plain := play(t, foresay.ModeObserve, test.steps, true)
+			on := play(t, foresay.ModeOn, test.steps, true)
 			want(t, "true", milliseconds(plain.took-on.took), float64(test.true), 1e-3)
+			want(t, "foreseen", plain.report.Foreseen.SavedMS, float64(test.true), 1e-3)
+			if test.true == 0 && len(plain.report.Stops) == 0 || plain.report.IfPlain != nil {
+				t.Errorf("what stops it: %+v; with plain servers %+v", plain.report.Stops, plain.report.IfPlain)
+			}
 			if on.report.Realised == nil {
 				t.Fatal("nothing is reported")
 			}
 			want(t, "reported", on.report.Realised.SavedMS, float64(test.true), 1e-3)
 		})
+	}
+}
+
+// TestUnknownServers: as long as no call was tried on a guess, observe foresees both: plain servers, and such that take it.
+func TestUnknownServers(t *testing.T) {
+	steps := []step{{kind: get, took: 50, guess: "right", plain: true}, {kind: get, took: 50, plain: true}}
+	q := play(t, foresay.ModeObserve, steps, false).report
+	if q.IfPlain == nil {
+		t.Fatal("nothing is foreseen for plain servers")
+	}
+	want(t, "with specgrpc on the servers", q.Foreseen.SavedMS, 50, 1e-3)
+	want(t, "with plain servers", q.IfPlain.SavedMS, 0, 1e-3)
+	var text bytes.Buffer
+	if err := (&observe.Report{Requests: []observe.RequestReport{*q}}).WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if says := "with specgrpc on the servers saves 50.0 ms per request; with plain servers: 0 ms"; !strings.Contains(text.String(), says) {
+		t.Errorf("want %q in:\n%s", says, &text)
+	}
+}
+
+// TestStopsInWords: the report says what waits.
+func TestStopsInWords(t *testing.T) {
+	right := step{kind: get, took: 50, guess: "right"}
+	for says, next := range map[string]step{
+		"a stream waits here: " + watch:                                                                 {kind: stream, took: 50},
+		"a call with effects waits here: /foresay.testkv.v1.TestKV/Put":                                 {kind: put, took: 50},
+		"held: the server takes no call on a guess, it has no registrar: /foresay.testkv.v1.TestKV/Get": {kind: get, took: 50, plain: true},
+		"OnCommit functions wait here":                                                                  {kind: hook, took: 50}, "Act waits here": {kind: act, took: 50}, "Barrier waits here": {kind: barrier},
+	} {
+		r := observe.Report{Requests: []observe.RequestReport{*play(t, foresay.ModeObserve, []step{right, next}, true).report}}
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if line := "  50.0 ms of what could run ahead: " + says + "\n"; !strings.Contains(text.String(), line) {
+			t.Errorf("want %q in:\n%s", line, &text)
+		}
 	}
 }
 

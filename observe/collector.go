@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -134,6 +135,8 @@ type kind struct {
 
 	observed, without histogram // requests that were worked out: as they were, and as they would have been
 	ifReads           histogram // and as they would have been if methods only read whose names say so
+	ifPlain           histogram // and if servers that are not known to do so take no calls on a guess
+	stops             stops
 	unworked          histogram // not worked out
 	speculated        histogram // requests with speculated calls
 	arms              [2]arm    // off, on
@@ -148,6 +151,8 @@ type kindSums struct {
 	saved              time.Duration
 	readsSaved         time.Duration
 	readsExtra         int64
+	plainSaved         time.Duration
+	plainExtra         int64
 	speculated         int64 // requests with speculated calls, and what became of their tasks
 	tasks, wasted      int64
 	taskSaved          time.Duration
@@ -250,11 +255,17 @@ func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
 		s.extra += int64(w.together.Extra)
 		s.readsSaved += r.Duration - w.ifReads.End
 		s.readsExtra += int64(w.ifReads.Extra)
+		s.plainSaved += r.Duration - w.ifPlain.End
+		s.plainExtra += int64(w.ifPlain.Extra)
 	}
+	k.stops.add(r, w)
 	k.observed.add(r.Duration)
 	k.without.add(w.together.End)
 	if w.unsureReads {
 		k.ifReads.add(w.ifReads.End)
+	}
+	if slices.Contains(w.unknown, true) {
+		k.ifPlain.add(w.ifPlain.End)
 	}
 	for i := range w.used {
 		u := &w.used[i]

@@ -14,13 +14,15 @@
 // The model is that of a request's critical path: a call stands on all calls of the request that had ended when it
 // began, a right prediction lets what stands on the call begin at once, a wrong one costs the calls that were sent on
 // it, and the request ends no earlier than each call's actual answer. Calls with side effects are never sent on a
-// guess. Where it errs it foresees too little: see the rule in docs/report.md. Requests in which calls were really
+// guess, nor any to a server that takes none, and Barrier, streams, Act and OnCommit functions wait. For steps that
+// follow each other it is what a clock says, and for staged calls less; see docs/report.md for the rule and where it
+// errs. Requests in which calls were really
 // speculated are not put into the model: they are the realised side, and what was realised is measured.
 //
 // # Memory and time
 //
 // A Collector keeps sums and histograms, never requests. A histogram takes 21 KB. It keeps at most Config.MaxRequests
-// kinds of request, with two histograms each and up to five more once calls are speculated or a canary runs, and at most
+// kinds of request, with two histograms each and up to six more once calls are speculated or a canary runs, and at most
 // Config.MaxMethods methods each, with one. The defaults bound it at 16 MB; a service with five kinds of request of four
 // calls each keeps 620 KB. What is beyond goes under "(other)". To record a request of five calls takes a few
 // microseconds. Large requests cost more. A kind of request takes at most half a percent of a processor on average: where that

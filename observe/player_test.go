@@ -266,8 +266,21 @@ type played struct {
 	report *observe.RequestReport
 }
 
-// play runs a program in a mode, in a bubble of its own.
-func play(t *testing.T, mode foresay.Mode, steps []step) (out played) {
+// meet has the connections find out what their servers are.
+func (p *player) meet(t *testing.T) {
+	t.Helper()
+	for _, plain := range []bool{false, true} {
+		err := p.request(t.Context(), []step{
+			{kind: get, took: 9, guess: "right", plain: plain}, {kind: get, took: 9, plain: plain}, {kind: staged, took: 9, plain: plain},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// play runs a program in a mode, in a bubble of its own. met: the connections know what their servers are.
+func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := shape.NewNetwork(wan.Uniform(playRTT*time.Millisecond, "front", "back"), 1)
@@ -276,7 +289,7 @@ func play(t *testing.T, mode foresay.Mode, steps []step) (out played) {
 		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
 		impl := &keptServer{}
 		dial := func(addr string) *specgrpc.ClientConn {
-			return s.dial("front", addr, specgrpc.WithControl(control), specgrpc.WithMode(mode), specgrpc.WithSites(foresay.SiteConfig{
+			return s.dial("front", addr, specgrpc.WithControl(control), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{
 				Name: kvpb.TestKV_Append_FullMethodName, Effect: foresay.EffectStaged,
 			}))
 		}
@@ -286,6 +299,16 @@ func play(t *testing.T, mode foresay.Mode, steps []step) (out played) {
 		}, grpc.UnknownServiceHandler(streamed)))
 		p.plain = dial(s.serve("back", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, impl) }, grpc.UnknownServiceHandler(streamed)))
 		time.Sleep(time.Second) // the connections are there
+		if met {
+			p.meet(t)
+		}
+		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain} {
+			for _, method := range []string{"Get", "Put", "Append"} {
+				if err := conn.Site("/foresay.testkv.v1.TestKV/"+method).Reconfigure(mode, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 		ctx, r := control.Begin(t.Context(), "page", "")
 		start := time.Now()
 		err := p.request(ctx, steps)

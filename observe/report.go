@@ -37,6 +37,11 @@ type RequestReport struct {
 	// IfReads is Foreseen for the case that methods whose names say that they only read, but which are not declared
 	// so, do only read. Nil if there are none.
 	IfReads *Foreseen `json:"if_reads,omitempty"`
+	// IfPlain is Foreseen for the case that servers of which that is not known yet take no calls on a guess: they are
+	// plain gRPC servers. Nil if that is the same.
+	IfPlain *Foreseen `json:"if_plain,omitempty"`
+	// Stops are where the predicted requests of Foreseen wait, so that they save no more, the longest first.
+	Stops []Stop `json:"stops,omitempty"`
 	// Realised is what speculation has saved. Nil as long as no call was speculated.
 	Realised *Realised      `json:"realised,omitempty"`
 	Canary   *Canary        `json:"canary,omitempty"` // nil as long as none runs
@@ -67,13 +72,22 @@ type Foreseen struct {
 	ExtraLoad float64 `json:"extra_load"`
 }
 
+// Stop is where what stands on a guess waits for it to be confirmed.
+type Stop struct {
+	// Kind is "effects" (a call that has side effects), "plain" (a call to a server that takes none on a guess), "observed"
+	// (a call whose caller looks at headers or the like), "stream", "barrier", "act", "hooks" or "result" (the end of a task).
+	Kind   string  `json:"kind"`
+	Name   string  `json:"name,omitempty"` // the method, or the key of Act
+	WaitMS float64 `json:"wait_ms"`        // per request, on average
+}
+
 // Realised is what requests with speculated calls were like.
 type Realised struct {
 	Requests int64   `json:"requests"`
 	Latency  Latency `json:"latency"`
 	Tasks    int64   `json:"tasks"`
-	// SavedMS is what their tasks saved, per request: how much longer they would have taken without speculation, by
-	// how long their calls took.
+	// SavedMS is how much longer they would have taken without speculation, per request, by what their tasks waited for
+	// and how long that took.
 	SavedMS     float64 `json:"saved_ms"`
 	WastedCalls int64   `json:"wasted_calls"`
 	ExtraLoad   float64 `json:"extra_load"`

@@ -11,6 +11,9 @@ func (q *RequestReport) summary(killed bool) string {
 	case q.Foreseen.Requests == 0 && r == nil:
 		return "nothing is known yet"
 	}
+	if c := q.Canary; c != nil && c.MeanMS != nil {
+		return c.headline()
+	}
 	if r == nil {
 		return q.toSave(killed)
 	}
@@ -52,6 +55,19 @@ func (f *Foreseen) text() string {
 		return fmt.Sprintf("you could save %s of %s on average; extra load %s", ms(f.SavedMS), ms(f.Now.MeanMS), percent(f.ExtraLoad))
 	}
 	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(f.SavedP50MS), ms(f.Now.P50MS), percent(f.ExtraLoad))
+}
+
+// headline says what the canary measured, which is what a clock says.
+func (c *Canary) headline() string {
+	d, of := c.MeanMS, fmt.Sprintf("by the canary of %s requests on and %s off", number(c.On.Requests), number(c.Off.Requests))
+	switch {
+	case d.High < 0:
+		return fmt.Sprintf("speculation saves %s of %s on average (%s to %s), %s", ms(-d.Value), ms(c.Off.Latency.MeanMS), ms(-d.High), ms(-d.Low), of)
+	case d.Low > 0:
+		return fmt.Sprintf("speculation costs %s on average (%s to %s), %s", ms(d.Value), ms(d.Low), ms(d.High), of)
+	default:
+		return fmt.Sprintf("no difference can be told: speculation saves %s on average (%s to %s), %s", ms(-d.Value), ms(-d.High), ms(-d.Low), of)
+	}
 }
 
 // summary says in a sentence what the canary shows.

@@ -81,6 +81,12 @@ func (q *RequestReport) write(b *bytes.Buffer) {
 	if f := q.IfReads; f != nil {
 		fmt.Fprintf(b, "  if the methods that look so do only read: saves %s per request, p50 %s instead of %s\n", ms(f.SavedMS), ms(f.Then.P50MS), ms(f.Now.P50MS))
 	}
+	if p := q.IfPlain; p != nil {
+		fmt.Fprintf(b, "  with specgrpc on the servers saves %s per request; with plain servers: %s\n", ms(q.Foreseen.SavedMS), ms(p.SavedMS))
+	}
+	for i := range q.Stops {
+		fmt.Fprintf(b, "  %s\n", q.Stops[i].text())
+	}
 	if len(q.Methods) > 0 {
 		q.writeMethods(b)
 	}

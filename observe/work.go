@@ -12,7 +12,10 @@ import (
 type work struct {
 	calls      []critpath.Call
 	outcomes   []critpath.Outcome // of the guesses that were made
-	of         []int              // of each call, its method in used
+	of         []int              // of each call, its method in used, or -1 for a wait
+	reads      []bool             // it may be predicted without being told so
+	unknown    []bool             // it is not known whether its server takes calls on a guess
+	pins       []pin
 	used       []use
 	weight     float64       // how many methods each that is weighed stands for, because a request has too many
 	speculated bool          // a call was: the times are not those of a request without speculation
@@ -23,6 +26,9 @@ type work struct {
 	// ifReads is together if they are.
 	unsureReads bool
 	ifReads     critpath.Result
+	// ifPlain is together if servers of which that is not known take no calls on a guess.
+	ifPlain critpath.Result
+	stops   []time.Duration // in together, how long each call waited for what was only predicted
 }
 
 // use is a method's part in one request.
@@ -37,21 +43,28 @@ type use struct {
 	aloneExtra               int
 }
 
-// read takes in a request's calls. It reports whether their times make sense.
+// read takes in a request's calls and waits. It reports whether their times make sense.
 func (w *work) read(r *foresay.RequestRecord) bool {
-	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0]}
+	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0], reads: w.reads[:0], unknown: w.unknown[:0], stops: w.stops[:0], pins: w.pins}
 	if r.Duration < 0 || r.Arm > foresay.ArmOn {
 		return false
 	}
+	tasks := len(r.Tasks) > 0
+	w.pin(r.Waits)
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if c.Start < 0 || c.End < c.Start {
 			return false
 		}
 		w.speculated = w.speculated || c.Mode == foresay.ModeOn
+		reads := c.Effect == foresay.EffectNone || c.Effect == foresay.EffectStaged
+		outside := tasks && c.Task == 0 // where nothing speculates
+		held := c.Peer == foresay.PeerPlain || c.Peer == foresay.PeerNever
+		w.reads = append(w.reads, reads)
+		w.unknown = append(w.unknown, reads && !outside && c.Peer == foresay.PeerUnknown)
 		w.calls = append(w.calls, critpath.Call{
-			Method: c.Site, Start: c.Start, End: c.End,
-			Pure: c.Effect == foresay.EffectNone || c.Effect == foresay.EffectStaged,
+			Method: c.Site, Start: c.Start, End: c.End, Pure: reads && !held && !outside, Firm: outside || w.pinned(c),
+			Staged: c.Effect == foresay.EffectStaged,
 		})
 		outcome := critpath.Unpredicted
 		switch {
@@ -61,11 +74,61 @@ func (w *work) read(r *foresay.RequestRecord) bool {
 			outcome = critpath.Wrong
 		}
 		w.outcomes = append(w.outcomes, outcome)
+		w.of = append(w.of, -1)
+	}
+	for i := range r.Waits {
+		c := waiting(&r.Waits[i])
+		if c.Start < 0 || c.End < c.Start {
+			return false
+		}
+		w.calls, w.outcomes, w.of = append(w.calls, c), append(w.outcomes, critpath.Unpredicted), append(w.of, -1)
+		w.reads, w.unknown = append(w.reads, false), append(w.unknown, false)
 	}
 	if w.speculated {
 		w.saved = realised(r)
 	}
 	return true
+}
+
+// pin is when a task came past its first barrier.
+type pin struct {
+	task int
+	at   time.Duration
+}
+
+// pin finds the first barriers.
+func (w *work) pin(waits []foresay.WaitRecord) {
+	w.pins = w.pins[:0]
+	for i := range waits {
+		at := &waits[i]
+		if at.Kind != foresay.WaitBarrier && at.Kind != foresay.WaitStream {
+			continue
+		}
+		if known := slices.IndexFunc(w.pins, func(p pin) bool { return p.task == at.Task }); known >= 0 {
+			w.pins[known].at = min(w.pins[known].at, at.Start)
+		} else if len(w.pins) < maxPins {
+			w.pins = append(w.pins, pin{at.Task, at.Start})
+		}
+	}
+}
+
+// maxPins bounds the tasks of a request whose barriers are looked at.
+const maxPins = 64
+
+// pinned tells whether a call's code had come past a barrier, after which nothing is predicted.
+func (w *work) pinned(c *foresay.CallRecord) bool {
+	return slices.ContainsFunc(w.pins, func(p pin) bool { return p.task == c.Task && p.at <= c.Start })
+}
+
+// waiting returns what a wait is to the model: what is not begun on a guess. Barriers, streams and ends of tasks take no
+// time of their own: what comes after a stream was opened is the program's.
+func waiting(at *foresay.WaitRecord) critpath.Call {
+	c := critpath.Call{Method: at.Name, Start: at.Start, End: at.End, Fresh: at.Kind == foresay.WaitResult}
+	c.Barrier = at.Kind == foresay.WaitBarrier || at.Kind == foresay.WaitStream
+	if at.Kind != foresay.WaitAct && at.Kind != foresay.WaitHooks {
+		c.End = c.Start
+	}
+	return c
 }
 
 // realised returns how much later the request would have ended without speculation. Tasks may run beside each other and
@@ -107,12 +170,12 @@ func (w *work) assign(i int, m *method) {
 	}
 	if at < 0 {
 		at = len(w.used)
-		u := use{method: m, taken: !m.loses && !m.other && (w.calls[i].Pure || m.predicted)}
-		u.unsure = !w.calls[i].Pure && m.reads && !m.loses
+		u := use{method: m, taken: !m.loses && !m.other && (w.reads[i] || m.predicted)}
+		u.unsure = !w.reads[i] && m.reads && !m.loses
 		w.unsureReads = w.unsureReads || u.unsure
 		w.used = append(w.used, u)
 	}
-	w.of = append(w.of, at)
+	w.of[i] = at
 	switch w.outcomes[i] {
 	case critpath.Right:
 		w.used[at].right++
@@ -125,28 +188,30 @@ func (w *work) assign(i int, m *method) {
 // simple works out what takes no thinking: a request without guesses, and one with a single call.
 func (w *work) simple(duration time.Duration) bool {
 	as := critpath.Result{End: duration}
-	if w.together, w.ifReads = as, as; !slices.ContainsFunc(w.outcomes, predicted) {
+	if w.together, w.ifReads, w.ifPlain = as, as, as; !slices.ContainsFunc(w.outcomes, predicted) {
 		return true
 	}
-	if len(w.calls) > 1 {
+	if len(w.calls) > 1 || w.calls[0].Firm {
 		return false
 	}
 	// What comes after the call begins with it, and the request still waits for the call; unless the call outlived it.
 	c, u, right := w.calls[0], &w.used[0], w.outcomes[0] == critpath.Right
-	gain := time.Duration(0)
+	gain, redo := time.Duration(0), time.Duration(0)
 	if c.End <= duration {
-		gain = duration - max(c.Start+duration-c.End, c.End)
+		gain, redo = duration-max(c.Start+duration-c.End, c.End), c.Start
 	}
-	then := critpath.Result{End: duration - gain}
-	if right && u.taken {
-		w.together, u.saved = then, gain
+	saved := gain
+	if !right {
+		saved = -redo
 	}
-	if right && (u.taken || u.unsure) {
+	then := critpath.Result{End: duration - saved}
+	if u.taken {
+		w.together, w.ifPlain, u.saved = then, then, saved
+	}
+	if u.taken || u.unsure {
 		w.ifReads = then
 	}
-	if u.gain = gain; right {
-		u.alone = gain
-	}
+	u.gain, u.alone = gain, saved
 	return true
 }
 
@@ -154,17 +219,23 @@ func predicted(o critpath.Outcome) bool { return o != critpath.Unpredicted }
 
 // replay works out what predictions would have changed by making the calls again.
 func (w *work) replay(duration time.Duration) error {
-	p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls})
+	p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})
 	if err != nil {
 		return err
 	}
 	w.together = p.Replay(w.taken(-1, critpath.Unpredicted))
+	for i := range w.calls {
+		w.stops = append(w.stops, p.Held(i))
+	}
 	for i := range w.used {
 		if w.used[i].weighed {
 			w.weigh(p, i)
 		}
 	}
-	w.ifReads = w.together
+	w.ifReads, w.ifPlain = w.together, w.together
+	if slices.Contains(w.unknown, true) {
+		w.ifPlain = p.Holding(w.unknown, w.taken(-1, critpath.Unpredicted))
+	}
 	if w.unsureReads {
 		return w.foreseeReads(duration)
 	}
@@ -217,16 +288,16 @@ func (w *work) weigh(p *critpath.Path, i int) {
 // foreseeReads works out the request again with the methods free of side effects that may be.
 func (w *work) foreseeReads(duration time.Duration) error {
 	for i := range w.calls {
-		if u := &w.used[w.of[i]]; u.unsure {
+		if at := w.of[i]; at >= 0 && w.used[at].unsure {
 			w.calls[i].Pure = true
 		}
 	}
-	p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls})
+	p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})
 	if err != nil {
 		return err
 	}
 	w.ifReads = p.Replay(func(call int) critpath.Outcome {
-		if u := &w.used[w.of[call]]; u.taken || u.unsure {
+		if at := w.of[call]; at >= 0 && (w.used[at].taken || w.used[at].unsure) {
 			return w.outcomes[call]
 		}
 		return critpath.Unpredicted

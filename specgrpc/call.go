@@ -53,7 +53,7 @@ func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply 
 	k.conn, k.method, k.request, k.reply, k.opts = c, m, req, reply.ProtoReflect().Type(), opts
 	k.op = foresay.Operation{
 		Site: m.site, Conn: c.cc.Target(), Identity: identity, Whole: true, Request: req,
-		Observed: observed, CanSpeculate: plainCodec(opts), Transport: k,
+		Observed: observed, CanSpeculate: plainCodec(opts), Peer: m.peer(opts), Transport: k,
 	}
 	if k.op.Observed || ownCredentials(opts) {
 		k.op.Site = m.observed

@@ -119,7 +119,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 	if !ok || !ok2 {
 		// Only messages can be compared and copied. Behind a barrier the run is
 		// never repeated, so that the call needs no record.
-		if err := foresay.Barrier(ctx); err != nil {
+		if err := foresay.BarrierBefore(ctx, foresay.WaitBarrier, method); err != nil {
 			return asStatus(err)
 		}
 		return c.cc.Invoke(ctx, method, args, reply, opts...)
@@ -137,10 +137,8 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 // NewStream opens a stream. In a task it waits until the run is confirmed, as
 // foresay.Barrier does.
 func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if foresay.InTask(ctx) {
-		if err := foresay.Barrier(ctx); err != nil {
-			return nil, asStatus(err)
-		}
+	if err := foresay.BarrierBefore(ctx, foresay.WaitStream, method); err != nil {
+		return nil, asStatus(err)
 	}
 	relieved := c.relieve()
 	stream, err := c.cc.NewStream(ctx, desc, method, opts...)

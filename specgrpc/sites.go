@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -34,6 +35,20 @@ type method struct {
 	pure         bool
 	copyRequest  bool         // user code looks at requests while they are sent
 	unawareUntil atomic.Int64 // Unix nanoseconds
+	aware        atomic.Bool  // the last speculative stream was served
+}
+
+// peer returns what the connection has seen of the method's server, for a call with such options.
+func (m *method) peer(opts []grpc.CallOption) foresay.Peer {
+	switch {
+	case observes(opts) || !plainCodec(opts):
+		return foresay.PeerNever
+	case m.aware.Load():
+		return foresay.PeerSpeculative
+	case m.unawareUntil.Load() != 0:
+		return foresay.PeerPlain
+	}
+	return foresay.PeerUnknown
 }
 
 func (m *method) unaware() bool {
@@ -41,7 +56,16 @@ func (m *method) unaware() bool {
 	return until != 0 && time.Now().UnixNano() < until
 }
 
-func (m *method) setUnaware() { m.unawareUntil.Store(time.Now().Add(unawareFor).UnixNano()) }
+func (m *method) setAware() {
+	if !m.aware.Load() {
+		m.aware.Store(true)
+	}
+}
+
+func (m *method) setUnaware() {
+	m.aware.Store(false)
+	m.unawareUntil.Store(time.Now().Add(unawareFor).UnixNano())
+}
 
 // siteTable is what a connection knows of its methods.
 type siteTable struct {

@@ -152,6 +152,9 @@ func (x *exchange) read(reply proto.Message) (done bool, reason string, err erro
 		if err != nil {
 			return x.violation(err)
 		}
+		if stands || x.tentative != nil {
+			x.s.method.setAware()
+		}
 		if stands {
 			x.s.settle()
 			return true, "", result.give(reply)

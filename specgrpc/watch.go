@@ -39,6 +39,15 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 	}, nil
 }
 
+// ObserveStreamInterceptor notes where requests open streams on an ordinary grpc.ClientConn, and changes nothing about
+// them: speculation would wait there. Give it to grpc.WithChainStreamInterceptor.
+func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if !foresay.InTask(ctx) { // else a connection of NewClient's is within, or the stream is no part of the task
+		_ = foresay.BarrierBefore(ctx, foresay.WaitStream, method) // outside of tasks it does not fail
+	}
+	return streamer(ctx, desc, cc, method, opts...)
+}
+
 // watch begins to observe a call that is made outside of tasks. It returns nil if
 // there is nothing to observe.
 func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply any, opts []grpc.CallOption) *watched {
@@ -51,7 +60,7 @@ func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply an
 	w.req, ok = args.(proto.Message)
 	w.reply, ok2 = reply.(proto.Message)
 	w.table, w.method = c, m
-	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts) || ownCredentials(opts), Transport: w}) {
+	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts) || ownCredentials(opts), Peer: m.peer(opts), Transport: w}) {
 		w.release()
 		return nil
 	}

@@ -68,10 +68,10 @@ func (w twin) begins(i int) (guessed, known time.Duration) {
 			continue
 		}
 		trigger = max(trigger, c.End)
-		from, to := w.span(j)
+		_, to := w.span(j)
 		known = max(known, to)
 		if w.outcomes[j] == critpath.Right {
-			to = from
+			to, _ = w.begins(j) // when the program asks, though the call may be held
 		}
 		guessed = max(guessed, to)
 	}

@@ -34,14 +34,16 @@ type schedule struct {
 	// ready[k] is when what stands on the first k of Path.ended knows all their answers, or guesses; known[k] when
 	// it has all of the answers.
 	ready, known []time.Duration
+	held         []time.Duration // how long each call that is not pure waited for answers that were only predicted
 }
 
 func newSchedule(n int) schedule {
-	return schedule{make([]Span, n), make([]time.Duration, n+1), make([]time.Duration, n+1)}
+	return schedule{make([]Span, n), make([]time.Duration, n+1), make([]time.Duration, n+1), make([]time.Duration, n)}
 }
 
 // Replay makes the request's calls again as they would have been with these outcomes.
 func (p *Path) Replay(outcome func(call int) Outcome) Result {
+	outcome = p.firm(outcome)
 	result := Result{End: p.run(&p.actual, outcome)}
 	for wrong := range p.r.Calls {
 		if outcome(wrong) == Wrong {
@@ -51,6 +53,17 @@ func (p *Path) Replay(outcome func(call int) Outcome) Result {
 	return result
 }
 
+// Held returns how long a call that is not pure, as it would have been in the last Replay, waited for answers that were
+// only predicted.
+func (p *Path) Held(call int) time.Duration { return p.actual.held[call] }
+
+// Holding is Replay where some of the pure calls are not sent while something that they stand on is only predicted.
+func (p *Path) Holding(held []bool, outcome func(call int) Outcome) Result {
+	p.holding = held
+	defer func() { p.holding = nil }()
+	return p.Replay(outcome)
+}
+
 // Schedule is Replay for a picture: it tells also when each call would have been made. Calls after a wrong
 // prediction are shown as they are repeated.
 func (p *Path) Schedule(outcome func(call int) Outcome) ([]Span, Result) {
@@ -58,17 +71,32 @@ func (p *Path) Schedule(outcome func(call int) Outcome) ([]Span, Result) {
 	return append([]Span(nil), p.actual.spans...), result
 }
 
+// firm leaves out what is not predicted whatever is said.
+func (p *Path) firm(outcome func(int) Outcome) func(int) Outcome {
+	return func(i int) Outcome {
+		if p.r.Calls[i].Firm {
+			return Unpredicted
+		}
+		return outcome(i)
+	}
+}
+
 // run fills a schedule in and returns when the request ends.
 func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 	s.ready[0], s.known[0] = p.r.Start, p.r.Start
 	filled := 0
+	guessed := p.r.Start // when all answers that were predicted so far are there
 	// fill computes ready and known up to k. All calls that it needs have their spans: they are earlier in order.
 	fill := func(k int) {
 		for ; filled < k; filled++ {
 			i := p.ended[filled]
 			from := s.spans[i].End
-			if outcome(i) == Right {
-				from = s.spans[i].Start
+			switch outcome(i) {
+			case Right: // is there when the program asks, though the call may be held
+				from = s.spans[i].Start - s.held[i]
+			case Wrong:
+				from += p.redo[i]
+			case Unpredicted:
 			}
 			s.ready[filled+1] = max(s.ready[filled], from)
 			s.known[filled+1] = max(s.known[filled], s.spans[i].End)
@@ -78,10 +106,22 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 		c, k := &p.r.Calls[i], p.stands[i]
 		fill(k)
 		start := s.ready[k] + p.gap[i]
-		if !c.Pure {
-			start = max(start, s.known[k])
+		s.held[i] = 0
+		if c.Barrier {
+			s.held[i] = max(guessed-start, s.known[k]-start, 0)
+			start += s.held[i]
+		} else if !c.Pure || p.holding != nil && p.holding[i] {
+			s.held[i] = max(s.known[k]-start, 0)
+			start += s.held[i]
 		}
-		s.spans[i] = Span{start, start + c.Duration()}
+		end := start + c.Duration()
+		if c.Staged && s.known[k] > start {
+			end = s.known[k] + c.Duration()
+		}
+		s.spans[i] = Span{start, end}
+		if outcome(i) == Right {
+			guessed = max(guessed, end)
+		}
 	}
 	n := len(p.r.Calls)
 	k := p.stands[n]
@@ -121,7 +161,7 @@ func (p *Path) addExtra(result *Result, outcome func(int) Outcome, wrong int) {
 	})
 	refuted := p.actual.spans[wrong].End
 	for i, c := range p.r.Calls {
-		if c.Pure && p.StandsOn(i, wrong) && p.flipped.spans[i].Start < refuted {
+		if c.Pure && (p.holding == nil || !p.holding[i]) && p.StandsOn(i, wrong) && p.flipped.spans[i].Start < refuted {
 			result.Extra++
 			result.ExtraTime += c.Duration()
 		}

@@ -11,6 +11,8 @@ import (
 type Request struct {
 	Start, End time.Duration
 	Calls      []Call // in any order
+	// Redo: after a wrong prediction the program's own computing up to there takes its time once more.
+	Redo bool
 }
 
 // Call is one call that a request made.
@@ -19,6 +21,16 @@ type Call struct {
 	Start, End time.Duration
 	// Pure says that the call may be sent on a guess and sent again: it only reads.
 	Pure bool
+	// Firm says that its answer is not predicted, whatever its outcome: the program had come past a barrier.
+	Firm bool
+	// Staged says that its effects are held back where it was sent on a guess, until the word that the guess was right
+	// is there and back, and what follows it waits for that. How long the word takes is not known, but it is no longer
+	// than the call itself.
+	Staged bool
+	// Barrier says that it waits for the answers to all predicted calls that began before, even those of other strands.
+	Barrier bool
+	// Fresh says that no computing from before it is done again: it is the end of a task.
+	Fresh bool
 }
 
 // Duration returns how long the call took.
@@ -36,8 +48,10 @@ type Path struct {
 	// stands[i] is how many of ended call i stands on. stands[len(Calls)] is the request's end's.
 	stands []int
 	gap    []time.Duration // before each call, and before the request's end
+	redo   []time.Duration // of each call: the program's own computing up to it, if it is done again
 
 	actual, flipped schedule
+	holding         []bool // see Holding
 }
 
 // New works out what each call waited for. It fails if a request or a call ends before it begins, or a call begins
@@ -48,7 +62,7 @@ func New(r Request) (*Path, error) {
 	}
 	n := len(r.Calls)
 	p := &Path{
-		r: r, order: indexes(n), ended: indexes(n), place: make([]int, n), endPlace: make([]int, n), stands: make([]int, n+1), gap: make([]time.Duration, n+1),
+		r: r, order: indexes(n), ended: indexes(n), place: make([]int, n), endPlace: make([]int, n), stands: make([]int, n+1), gap: make([]time.Duration, n+1), redo: make([]time.Duration, n),
 		actual: newSchedule(n), flipped: newSchedule(n),
 	}
 	for i, c := range r.Calls {
@@ -76,6 +90,12 @@ func New(r Request) (*Path, error) {
 	for at, i := range p.order {
 		k = p.standsOn(k, r.Calls[i].Start, at)
 		p.set(i, k, r.Calls[i].Start)
+		if r.Redo && !r.Calls[i].Fresh {
+			p.redo[i] = p.gap[i]
+			if k > 0 {
+				p.redo[i] += p.redo[p.ended[k-1]]
+			}
+		}
 	}
 	p.set(n, p.standsOn(0, r.End, n), r.End)
 	return p, nil

@@ -1,0 +1,88 @@
+package observe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// maxStops bounds the places that are told apart, per kind of request.
+const maxStops = 16
+
+// stops sums up where what stands on guesses waits. Under the kind's mu.
+type stops map[Stop]time.Duration // WaitMS is not set
+
+// add adds the waits of a request that was worked out.
+func (s *stops) add(r *foresay.RequestRecord, w *work) {
+	for i, held := range w.stops {
+		if held <= 0 {
+			continue
+		}
+		at := stopOf(r, i)
+		if _, known := (*s)[at]; !known {
+			if *s == nil {
+				*s = make(stops)
+			}
+			if len(*s) >= maxStops {
+				at = Stop{Kind: at.Kind, Name: Other}
+			}
+			at.Name = strings.Clone(at.Name)
+		}
+		(*s)[at] += held
+	}
+}
+
+// stopOf says what call i of the model is, which are the request's calls and then its waits.
+func stopOf(r *foresay.RequestRecord, i int) Stop {
+	if i >= len(r.Calls) {
+		at := &r.Waits[i-len(r.Calls)]
+		name := at.Name
+		if at.Kind == foresay.WaitAct || len(name) > maxName { // keys may be many
+			name = ""
+		}
+		return Stop{Kind: at.Kind.String(), Name: name}
+	}
+	c := &r.Calls[i]
+	kind := "effects"
+	switch reads := c.Effect == foresay.EffectNone || c.Effect == foresay.EffectStaged; {
+	case !reads:
+	case c.Peer == foresay.PeerNever:
+		kind = "observed"
+	case c.Peer == foresay.PeerPlain:
+		kind = "plain"
+	default:
+		kind = "outside" // of the request's tasks
+	}
+	return Stop{Kind: kind, Name: c.Site}
+}
+
+// report returns the means over so many requests.
+func (s stops) report(requests int64) []Stop {
+	var out []Stop
+	for at, held := range s {
+		at.WaitMS = per(milliseconds(held), requests)
+		out = append(out, at)
+	}
+	slices.SortFunc(out, func(a, b Stop) int {
+		return cmp.Or(cmp.Compare(b.WaitMS, a.WaitMS), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// text says what waits, and how long.
+func (s *Stop) text() string {
+	what := map[string]string{
+		"effects": "a call with effects waits here", "plain": "held: the server takes no call on a guess, it has no registrar",
+		"observed": "a call whose headers are looked at waits here", "outside": "a call outside of the task waits here",
+		"stream": "a stream waits here", "barrier": "Barrier waits here", "act": "Act waits here", "hooks": "OnCommit functions wait here",
+		"result": "the end of a task waits here",
+	}[s.Kind]
+	if s.Name != "" && s.Kind != "result" {
+		what += ": " + s.Name
+	}
+	return fmt.Sprintf("%s of what could run ahead: %s", ms(s.WaitMS), what)
+}
