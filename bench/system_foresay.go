@@ -34,7 +34,7 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 		variant: v,
 		newServer: func(opts ...grpc.ServerOption) serving {
 			s := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
-			options := []specgrpc.ServerOption{specgrpc.NoInterceptors()}
+			var options []specgrpc.ServerOption
 			if v.replayable {
 				options = append(options, specgrpc.AllReplayable())
 			}

@@ -96,10 +96,9 @@ func with(t *testing.T, f func(s *services), sites ...foresay.SiteConfig) {
 			t.Fatal(err)
 		}
 		s := &services{T: t}
-		server := grpc.NewServer()
-		registrar := specgrpc.Registrar(server, specgrpc.NoInterceptors())
-		demov1.RegisterAnalysisServiceServer(registrar, s)
-		demov1.RegisterShopServer(registrar, s)
+		server := specgrpc.NewServer()
+		demov1.RegisterAnalysisServiceServer(server, s)
+		demov1.RegisterShopServer(server, s)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(lis) }()
 		s.conn, err = specgrpc.NewClient("passthrough:///"+lis.Addr().String(), specgrpc.WithSites(sites...), specgrpc.WithMode(foresay.ModeOn),
@@ -114,7 +113,7 @@ func with(t *testing.T, f func(s *services), sites ...foresay.SiteConfig) {
 		s.start = time.Now()
 		f(s)
 		s.conn.Close()
-		specgrpc.GracefulStop(server, registrar)
+		server.GracefulStop()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

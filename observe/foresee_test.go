@@ -134,7 +134,7 @@ func visits(t *testing.T, mode foresay.Mode, seed uint64, view bool) (q *observe
 	inShop(t, func(s *shop) {
 		s.seed = seed
 		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
-		conn := s.dial("front", s.back(specgrpc.NoInterceptors()), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(mode))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(mode))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}

@@ -61,14 +61,14 @@ func TestDiscardedCallsAreNoRequests(t *testing.T) {
 		t.Run(fmt.Sprint("fast=", fast), func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				t := s.t
-				addr := s.back(specgrpc.NoInterceptors())
+				addr := s.registered()
 				requests, control := recorded(t)
 				inner := bffpb.NewPricingClient(s.dial("front", addr, specgrpc.WithControl(control)))
 				h := &pricedPage{pricing: inner, fast: fast}
 				i := observe.UnaryServerInterceptor(control)
 				stream := observe.StreamServerInterceptor(control)
 				frontAddr := s.serve("front", func(server *grpc.Server) {
-					kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.UnaryInterceptors(i)), h)
+					kvpb.RegisterTestKVServer(specgrpc.Registrar(server), h)
 				}, grpc.ChainUnaryInterceptor(i), grpc.ChainStreamInterceptor(stream))
 				client, err := foresay.NewControl(foresay.ControlConfig{Budget: -1})
 				if err != nil {

@@ -23,7 +23,7 @@ func (j *judge) missing() {
 		}
 	}
 	if s := &j.stats; 2*s.Refused > s.Calls {
-		j.Why += fmt.Sprintf("; its server takes no call on a guess (refused %s of %s): register it with specgrpc.Registrar, or what follows a guess "+
+		j.Why += fmt.Sprintf("; its server takes no call on a guess (refused %s of %s): make it with specgrpc.NewServer, or what follows a guess "+
 			"is not sent before that is confirmed", number(s.Refused), number(s.Calls))
 	}
 }

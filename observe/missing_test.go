@@ -30,13 +30,13 @@ func textOf(t *testing.T, r *observe.Report) string {
 func TestServerRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		opts    []specgrpc.ServerOption
+		serve   func(*shop) string
 		refuses bool
-	}{{"plain", nil, true}, {"registrar", []specgrpc.ServerOption{specgrpc.NoInterceptors()}, false}} {
+	}{{"plain", (*shop).back, true}, {"registrar", (*shop).registered, false}} {
 		t.Run(test.name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
-				conn := s.dial("front", s.back(test.opts...), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOn))
+				conn := s.dial("front", test.serve(s), specgrpc.WithControl(control), specgrpc.WithSites(predictors()...), specgrpc.WithMode(foresay.ModeOn))
 				s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(control))
 				why := methodOf(s.t, only(s.t, collector.Report(control)), check).Why
 				if strings.Contains(why, "its server takes no call on a guess (refused ") != test.refuses {
@@ -74,7 +74,7 @@ func TestObservedBesideOn(t *testing.T) {
 		collector, control := watched(s.t, foresay.ControlConfig{Budget: -1})
 		sites := predictors()
 		sites[0].Mode = foresay.ModeOn
-		conn := s.dial("front", s.back(specgrpc.NoInterceptors()), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
 		s.visit(50, &page{back: conn, wrap: inTask}, observe.UnaryServerInterceptor(control))
 		m := methodOf(s.t, only(s.t, collector.Report(control)), check)
 		if m.Verdict != observe.TooEarly || !strings.Contains(m.Why, "waiting does not help: to foresee it, leave some requests without speculation: canary with a share of 0.9") {

@@ -295,7 +295,7 @@ func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) 
 		}
 		p := &player{}
 		p.spec = dial(s.serve("back", func(server *grpc.Server) {
-			kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.NoInterceptors(), specgrpc.Stages(kvpb.TestKV_Append_FullMethodName)), impl)
+			kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.Stages(kvpb.TestKV_Append_FullMethodName)), impl)
 		}, grpc.UnknownServiceHandler(streamed)))
 		p.plain = dial(s.serve("back", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, impl) }, grpc.UnknownServiceHandler(streamed)))
 		time.Sleep(time.Second) // the connections are there

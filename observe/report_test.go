@@ -151,7 +151,7 @@ func TestCanaryIsCompared(t *testing.T) {
 		for i := range sites {
 			sites[i].Mode, sites[i].Share = foresay.ModeCanary, 0.5
 		}
-		conn := s.dial("front", s.back(specgrpc.NoInterceptors()), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
 		task := func(ctx context.Context, f func(ctx context.Context) (*kvpb.GetResponse, error)) (*kvpb.GetResponse, error) {
 			return foresay.Do(ctx, f)
 		}

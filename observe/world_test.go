@@ -144,17 +144,20 @@ func (s *shop) serve(site wan.Site, register func(s *grpc.Server), opts ...grpc.
 	return l.Addr().String()
 }
 
-// back starts the services behind the page, which speak plain gRPC or, with a registrar's options, more.
-func (s *shop) back(opts ...specgrpc.ServerOption) string {
-	return s.serve("back", func(server *grpc.Server) {
-		var r grpc.ServiceRegistrar = server
-		if len(opts) > 0 {
-			r = specgrpc.Registrar(server, opts...)
-		}
-		bffpb.RegisterUsersServer(r, s)
-		bffpb.RegisterPermissionsServer(r, s)
-		bffpb.RegisterPricingServer(r, s)
-	})
+// back starts the services behind the page, which speak plain gRPC.
+func (s *shop) back() string {
+	return s.serve("back", func(server *grpc.Server) { s.register(server) })
+}
+
+// registered is back for services that take calls on guesses.
+func (s *shop) registered() string {
+	return s.serve("back", func(server *grpc.Server) { s.register(specgrpc.Registrar(server)) })
+}
+
+func (s *shop) register(r grpc.ServiceRegistrar) {
+	bffpb.RegisterUsersServer(r, s)
+	bffpb.RegisterPermissionsServer(r, s)
+	bffpb.RegisterPricingServer(r, s)
 }
 
 func (s *shop) dialOptions(site wan.Site) []grpc.DialOption {

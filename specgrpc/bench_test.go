@@ -21,7 +21,7 @@ func loopback(b *testing.B) string {
 		b.Fatal(err)
 	}
 	s := grpc.NewServer()
-	kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.NoInterceptors()), echo{})
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(s), echo{})
 	go func() { _ = s.Serve(l) }()
 	b.Cleanup(s.Stop)
 	return l.Addr().String()

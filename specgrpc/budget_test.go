@@ -25,7 +25,7 @@ func inProcess(t testing.TB, impl kvpb.TestKVServer, opts ...specgrpc.ServerOpti
 	t.Helper()
 	l := bufconn.Listen(1 << 20)
 	s := grpc.NewServer(grpc.WaitForHandlers(true))
-	r := specgrpc.Registrar(s, append([]specgrpc.ServerOption{specgrpc.NoInterceptors()}, opts...)...)
+	r := specgrpc.Registrar(s, opts...)
 	kvpb.RegisterTestKVServer(r, impl)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(s.Stop)
@@ -121,7 +121,7 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 				return value(r.GetKey()), nil
 			}
 			defer release()
-			r, dial := inProcess(t, impl, specgrpc.WithMaxHalfOpenCalls(n), specgrpc.WithMaxDepth(2*n), specgrpc.WithMaxLease(time.Hour))
+			r, dial := inProcess(t, impl, specgrpc.WithMaxHalfOpenCalls(2*n), specgrpc.WithMaxDepth(2*n), specgrpc.WithMaxLease(time.Hour))
 			cc := dial(specgrpc.WithMaxHalfOpen(n), specgrpc.WithLease(time.Hour))
 			c := kvpb.NewTestKVClient(cc)
 			if _, err := c.Get(t.Context(), &kvpb.GetRequest{Key: "first"}); err != nil {

@@ -223,7 +223,7 @@ func TestWordBeforeTheHandler(t *testing.T) {
 					time.Sleep(time.Second)
 					return handler(ctx, req)
 				}
-				r, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(slowly), specgrpc.Stages(putMethod))
+				r, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(slowly), specgrpc.Stages(putMethod))
 				c := w.openRaw(w.raw(addr), putMethod)
 				c.sendRequest(c.request(&kvpb.PutRequest{Key: "k"}))
 				if word == "abort" {

@@ -6,9 +6,9 @@
 // code does next runs on that guess until the actual response confirms it.
 // Outside of a task the connection is grpc's own, at its cost.
 //
-// A server takes Registrar(server, ...) for its grpc.Server where it registers
-// services, and keeps its handlers. It can then be called by code that is itself
-// speculative, and answer early with foresay.Predict. Plain clients, in any
+// A server takes NewServer for grpc.NewServer and keeps its handlers. It can then
+// be called by code that is itself speculative, and answer early with
+// foresay.Predict. Plain clients, in any
 // language, notice nothing; a client of this package talks to any gRPC server,
 // holding calls back where the server could not undo them.
 //
@@ -36,8 +36,7 @@
 // The client's unary interceptors run once per call that is really made, with
 // the method's own name, and never see a prediction as the response. They must
 // not rely on running in the goroutine that made the call. The server's unary
-// interceptors are given to the Registrar once more, since they are what guards
-// a method: they run around speculative calls too. Stream interceptors of a
-// server see the speculative streams, under their own name; those of a client do
-// not.
+// interceptors are what guards a method: they run around speculative calls too,
+// with the method's own name, and nobody has to declare them. Stream interceptors,
+// of a client and of a Server, do not see speculative streams.
 package specgrpc

@@ -55,7 +55,7 @@ func TestNoWordBesideTheRequest(t *testing.T) {
 		impl := newSlowServer()
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.MaxConcurrentStreams(1))
 		_, _, gateAddr := w.kv("b", newSlowServer())

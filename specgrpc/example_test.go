@@ -23,13 +23,13 @@ func (shouting) Get(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, e
 	return &kvpb.GetResponse{Value: strings.ToUpper(r.GetKey())}, nil
 }
 
-// A server is registered through Registrar, a client is made by NewClient, and
+// A server is made by NewServer, a client by NewClient, and
 // the generated code stays as it is. The second call runs on the guess at the
 // first one's response; the guess is wrong, and the result is right.
 func Example() {
 	listener := bufconn.Listen(1 << 16)
-	server := grpc.NewServer()
-	kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.NoInterceptors()), shouting{})
+	server := specgrpc.NewServer()
+	kvpb.RegisterTestKVServer(server, shouting{})
 	go func() { _ = server.Serve(listener) }()
 
 	conn, err := specgrpc.NewClient("passthrough:///memory",
@@ -55,7 +55,7 @@ func Example() {
 	fmt.Println(stats.Right, "right,", stats.Wrong, "wrong")
 
 	conn.Close()
-	specgrpc.GracefulStop(server)
+	server.GracefulStop()
 	// Output:
 	// HELLO, WORLD <nil>
 	// 0 right, 1 wrong

@@ -46,7 +46,7 @@ func (c *serverCall) execute(srv any) (any, error) {
 		c.payload = nil
 		return nil
 	}
-	interceptor := c.registrar.cfg.interceptor
+	interceptor := c.interceptor
 	return c.method.desc.Handler(srv, ctx, decode, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		run := func(ctx context.Context, req any) (any, error) { return c.handle(ctx, req, handler) }
 		if interceptor == nil {

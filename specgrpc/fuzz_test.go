@@ -88,7 +88,8 @@ func FuzzServer(f *testing.F) {
 	f.Add(join(fuzzRequest(specv1.CallerState_CALLER_STATE_SPECULATIVE, 1<<31), id.confirm()))
 	f.Add([]byte("\x03\x0a\x01"))
 	var method *serverMethod
-	r := Registrar(registrarFunc(func(*grpc.ServiceDesc, any) {}), NoInterceptors(), Stages(kvpb.TestKV_Put_FullMethodName))
+	r := Registrar(registrarFunc(func(*grpc.ServiceDesc, any) {}), Stages(kvpb.TestKV_Put_FullMethodName))
+	r.guards.Store(new(guards)) // there is no grpc.Server to ask
 	for _, md := range kvpb.TestKV_ServiceDesc.Methods {
 		if md.MethodName == "Put" {
 			method = &serverMethod{name: kvpb.TestKV_Put_FullMethodName, desc: md, admitted: true, staged: true}

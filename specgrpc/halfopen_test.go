@@ -77,7 +77,7 @@ func TestNoSpeculativeStreams(t *testing.T) {
 func TestServerLimitsHalfOpenCalls(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := newSlowServer()
-		r, _, addr := w.kv("a", impl, specgrpc.WithMaxHalfOpenCalls(2))
+		r, _, addr := w.kv("a", impl, specgrpc.WithMaxHalfOpenCalls(4)) // two for one caller
 		cc := w.dial(addr)
 		_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
 			return 0, fan(ctx, kvpb.NewTestKVClient(cc), 5)
@@ -117,7 +117,7 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 				}
 				var r *specgrpc.ServiceRegistrar
 				_, addr := w.serve("a", func(s *grpc.Server) {
-					r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+					r = specgrpc.Registrar(s)
 					kvpb.RegisterTestKVServer(r, impl)
 				}, limited)
 				gate := &kvServer{get: func(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) {
@@ -183,7 +183,7 @@ func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
 		impl := &kvServer{get: slow("waits", 100*time.Millisecond)}
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.MaxConcurrentStreams(2))
 		_, _, gateAddr := w.kv("b", &kvServer{get: slow("slow", 300*time.Millisecond)})
@@ -226,7 +226,7 @@ func TestOneStreamGivesWayToOneCall(t *testing.T) {
 		impl := newSlowServer()
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.MaxConcurrentStreams(3))
 		_, _, gateAddr := w.kv("b", &kvServer{get: slow("slow", 2*time.Second)})
@@ -273,7 +273,7 @@ func TestHalfOpenStreamsGiveWayToStreams(t *testing.T) {
 		impl := newSlowServer()
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.MaxConcurrentStreams(1))
 		_, _, gateAddr := w.kv("b", newSlowServer())
@@ -323,7 +323,7 @@ func TestSpeculativeCallsGiveWay(t *testing.T) {
 		impl := newSlowServer()
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.MaxConcurrentStreams(1))
 		_, _, gateAddr := w.kv("b", newSlowServer())
@@ -361,7 +361,7 @@ func TestManyCallsOverFewStreams(t *testing.T) {
 		impl := newSlowServer()
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.NoInterceptors())
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.MaxConcurrentStreams(2))
 		cc := w.dial(addr)

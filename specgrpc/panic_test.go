@@ -62,7 +62,7 @@ func recovery(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grp
 func TestPanicSeenByARecoveringInterceptor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{get: func(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) { panic("bug") }}
-		_, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(recovery))
+		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(recovery))
 		c := w.openRaw(w.raw(addr), getMethod)
 		c.sendRequest(c.request(&kvpb.GetRequest{}))
 		if c.final().GetStatus() == nil {
@@ -82,9 +82,9 @@ func TestPanicOfAConfirmedCall(t *testing.T) {
 			_ = foresay.Barrier(ctx)
 			panic("bug")
 		}
-		_, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(recovery), specgrpc.Stages(putMethod), specgrpc.AllReplayable())
+		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(recovery), specgrpc.Stages(putMethod), specgrpc.AllReplayable())
 		_, plain := w.serve("b", func(s *grpc.Server) {
-			kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.UnaryInterceptors(recovery), specgrpc.AllReplayable()), impl)
+			kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.AllReplayable()), impl)
 		}, grpc.UnaryInterceptor(recovery))
 		_, err := kvpb.NewTestKVClient(w.raw(plain)).Put(w.Context(), &kvpb.PutRequest{Key: "k"})
 		wantCode(w, err, codes.Internal)

@@ -20,9 +20,14 @@ type ServiceRegistrar struct {
 	server grpc.ServiceRegistrar
 	cfg    serverConfig
 
+	streams map[string]grpc.StreamHandler // speculative ones by name; nobody registers while the server serves
+
+	guards atomic.Pointer[guards]
+	asking sync.Mutex // held while they are asked for
+
 	mu       sync.Mutex
 	stopping bool
-	calls    map[*serverCall]struct{} // speculative ones
+	slots    slots
 
 	running atomic.Int64 // calls of any kind
 	unread  atomic.Int64 // when an undone call last left frames that may not be read, Unix nanoseconds
@@ -30,23 +35,31 @@ type ServiceRegistrar struct {
 
 var _ grpc.ServiceRegistrar = (*ServiceRegistrar)(nil)
 
-// Registrar wraps a server, for use in its place:
+// Registrar wraps a server that somebody else makes, for use in its place where
+// services are registered. Where you make it yourself use NewServer: beside a
+// Registrar the server's stream interceptors, its tap handle and GetServiceInfo see
+// speculative calls as streams of their own, whose names end with ".spec". Unary
+// interceptors run around them as around ordinary calls, with either. Do not wrap an
+// xDS-enabled server, whose filters know paths alone.
 //
-//	pb.RegisterShopServer(specgrpc.Registrar(server, specgrpc.UnaryInterceptors(auth)), shop)
-//
-// The server's unary interceptors must be given once more with
-// UnaryInterceptors, or NoInterceptors: they run around speculative calls too,
-// with the method's own name. Registrar panics without either, and on options
-// that make no sense, as RegisterService does on a service that it cannot serve.
+// Registrar panics on options that make no sense, as RegisterService does on a
+// service that it cannot serve.
 func Registrar(s grpc.ServiceRegistrar, opts ...ServerOption) *ServiceRegistrar {
-	r := &ServiceRegistrar{server: s, cfg: newServerConfig(), calls: make(map[*serverCall]struct{})}
+	cfg := newServerConfig()
 	for _, o := range opts {
-		o.apply(&r.cfg)
+		o.applyServer(&cfg)
 	}
-	if err := r.cfg.check(); err != nil {
+	return newRegistrar(s, cfg)
+}
+
+func newRegistrar(s grpc.ServiceRegistrar, cfg serverConfig) *ServiceRegistrar {
+	if err := cfg.check(); err != nil {
 		panic(err.Error())
 	}
-	return r
+	return &ServiceRegistrar{
+		server: s, cfg: cfg, streams: make(map[string]grpc.StreamHandler),
+		slots: slots{calls: make(map[*serverCall]caller), held: make(map[caller]int)},
+	}
 }
 
 // serverMethod is a unary method as this package serves it.
@@ -82,10 +95,12 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 			m.response = d.Output().FullName()
 		}
 		own.Methods[i] = r.unaryDesc(m)
-		own.Streams = append(own.Streams, grpc.StreamDesc{
+		stream := grpc.StreamDesc{
 			StreamName: md.MethodName + specSuffix, ClientStreams: true, ServerStreams: true,
 			Handler: r.counted(func(srv any, ss grpc.ServerStream) error { return r.serve(m, srv, ss) }),
-		})
+		}
+		r.streams[name+specSuffix] = stream.Handler
+		own.Streams = append(own.Streams, stream)
 	}
 	for _, name := range r.cfg.named() {
 		if strings.HasPrefix(name, "/"+desc.ServiceName+"/") && !known[name] {
@@ -93,6 +108,15 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		}
 	}
 	r.server.RegisterService(&own, impl)
+}
+
+// divert is the outermost stream interceptor of a Server: it takes speculative
+// calls, which are no streams to the interceptors that follow.
+func (r *ServiceRegistrar) divert(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if own, ok := r.streams[info.FullMethod]; ok {
+		handler = own
+	}
+	return handler(srv, ss)
 }
 
 // counted has a stream's handler counted among what runs.
@@ -112,6 +136,9 @@ func (r *ServiceRegistrar) unaryDesc(m *serverMethod) grpc.MethodDesc {
 		handler = r.replayableHandler(m)
 	}
 	return grpc.MethodDesc{MethodName: m.desc.MethodName, Handler: func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		if err := r.learn(ctx, interceptor); err != nil {
+			return nil, err
+		}
 		r.running.Add(1)
 		defer r.running.Add(-1)
 		return handler(srv, ctx, dec, interceptor)

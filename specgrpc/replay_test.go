@@ -46,7 +46,7 @@ func TestReplayableHandlers(t *testing.T) {
 			inWorld(t, func(w *world) {
 				_, _, backAddr := w.kv("b", newSlowServer())
 				back := w.dialFrom("a", backAddr)
-				opts := []specgrpc.ServerOption{specgrpc.WithTaskLimits(foresay.Limits{Width: 2})}
+				opts := []grpc.ServerOption{specgrpc.WithTaskLimits(foresay.Limits{Width: 2})}
 				if replayable {
 					opts = append(opts, specgrpc.Replayable(getMethod))
 				}

@@ -35,6 +35,11 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 		return status.Errorf(codes.InvalidArgument, "specgrpc: %s: %v", m.name, err)
 	}
 	c := newServerCall(r, m, ss, req, id)
+	guards, ok := r.guarded(m)
+	if !ok {
+		return c.refuse(r.unguarded())
+	}
+	c.interceptor = guards.interceptor
 	if !c.speculative {
 		return c.serveConfirmed(srv)
 	}
@@ -42,37 +47,52 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 	c.arm(r.leaseOf(req))
 	defer c.disarm()
 	if refused := r.admit(c, req); refused != nil {
-		c.debug("refused", "reason", refused.GetReason().String(), "detail", refused.GetDetail())
-		return ss.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Refused{Refused: refused}})
+		return c.refuse(refused)
 	}
 	defer r.leave(c)
 	return c.serveSpeculative(srv)
 }
 
-// admit decides whether a call runs for a speculative caller.
+// admit decides whether a call runs for a speculative caller, and takes a slot for it.
 func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Refused {
-	refuse := func(reason specv1.Refused_Reason, format string, args ...any) *specv1.Refused {
+	by := r.cfg.callerOf(c.ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stats := &r.slots.stats
+	refuse := func(count *int64, reason specv1.Refused_Reason, format string, args ...any) *specv1.Refused {
+		*count++
 		return &specv1.Refused{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 	}
 	const limit = specv1.Refused_REASON_LIMIT
 	switch {
 	case !c.method.admitted:
-		return refuse(specv1.Refused_REASON_EFFECTS, "%s is declared neither free of side effects nor as staging them", c.method.name)
+		return refuse(&stats.RefusedEffects, specv1.Refused_REASON_EFFECTS, "%s is declared neither free of side effects nor as staging them", c.method.name)
 	case int64(req.GetDepth()) > int64(r.cfg.maxDepth):
-		return refuse(limit, "its caller stands on %d assumptions, at most %d", req.GetDepth(), r.cfg.maxDepth)
+		return refuse(&stats.RefusedLimit, limit, "its caller stands on %d assumptions, at most %d", req.GetDepth(), r.cfg.maxDepth)
 	case len(req.GetPayload()) > r.cfg.maxPayload:
-		return refuse(limit, "its request has %d bytes, at most %d", len(req.GetPayload()), r.cfg.maxPayload)
+		return refuse(&stats.RefusedLimit, limit, "its request has %d bytes, at most %d", len(req.GetPayload()), r.cfg.maxPayload)
+	case r.stopping:
+		return refuse(&stats.RefusedStopping, specv1.Refused_REASON_STOPPING, "the server is stopping")
 	}
+	if count, why := r.slots.take(c, by, &r.cfg); count != nil {
+		return refuse(count, limit, "%s", why)
+	}
+	stats.Admitted++
+	return nil
+}
+
+// unguarded refuses a call since nobody knows yet what guards its method.
+func (r *ServiceRegistrar) unguarded() *specv1.Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.stopping:
-		return refuse(specv1.Refused_REASON_STOPPING, "the server is stopping")
-	case len(r.calls) >= r.cfg.maxHalfOpen:
-		return refuse(limit, "%d calls of speculative callers are under way", len(r.calls))
-	}
-	r.calls[c] = struct{}{}
-	return nil
+	r.slots.stats.RefusedUnknown++
+	return &specv1.Refused{Reason: specv1.Refused_REASON_LIMIT, Detail: "the server has taken no plain call yet: its interceptors are not known"}
+}
+
+// refuse ends a call that did not run.
+func (c *serverCall) refuse(why *specv1.Refused) error {
+	c.debug("refused", "reason", why.GetReason().String(), "detail", why.GetDetail())
+	return c.stream.SendMsg(&specv1.ServerFrame{Frame: &specv1.ServerFrame_Refused{Refused: why}})
 }
 
 func (r *ServiceRegistrar) leave(c *serverCall) {
@@ -81,14 +101,19 @@ func (r *ServiceRegistrar) leave(c *serverCall) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.calls, c)
+	r.slots.give(c)
 }
 
 // HalfOpen returns how many calls of speculative callers are under way.
-func (r *ServiceRegistrar) HalfOpen() int {
+func (r *ServiceRegistrar) HalfOpen() int { return r.Stats().HalfOpen }
+
+// Stats returns what became of calls of speculative callers.
+func (r *ServiceRegistrar) Stats() ServerStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.calls)
+	out := r.slots.stats
+	out.HalfOpen = len(r.slots.calls)
+	return out
 }
 
 func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {

@@ -69,25 +69,26 @@ func TestRequestsAreValidated(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	tests := map[string]struct {
 		method string
-		opts   []specgrpc.ServerOption
+		opts   []grpc.ServerOption
 		change func(r *specv1.Request)
 		want   specv1.Refused_Reason
+		stats  specgrpc.ServerStats
 	}{
-		"side effects": {method: putMethod, want: specv1.Refused_REASON_EFFECTS},
+		"side effects": {method: putMethod, want: specv1.Refused_REASON_EFFECTS, stats: specgrpc.ServerStats{RefusedEffects: 1}},
 		"depth": {method: getMethod, change: func(r *specv1.Request) { r.Depth = 33 },
-			want: specv1.Refused_REASON_LIMIT},
-		"configured depth": {method: getMethod, opts: []specgrpc.ServerOption{specgrpc.WithMaxDepth(2)},
-			change: func(r *specv1.Request) { r.Depth = 3 }, want: specv1.Refused_REASON_LIMIT},
-		"size": {method: getMethod, opts: []specgrpc.ServerOption{specgrpc.WithMaxPayload(8)},
-			change: func(r *specv1.Request) { r.Payload = make([]byte, 9) }, want: specv1.Refused_REASON_LIMIT},
-		"half-open calls": {method: getMethod, opts: []specgrpc.ServerOption{specgrpc.WithMaxHalfOpenCalls(0)},
-			want: specv1.Refused_REASON_LIMIT},
+			want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
+		"configured depth": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxDepth(2)},
+			change: func(r *specv1.Request) { r.Depth = 3 }, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
+		"size": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxPayload(8)},
+			change: func(r *specv1.Request) { r.Payload = make([]byte, 9) }, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
+		"half-open calls": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxHalfOpenCalls(0)},
+			want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedFull: 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				impl := &kvServer{}
-				_, _, addr := w.kv("a", impl, tt.opts...)
+				reg, _, addr := w.kv("a", impl, tt.opts...)
 				c := w.openRaw(w.raw(addr), tt.method)
 				r := c.request(&kvpb.GetRequest{Key: "k"})
 				if tt.change != nil {
@@ -101,6 +102,9 @@ func TestRefusals(t *testing.T) {
 					w.Error(err)
 				}
 				wantNotes(w, impl)
+				if got := reg.Stats(); got != tt.stats {
+					w.Errorf("stats %+v, want %+v", got, tt.stats)
+				}
 			})
 		})
 	}
@@ -137,7 +141,7 @@ func TestInterceptorsGuardSpeculativeCalls(t *testing.T) {
 		impl := &kvServer{get: func(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 			return &kvpb.GetResponse{Value: ctx.Value(principalKey{}).(string)}, nil
 		}}
-		_, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(authorize))
+		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(authorize))
 		cc := w.raw(addr)
 		c := w.openRaw(cc, getMethod)
 		c.sendRequest(c.request(&kvpb.GetRequest{Key: "k"}))
@@ -160,15 +164,6 @@ func TestInterceptorsGuardSpeculativeCalls(t *testing.T) {
 	})
 }
 
-func TestRegistrarNeedsInterceptors(t *testing.T) {
-	defer func() {
-		if p := recover(); p == nil || !strings.Contains(p.(string), "UnaryInterceptors") {
-			t.Errorf("got %v, want a panic that says what is missing", p)
-		}
-	}()
-	specgrpc.Registrar(grpc.NewServer())
-}
-
 func TestRegistrarRejectsUnknownMethods(t *testing.T) {
 	for name, method := range map[string]string{"typo": "/foresay.testkv.v1.TestKV/Gut", "form": "Get", "stream": getMethod + ".spec"} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +172,7 @@ func TestRegistrarRejectsUnknownMethods(t *testing.T) {
 					t.Errorf("got %v, want a panic that names %s", p, method)
 				}
 			}()
-			kvpb.RegisterTestKVServer(specgrpc.Registrar(grpc.NewServer(), specgrpc.NoInterceptors(), specgrpc.Stages(method)), &kvServer{})
+			kvpb.RegisterTestKVServer(specgrpc.Registrar(grpc.NewServer(), specgrpc.Stages(method)), &kvServer{})
 		})
 	}
 }
@@ -197,7 +192,7 @@ func TestReauthorization(t *testing.T) {
 		auth := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			return handler(context.WithValue(ctx, principalKey{}, "ada"), req)
 		}
-		_, _, addr := w.kv("a", impl, specgrpc.UnaryInterceptors(auth), specgrpc.Stages(putMethod), specgrpc.WithReauthorize(reauthorize))
+		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(auth), specgrpc.Stages(putMethod), specgrpc.WithReauthorize(reauthorize))
 		cc := w.raw(addr)
 
 		c := w.openRaw(cc, putMethod)

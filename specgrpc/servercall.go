@@ -30,7 +30,8 @@ type serverCall struct {
 	stream      grpc.ServerStream
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
-	outer       bufferedStream // what interceptors and the standing run set
+	outer       bufferedStream              // what interceptors and the standing run set
+	interceptor grpc.UnaryServerInterceptor // the server's; nil for none
 	speculative bool
 	payload     []byte
 	depth       int
@@ -72,7 +73,7 @@ func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, r
 // arm readies a call whose caller's word is to come within the lease.
 func (c *serverCall) arm(lease time.Duration) {
 	c.decided = make(chan struct{})
-	if c.registrar.cfg.interceptor != nil {
+	if c.interceptor != nil {
 		// The engine ends the handler's context, but not that of interceptors.
 		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
 	}

@@ -4,32 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/tap"
 
 	"github.com/foresay/foresay"
 )
 
-// A ServerOption configures a ServiceRegistrar.
-type ServerOption interface{ apply(*serverConfig) }
+// A ServerOption configures a Server or a ServiceRegistrar. It is also a
+// grpc.ServerOption, so that NewServer takes both kinds in one list; given to
+// grpc.NewServer it does nothing.
+type ServerOption interface {
+	grpc.ServerOption
+	applyServer(*serverConfig)
+}
 
-type serverOption func(*serverConfig)
+type serverOption struct {
+	grpc.EmptyServerOption
+	apply func(*serverConfig)
+}
 
-func (o serverOption) apply(c *serverConfig) { o(c) }
+func (o serverOption) applyServer(c *serverConfig) { o.apply(c) }
+
+func option(apply func(*serverConfig)) ServerOption { return serverOption{apply: apply} }
 
 type serverConfig struct {
-	interceptor   grpc.UnaryServerInterceptor
-	intercepted   bool // UnaryInterceptors or NoInterceptors was given
+	tap           tap.ServerInHandle
 	staged        map[string]bool
 	pure          map[string]bool
 	replayable    map[string]bool
 	allReplayable bool
 	reauthorize   func(ctx context.Context, fullMethod string, req any) error
 	maxHalfOpen   int
+	maxPerCaller  int
+	principal     func(context.Context) string // nil for credentialsOf
+	seed          maphash.Seed                 // of principals
 	maxDepth      int
 	maxPayload    int
 	lease         time.Duration
@@ -41,16 +56,12 @@ type serverConfig struct {
 func newServerConfig() serverConfig {
 	return serverConfig{
 		staged: make(map[string]bool), pure: make(map[string]bool), replayable: make(map[string]bool),
-		maxHalfOpen: 1024, maxDepth: 32, maxPayload: 4 << 20, lease: 15 * time.Second,
+		maxHalfOpen: 1024, maxPerCaller: math.MaxInt, seed: maphash.MakeSeed(), maxDepth: 32, maxPayload: 4 << 20, lease: 15 * time.Second,
 		logger: slog.New(slog.DiscardHandler),
 	}
 }
 
 func (c *serverConfig) check() error {
-	if !c.intercepted {
-		c.errs = append(c.errs, errors.New("specgrpc: Registrar needs UnaryInterceptors with the server's unary interceptors, "+
-			"which guard speculative calls too, or NoInterceptors if it has none"))
-	}
 	for _, name := range c.named() {
 		if err := checkMethodName(name); err != nil {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: server option: %w", err))
@@ -67,61 +78,41 @@ func (c *serverConfig) named() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// UnaryInterceptors gives the server's unary interceptors, outermost first: all
-// that grpc.NewServer was given with UnaryInterceptor and ChainUnaryInterceptor.
-func UnaryInterceptors(interceptors ...grpc.UnaryServerInterceptor) ServerOption {
-	return serverOption(func(c *serverConfig) {
-		c.intercepted = true
-		for _, i := range interceptors {
-			c.interceptor = chain(c.interceptor, i)
+// InTapHandle is grpc.InTapHandle for a Server: h sees a speculative call under the
+// name of its method.
+func InTapHandle(h tap.ServerInHandle) ServerOption {
+	return option(func(c *serverConfig) {
+		if c.tap != nil || h == nil {
+			c.errs = append(c.errs, errors.New("specgrpc: want one tap handle, which is not nil"))
 		}
+		c.tap = h
 	})
-}
-
-// chain returns an interceptor that runs outer around inner. Either may be nil.
-func chain(outer, inner grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
-	if outer == nil || inner == nil {
-		if outer == nil {
-			return inner
-		}
-		return outer
-	}
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		return outer(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-			return inner(ctx, req, info, handler)
-		})
-	}
-}
-
-// NoInterceptors says that the server has no unary interceptors.
-func NoInterceptors() ServerOption {
-	return serverOption(func(c *serverConfig) { c.intercepted = true })
 }
 
 // Stages declares that the handlers of these methods hold their effects back
 // with foresay.Barrier, Act, OnCommit and OnRollback, so that they may run for a
 // speculative caller.
 func Stages(methods ...string) ServerOption {
-	return serverOption(func(c *serverConfig) { mark(c.staged, methods) })
+	return option(func(c *serverConfig) { mark(c.staged, methods) })
 }
 
 // SideEffectFree declares methods free of side effects, as
 // idempotency_level = NO_SIDE_EFFECTS does in a .proto: they may run for a
 // speculative caller.
 func SideEffectFree(methods ...string) ServerOption {
-	return serverOption(func(c *serverConfig) { mark(c.pure, methods) })
+	return option(func(c *serverConfig) { mark(c.pure, methods) })
 }
 
 // Replayable declares that the handlers of these methods may be run again from
 // the top on one request, as the functions given to foresay.Do: calls that they
 // make may then return predictions.
 func Replayable(methods ...string) ServerOption {
-	return serverOption(func(c *serverConfig) { mark(c.replayable, methods) })
+	return option(func(c *serverConfig) { mark(c.replayable, methods) })
 }
 
 // AllReplayable declares that of all handlers.
 func AllReplayable() ServerOption {
-	return serverOption(func(c *serverConfig) { c.allReplayable = true })
+	return option(func(c *serverConfig) { c.allReplayable = true })
 }
 
 func mark(set map[string]bool, methods []string) {
@@ -135,31 +126,47 @@ func mark(set map[string]bool, methods []string) {
 // interceptors checked them. ctx and req are those of the handler. All results
 // for speculative callers are tentative then.
 func WithReauthorize(f func(ctx context.Context, fullMethod string, req any) error) ServerOption {
-	return serverOption(func(c *serverConfig) { c.reauthorize = f })
+	return option(func(c *serverConfig) { c.reauthorize = f })
 }
 
-// WithMaxHalfOpenCalls sets how many calls of speculative callers the registrar
-// runs or keeps at once; it refuses more. Default 1024.
+// WithMaxHalfOpenCalls sets how many calls of speculative callers the server runs
+// or keeps at once; it refuses more. Default 1024. Of these slots one caller, that
+// is one host or one principal, holds at most as many as are free: half of them if
+// nobody else wants any, a third if there are two that want all.
 func WithMaxHalfOpenCalls(n int) ServerOption {
-	return serverOption(func(c *serverConfig) { c.maxHalfOpen = n })
+	return option(func(c *serverConfig) { c.maxHalfOpen = n })
+}
+
+// WithMaxHalfOpenCallsPerCaller bounds what one caller may hold further. Behind a
+// proxy that is not transparent all callers are one host.
+func WithMaxHalfOpenCallsPerCaller(n int) ServerOption {
+	return option(func(c *serverConfig) { c.maxPerCaller = n })
+}
+
+// WithPrincipal has f say on whose behalf a speculative call is made, for the bound
+// on what one caller may hold; "" for nobody in particular. It runs before the
+// interceptors, with the call's context. Default: the client's certificate and the
+// metadata "authorization", whatever they are worth.
+func WithPrincipal(f func(ctx context.Context) string) ServerOption {
+	return option(func(c *serverConfig) { c.principal = f })
 }
 
 // WithMaxDepth sets on how many open assumptions a caller may stand, across all
 // nodes, before it is refused. Default 32.
 func WithMaxDepth(n int) ServerOption {
-	return serverOption(func(c *serverConfig) { c.maxDepth = n })
+	return option(func(c *serverConfig) { c.maxDepth = n })
 }
 
 // WithMaxPayload sets the size in bytes of the largest request of a speculative
 // caller. Default 4 MiB. The server's own limit on messages holds as well.
 func WithMaxPayload(bytes int) ServerOption {
-	return serverOption(func(c *serverConfig) { c.maxPayload = bytes })
+	return option(func(c *serverConfig) { c.maxPayload = bytes })
 }
 
 // WithMaxLease sets how long a speculative caller may take to give its word
 // before its call is undone; callers may ask for less. Default 15 s.
 func WithMaxLease(d time.Duration) ServerOption {
-	return serverOption(func(c *serverConfig) {
+	return option(func(c *serverConfig) {
 		if d <= 0 {
 			c.errs = append(c.errs, fmt.Errorf("specgrpc: the lease %v is not positive", d))
 		}
@@ -169,13 +176,13 @@ func WithMaxLease(d time.Duration) ServerOption {
 
 // WithTaskLimits bounds the speculation of each handler.
 func WithTaskLimits(l foresay.Limits) ServerOption {
-	return serverOption(func(c *serverConfig) { c.limits = l })
+	return option(func(c *serverConfig) { c.limits = l })
 }
 
-// WithServerLogger has the registrar tell, at debug level, what becomes of each
+// WithServerLogger has the server tell, at debug level, what becomes of each
 // speculative call, and at warning level of clients that break the protocol.
 func WithServerLogger(l *slog.Logger) ServerOption {
-	return serverOption(func(c *serverConfig) {
+	return option(func(c *serverConfig) {
 		if l == nil {
 			c.errs = append(c.errs, errors.New("specgrpc: the server's logger is nil"))
 			return

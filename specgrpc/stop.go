@@ -60,8 +60,8 @@ func stuck(registrars []*ServiceRegistrar, since time.Time) bool {
 func (r *ServiceRegistrar) stop() {
 	r.mu.Lock()
 	r.stopping = true
-	calls := make([]*serverCall, 0, len(r.calls))
-	for c := range r.calls {
+	calls := make([]*serverCall, 0, len(r.slots.calls))
+	for c := range r.slots.calls {
 		calls = append(calls, c)
 	}
 	r.mu.Unlock()

@@ -166,7 +166,7 @@ func TestTLSAndCredentials(t *testing.T) {
 		}
 		var r *specgrpc.ServiceRegistrar
 		_, addr := w.serve("a", func(s *grpc.Server) {
-			r = specgrpc.Registrar(s, specgrpc.UnaryInterceptors(authorize))
+			r = specgrpc.Registrar(s)
 			kvpb.RegisterTestKVServer(r, impl)
 		}, grpc.Creds(credentials.NewServerTLSFromCert(&cert)), grpc.ChainUnaryInterceptor(authorize))
 		cc := w.dial(addr, grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(pool, "server")),
@@ -256,7 +256,7 @@ func TestMessageSizeLimits(t *testing.T) {
 		}
 		r, _, addr := w.kv("a", impl)
 		_, tight := w.serve("b", func(s *grpc.Server) {
-			kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.NoInterceptors()), &kvServer{})
+			kvpb.RegisterTestKVServer(specgrpc.Registrar(s), &kvServer{})
 		}, grpc.MaxRecvMsgSize(limit))
 		cc := w.dial(addr, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(limit)))
 		toTight := w.dial(tight)

@@ -71,14 +71,24 @@ func (w *world) serve(site wan.Site, register func(s *grpc.Server), opts ...grpc
 }
 
 // kv serves impl through a registrar.
-func (w *world) kv(site wan.Site, impl kvpb.TestKVServer, opts ...specgrpc.ServerOption) (*specgrpc.ServiceRegistrar, *grpc.Server, string) {
+func (w *world) kv(site wan.Site, impl kvpb.TestKVServer, opts ...grpc.ServerOption) (*specgrpc.ServiceRegistrar, *grpc.Server, string) {
 	w.Helper()
 	var r *specgrpc.ServiceRegistrar
 	s, addr := w.serve(site, func(s *grpc.Server) {
-		r = specgrpc.Registrar(s, append([]specgrpc.ServerOption{specgrpc.NoInterceptors()}, opts...)...)
+		r = specgrpc.Registrar(s, own(opts)...)
 		kvpb.RegisterTestKVServer(r, impl)
-	})
+	}, opts...)
 	return r, s, addr
+}
+
+// own returns those among the options that are a registrar's.
+func own(opts []grpc.ServerOption) (out []specgrpc.ServerOption) {
+	for _, o := range opts {
+		if o, ok := o.(specgrpc.ServerOption); ok {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // dial connects the client's site to a server.

@@ -18,6 +18,13 @@ const (
 
 func serviceSites() []wan.Site { return []wan.Site{"users", "permissions", "pricing", "stock"} }
 
+// server is a grpc.Server or a specgrpc.Server.
+type server interface {
+	grpc.ServiceRegistrar
+	Serve(net.Listener) error
+	GracefulStop()
+}
+
 // services are the four services, each on a server of its own.
 type services struct {
 	backend   *backend
@@ -36,16 +43,13 @@ func startServices(n network, seed uint64, prepared bool) (*services, error) {
 			return s, err
 		}
 		s.listeners = append(s.listeners, lis)
-		server := grpc.NewServer()
+		var own server = grpc.NewServer()
 		if prepared {
-			registrar := specgrpc.Registrar(server, specgrpc.NoInterceptors())
-			s.backend.register(i, registrar)
-			s.stops = append(s.stops, func() { specgrpc.GracefulStop(server, registrar) })
-		} else {
-			s.backend.register(i, server)
-			s.stops = append(s.stops, server.GracefulStop)
+			own = specgrpc.NewServer()
 		}
-		s.loops.Go(func() { _ = server.Serve(lis) }) // ends with the stop
+		s.backend.register(i, own)
+		s.stops = append(s.stops, own.GracefulStop)
+		s.loops.Go(func() { _ = own.Serve(lis) }) // ends with the stop
 	}
 	return s, nil
 }

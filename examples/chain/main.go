@@ -66,11 +66,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer()
-	registrar := specgrpc.Registrar(server, specgrpc.NoInterceptors())
-	demov1.RegisterDataServiceServer(registrar, &dataServer{gifts: gifts})
+	server := specgrpc.NewServer()
+	demov1.RegisterDataServiceServer(server, &dataServer{gifts: gifts})
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
-	defer specgrpc.GracefulStop(server, registrar)
+	defer server.GracefulStop()
 
 	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
 	if err != nil {

@@ -49,10 +49,9 @@ func open(r *replica) (conn *specgrpc.ClientConn, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	server := grpc.NewServer()
-	registrar := specgrpc.Registrar(server, specgrpc.NoInterceptors())
-	demov1.RegisterDataServiceServer(registrar, r)
-	demov1.RegisterAnalysisServiceServer(registrar, r)
+	server := specgrpc.NewServer()
+	demov1.RegisterDataServiceServer(server, r)
+	demov1.RegisterAnalysisServiceServer(server, r)
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
 	conn, err = specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
 	if err != nil {
@@ -61,7 +60,7 @@ func open(r *replica) (conn *specgrpc.ClientConn, stop func(), err error) {
 	}
 	return conn, func() {
 		conn.Close()
-		specgrpc.GracefulStop(server, registrar)
+		server.GracefulStop()
 	}, nil
 }
 

@@ -86,13 +86,12 @@ func buy(ctx context.Context, conn grpc.ClientConnInterface) (uint32, error) {
 func main() {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
-	s := grpc.NewServer()
-	registrar := specgrpc.Registrar(s, specgrpc.NoInterceptors(), specgrpc.Stages(demov1.Shop_Buy_FullMethodName))
+	s := specgrpc.NewServer(specgrpc.Stages(demov1.Shop_Buy_FullMethodName))
 	impl := &server{}
-	demov1.RegisterAnalysisServiceServer(registrar, impl)
-	demov1.RegisterShopServer(registrar, impl)
+	demov1.RegisterAnalysisServiceServer(s, impl)
+	demov1.RegisterShopServer(s, impl)
 	go func() { _ = s.Serve(lis) }() // ends with GracefulStop
-	defer specgrpc.GracefulStop(s, registrar)
+	defer s.GracefulStop()
 
 	conn, err := specgrpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(
 		foresay.SiteConfig{Name: demov1.AnalysisService_GetPI_FullMethodName, ServerPredictions: true},

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"net"
 	"time"
 
 	"google.golang.org/grpc"
@@ -35,8 +36,7 @@ func matrix() wan.Matrix {
 type world struct {
 	net      *shape.Network
 	data     *dataServer
-	servers  []*grpc.Server
-	specs    []*specgrpc.ServiceRegistrar
+	servers  []server
 	closers  []func() error
 	analysis demov1.AnalysisServiceClient
 	shop     demov1.ShopClient
@@ -94,21 +94,24 @@ func (w *world) open(plain bool) error {
 	return nil
 }
 
+// server is what both kinds of server are.
+type server interface {
+	grpc.ServiceRegistrar
+	Serve(net.Listener) error
+	GracefulStop()
+}
+
 // serve starts a server at a site and returns its address.
 func (w *world) serve(at wan.Site, plain bool, register func(grpc.ServiceRegistrar)) (string, error) {
 	lis, err := w.net.Listen(at)
 	if err != nil {
 		return "", fmt.Errorf("demo: listen at %s: %w", at, err)
 	}
-	s := grpc.NewServer()
-	if plain {
-		register(s)
-	} else {
-		r := specgrpc.Registrar(s, specgrpc.NoInterceptors(), specgrpc.AllReplayable(),
-			specgrpc.SideEffectFree(demov1.AnalysisService_GetAI_FullMethodName))
-		register(r)
-		w.specs = append(w.specs, r)
+	var s server = grpc.NewServer()
+	if !plain {
+		s = specgrpc.NewServer(specgrpc.AllReplayable(), specgrpc.SideEffectFree(demov1.AnalysisService_GetAI_FullMethodName))
 	}
+	register(s)
 	w.servers = append(w.servers, s)
 	go func() { _ = s.Serve(lis) }() // ends with GracefulStop
 	return lis.Addr().String(), nil
@@ -155,7 +158,7 @@ func (w *world) close() {
 		_ = w.closers[i]() // nothing depends on an orderly goodbye
 	}
 	for _, s := range w.servers {
-		specgrpc.GracefulStop(s, w.specs...)
+		s.GracefulStop()
 	}
 	_ = w.net.Close()
 }

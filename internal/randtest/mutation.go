@@ -97,11 +97,14 @@ func (m Mutation) streamInterceptor() grpc.StreamServerInterceptor {
 	}
 }
 
-func (m Mutation) interceptors(enter, authorize grpc.UnaryServerInterceptor) specgrpc.ServerOption {
-	if m.unguarded {
-		return specgrpc.UnaryInterceptors(enter)
+// authorize guards a server, unless that rule is removed for speculative calls.
+func (m Mutation) authorize(guard grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if m.unguarded && specgrpc.AfterWord(ctx, func(bool) {}) {
+			return handler(ctx, req)
+		}
+		return guard(ctx, req, info, handler)
 	}
-	return specgrpc.UnaryInterceptors(enter, authorize)
 }
 
 func (m Mutation) site(method methods, cfg *foresay.SiteConfig) {

@@ -94,10 +94,6 @@ func namedPlants() []named {
 			name: "a client has any number of half-open streams", dir: "specgrpc",
 			old: "\tif int(h.count.Load()) >= h.limit {\n", new: "\tif int(h.count.Load()) >= h.limit && !MUTANT {\n",
 		}, "TestHalfOpenStreamsAreLimited", onlyWaits},
-		{plant{
-			name: "a server has any number of half-open calls", dir: "specgrpc",
-			old: "\tcase len(r.calls) >= r.cfg.maxHalfOpen:\n", new: "\tcase len(r.calls) >= r.cfg.maxHalfOpen && !MUTANT:\n",
-		}, "TestServerLimitsHalfOpenCalls", onlyWaits},
 	}
 }
 
@@ -108,7 +104,7 @@ func TestNamedTestsCatchPlants(t *testing.T) {
 		t.Skip("it compiles the engine anew")
 	}
 	var bugs []planting.Bug
-	for _, p := range namedPlants() {
+	for _, p := range append(namedPlants(), guardPlants()...) {
 		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
 	}
 	planting.Catch(t, bugs)

@@ -66,7 +66,7 @@ func (n *node) start() error {
 		return resp, err
 	}
 	opts := []grpc.ServerOption{
-		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(enter, n.server.authorize),
+		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(enter, n.w.mutation.authorize(n.server.authorize)),
 		grpc.ChainStreamInterceptor(n.w.mutation.streamInterceptor(), n.w.strikes.watch(n.index)),
 	}
 	if n.w.sc.knobs.Keepalive {
@@ -79,7 +79,7 @@ func (n *node) start() error {
 	if n.w.plain {
 		kvpb.RegisterTestKVServer(e.grpc, n.server)
 	} else {
-		e.reg = specgrpc.Registrar(e.grpc, n.options(enter)...)
+		e.reg = specgrpc.Registrar(e.grpc, n.options()...)
 		kvpb.RegisterTestKVServer(e.reg, n.server)
 	}
 	go func() {
@@ -92,10 +92,9 @@ func (n *node) start() error {
 	return nil
 }
 
-func (n *node) options(enter grpc.UnaryServerInterceptor) []specgrpc.ServerOption {
+func (n *node) options() []specgrpc.ServerOption {
 	k := n.w.sc.knobs
 	opts := []specgrpc.ServerOption{
-		n.w.mutation.interceptors(enter, n.server.authorize),
 		specgrpc.WithTaskLimits(k.HandlerLimit), specgrpc.Stages(names(k.Stages[n.index])...),
 		specgrpc.Replayable(names(k.Replayable[n.index])...),
 	}

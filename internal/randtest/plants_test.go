@@ -57,7 +57,7 @@ func plants() []plant {
 			old: "\tcase w == confirmed && x.cancelled(why) != nil:\n", new: "\tcase w == confirmed && MUTANT:\nreturn false, \"lost\", nil\ncase w == confirmed && x.cancelled(why) != nil:\n",
 		}, {
 			name: "the interceptors do not run around speculative calls", dir: "specgrpc",
-			old: "\tinterceptor := c.registrar.cfg.interceptor\n", new: "\tinterceptor := c.registrar.cfg.interceptor\nif MUTANT {\nenter := interceptor\ninterceptor = func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {\nif k, ok := req.(interface{ GetKey() string }); ok && len(k.GetKey()) > 1 && k.GetKey()[1] == 's' {\nreturn handler(ctx, req)\n}\nreturn enter(ctx, req, info, handler)\n}\n}\n",
+			old: "\tinterceptor := c.interceptor\n", new: "\tinterceptor := c.interceptor\nif MUTANT {\nenter := interceptor\ninterceptor = func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {\nif k, ok := req.(interface{ GetKey() string }); ok && len(k.GetKey()) > 1 && k.GetKey()[1] == 's' {\nreturn handler(ctx, req)\n}\nreturn enter(ctx, req, info, handler)\n}\n}\n",
 		}, {
 			name: "a method runs for a speculative caller whatever it does", dir: "specgrpc",
 			old: "\tcase !c.method.admitted:\n", new: "\tcase !c.method.admitted && !MUTANT:\n",

@@ -54,7 +54,6 @@ func servePlain(t *testing.T, s *kv) (addr string) {
 func serveAware(t *testing.T, s *kv, impl kvpb.TestKVServer, opts ...specgrpc.ServerOption) (addr string) {
 	t.Helper()
 	return serve(t, s, func(server *grpc.Server) {
-		opts = append([]specgrpc.ServerOption{specgrpc.UnaryInterceptors(intercepted)}, opts...)
 		kvpb.RegisterTestKVServer(specgrpc.Registrar(server, opts...), impl)
 	})
 }

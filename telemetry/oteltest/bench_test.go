@@ -146,7 +146,7 @@ func connected(b *testing.B, control *foresay.Control, client, server stats.Hand
 		opts, dial = append(opts, grpc.StatsHandler(server)), append(dial, grpc.WithStatsHandler(client))
 	}
 	s := grpc.NewServer(opts...)
-	kvpb.RegisterTestKVServer(specgrpc.Registrar(s, specgrpc.NoInterceptors()), kv{})
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(s), kv{})
 	go func() { _ = s.Serve(l) }()
 	b.Cleanup(s.Stop)
 	cc, err := specgrpc.NewClient(l.Addr().String(), dial...)

@@ -146,7 +146,7 @@ caller 0-20
 // once more, where it would be without Foresay, and no error is seen.
 func TestHeldByServer(t *testing.T) {
 	inWorld(t, func(w *world) {
-		run(w, chain(w.dial(w.serve("a", kv{slow: "one"}, specgrpc.NoInterceptors(), specgrpc.WithMaxHalfOpenCalls(0))), "", "one", "two"))
+		run(w, chain(w.dial(w.serve("a", kv{slow: "one"}, specgrpc.WithMaxHalfOpenCalls(0))), "", "one", "two"))
 		wantTree(w, `
 caller 0-30
   task page 0-30 outcome=confirmed runs=1 saved_ms=0 task=page wasted_calls=0 wasted_ms=0
@@ -466,7 +466,7 @@ func (r relay) Get(ctx context.Context, in *kvpb.GetRequest) (*kvpb.GetResponse,
 func TestServer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		behind := w.dial(w.serve("b", kv{}))
-		under := specgrpc.UnaryInterceptors(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		under := grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			return handler(w.control.Context(ctx), req)
 		})
 		c := w.dial(w.serve("a", relay{next: behind}, under))

@@ -6,6 +6,7 @@ package oteltest
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -70,21 +71,22 @@ func (w *world) otelOptions() []otelgrpc.Option {
 }
 
 // serve starts a server with otelgrpc's handler.
-func (w *world) serve(site wan.Site, impl kvpb.TestKVServer, opts ...specgrpc.ServerOption) string {
+func (w *world) serve(site wan.Site, impl kvpb.TestKVServer, opts ...grpc.ServerOption) string {
 	w.Helper()
-	if len(opts) == 0 {
-		opts = []specgrpc.ServerOption{specgrpc.NoInterceptors()}
-	}
 	l, err := w.net.Listen(site)
 	if err != nil {
 		w.Fatal(err)
 	}
-	s := grpc.NewServer(grpc.WaitForHandlers(true), grpc.StatsHandler(telemetry.ServerHandler(otelgrpc.NewServerHandler(w.otelOptions()...))))
-	if unaware, ok := impl.(unaware); ok {
-		kvpb.RegisterTestKVServer(s, unaware.TestKVServer)
-	} else {
-		kvpb.RegisterTestKVServer(specgrpc.Registrar(s, opts...), impl)
+	opts = append(opts, grpc.WaitForHandlers(true), grpc.StatsHandler(telemetry.ServerHandler(otelgrpc.NewServerHandler(w.otelOptions()...))))
+	var s interface {
+		grpc.ServiceRegistrar
+		Serve(net.Listener) error
+		Stop()
+	} = specgrpc.NewServer(opts...)
+	if u, ok := impl.(unaware); ok {
+		s, impl = grpc.NewServer(opts...), u.TestKVServer
 	}
+	kvpb.RegisterTestKVServer(s, impl)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

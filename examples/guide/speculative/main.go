@@ -88,12 +88,11 @@ func purchase(ctx context.Context, a demov1.AnalysisServiceClient, s demov1.Shop
 func main() {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
-	server := grpc.NewServer()
-	registrar := specgrpc.Registrar(server, specgrpc.NoInterceptors())
-	demov1.RegisterAnalysisServiceServer(registrar, analysis{})
-	demov1.RegisterShopServer(registrar, &shop{})
+	server := specgrpc.NewServer()
+	demov1.RegisterAnalysisServiceServer(server, analysis{})
+	demov1.RegisterShopServer(server, &shop{})
 	go func() { _ = server.Serve(lis) }() // ends with GracefulStop
-	defer specgrpc.GracefulStop(server, registrar)
+	defer server.GracefulStop()
 
 	interests := predict.LastValue(func(r *demov1.GetPIRequest) string { return r.GetUser() }, 10_000)
 	popular := predict.LastValue(func(r *demov1.GetAIRequest) string { return strings.Join(r.GetInterests(), ",") }, 10_000)

@@ -1,0 +1,36 @@
+package randtest
+
+// guardPlants are plants in what guards a server: the random programs' servers have
+// one guard, and callers of one host.
+func guardPlants() []named {
+	return []named{
+		{plant{
+			name: "a server has any number of half-open calls", dir: "specgrpc",
+			old: "\tif free <= 0 {\n", new: "\tif free <= 0 && !MUTANT {\n",
+		}, "TestRefusals", onlyWaits},
+		{plant{
+			name: "a caller takes all slots", dir: "specgrpc",
+			old: "n >= min(free, cfg.maxPerCaller) {\n", new: "n >= min(free, cfg.maxPerCaller) && !MUTANT {\n",
+		}, "TestSlotsAreShared", onlyWaits},
+		{plant{
+			name: "a slot is kept for ever", dir: "specgrpc",
+			old: "\t\tif s.held[k]--; s.held[k] <= 0 {\n", new: "\t\tif MUTANT {\nbreak\n}\n\t\tif s.held[k]--; s.held[k] <= 0 {\n",
+		}, "TestSlotsAreShared", onlyWaits},
+		{plant{
+			name: "interceptors that are not known are taken for none", dir: "specgrpc",
+			old: "\tg := r.guards.Load()\n", new: "\tg := r.guards.Load()\nif g == nil && MUTANT {\ng = new(guards)\n}\n",
+		}, "TestInterceptorsUnknown", "its programs make plain calls first"},
+		{plant{
+			name: "nobody asks for the interceptors", dir: "specgrpc",
+			old: "\tif server, ok := r.server.(http.Handler); ok {\n", new: "\tif server, ok := r.server.(http.Handler); ok && !MUTANT {\n",
+		}, "TestInterceptorsAreFound", onlyWaits},
+		{plant{
+			name: "stream interceptors see speculative calls", dir: "specgrpc",
+			old: "\tif own, ok := r.streams[info.FullMethod]; ok {\n", new: "\tif own, ok := r.streams[info.FullMethod]; ok && !MUTANT {\n",
+		}, "TestNamesOfSpeculativeCalls", "its stream interceptors let everything pass"},
+		{plant{
+			name: "a tap handle sees the name of the stream", dir: "specgrpc",
+			old: "\t\town.FullMethodName = strings.TrimSuffix(", new: "\t\tif MUTANT {\nreturn h(ctx, info)\n}\n\t\town.FullMethodName = strings.TrimSuffix(",
+		}, "TestNamesOfSpeculativeCalls", "its servers have no tap handle"},
+	}
+}
