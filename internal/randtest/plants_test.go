@@ -121,6 +121,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"confirmOutOfOrder":  {all, "a caller stands on the earlier call's answer, which is that it is done"},
 		"resolveWithEffects": {all, "who computes what is guessed gives up the guess before its first effect"},
 		"passBarrier":        {all, "whoever must pass a barrier tries again for ever"},
+		"keepFirstOrder":     {"TestOrderOfTheRightRun", "one program in a hundred thousand shows it"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
 		"neverPin":           {"TestMustPin", "goroutines that race for equal effects on one context may be stopped, pinned or not"},

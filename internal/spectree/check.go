@@ -33,7 +33,10 @@ func (t *Tree) check() error {
 	if t.final != nil && !t.over && (len(t.runs) != 1 || t.runs[0] != t.final || t.final.open != 0) {
 		return fmt.Errorf("run %d is final, %d runs are alive, it has %d open assumptions", t.final.ID, len(t.runs), t.final.open)
 	}
-	return t.checkSiblings()
+	if err := t.checkSiblings(); err != nil {
+		return err
+	}
+	return t.checkWaits()
 }
 
 func (t *Tree) checkRun(r *Run) error {
@@ -146,7 +149,7 @@ func (t *Tree) checkProgress(c *Call) error {
 			break
 		}
 	}
-	free := t.blocker(u.eff, c, c.spec.Conflict) == nil && (!c.spec.Ordered || t.blocker(t.sentAfter(u), c, c.spec.Conflict) == nil)
+	free := t.blocker(u.eff, c, c.spec.Conflict) == nil && (!c.spec.Ordered || t.blocker(t.sentAfter(u, right), c, c.spec.Conflict) == nil)
 	mayGo := right || c.spec.Effect != Immediate && !c.spec.NoSpeculation && !c.refused
 	switch {
 	case c.send == unsent && !c.answered && free && mayGo:

@@ -40,6 +40,7 @@ const (
 	mixLanes                      // calls of one lane are found by another
 	keepPath                      // a run that waits at a barrier keeps what it is to assume later
 	keepPostponed                 // a call that nobody makes any more stays although it was not really sent
+	keepFirstOrder                // a call that is right keeps to the order of a run that is not
 	mutations
 )
 

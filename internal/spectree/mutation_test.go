@@ -43,10 +43,10 @@ func TestMutations(t *testing.T) {
 		{keepPostponed, "what was not sent goes with its last user", 10_000},
 		{mixLanes, "each lane finds its own calls", 10_000},
 	}
-	// neverPin and keepOrder show where goroutines that share a lane make equal
-	// calls, or ordered ones: TestMustPin, TestOrderOfSharedLanes and package
-	// randtest catch them.
-	const elsewhere = 2
+	// neverPin, keepOrder and keepFirstOrder show where goroutines that share a
+	// lane make equal calls, or ordered ones: TestMustPin, TestOrderOfSharedLanes,
+	// TestOrderOfTheRightRun and package randtest catch them.
+	const elsewhere = 3
 	if len(rules)+elsewhere != int(mutations)-1 {
 		t.Errorf("%d rules, %d mutations", len(rules), mutations-1)
 	}

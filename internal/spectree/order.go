@@ -40,10 +40,12 @@ func (t *Tree) orderOf(n *chain) *chain {
 }
 
 // sentAfter returns the chain of ordered calls whose answers the call waits for.
-// With shared lanes the runs that make it may disagree: its first maker's counts,
-// so that no two calls wait for each other.
-func (t *Tree) sentAfter(u *Use) *chain {
-	if t.shared != nil {
+// With shared lanes the runs that make it may disagree: as long as none of them
+// is known to be right, its first maker's counts, so that no two calls wait for
+// each other. From then on it is the right one's, of which all earlier calls are
+// right as well: to wait for one of the later ones would be to wait for itself.
+func (t *Tree) sentAfter(u *Use, right bool) *chain {
+	if t.shared != nil && (!right || t.breaks(keepFirstOrder)) {
 		return u.Call.use.ord
 	}
 	return u.ord

@@ -75,3 +75,25 @@ func TestOrderOfOneGoroutine(t *testing.T) {
 	s.answers(s.ordered(l, "a", 0), Waiting)
 	s.want("adopt run 2 call 1", "settle call 1", "send call 4", "resume run 2 call 4 answer -1", "settle call 4", "send call 5")
 }
+
+// TestOrderOfTheRightRun: a call that is right does not wait for one that comes
+// after it, although the run that made both first made them in another order.
+func TestOrderOfTheRightRun(t *testing.T) {
+	s := play(t, replayable)
+	first := s.read(s.lane(1), "first", 2)
+	late := CallSpec{Op: "late", Ordered: true, NoSpeculation: true}
+	early := CallSpec{Op: "early", Ordered: true, Predictions: 1}
+	s.Call(s.lane(1), &late)
+	s.Call(s.lane(1), &early) // while the first is waited for: goroutines share the lane
+	s.read(s.lane(2), "first", 0)
+	u := s.Call(s.lane(2), &early)
+	s.Call(s.lane(2), &late)
+	s.skip()
+	s.Answered(first.Call, 1)
+	s.skip()
+	if u.Call.send != sentPlain {
+		t.Error("the call that comes first is not sent")
+	}
+	s.Answered(u.Call, 0)
+	s.want("settle call 3", "send call 2")
+}

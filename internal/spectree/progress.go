@@ -270,7 +270,7 @@ func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
 		return
 	}
 	if c.spec.Ordered && !t.breaks(ignoreOrder) {
-		if b := t.blocker(t.sentAfter(u), c, c.spec.Conflict); b != nil {
+		if b := t.blocker(t.sentAfter(u, right), c, c.spec.Conflict); b != nil {
 			wakeOn(b, c)
 			t.held(c, "an earlier ordered call is not answered")
 			return

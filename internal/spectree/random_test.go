@@ -64,8 +64,8 @@ func (s *shell) judge() {
 	case s.diverged:
 		s.stats.diverged++
 		// Goroutines that share a lane may swap equal calls, and with them answers
-		// that depend on when they came.
-		if swapped := s.p.shares && s.p.clocks; !swapped && !s.dropped && !s.p.nondet && !s.hurried {
+		// that depend on when they came, or that differ and count as equal.
+		if swapped := s.p.shares && (s.p.clocks || s.p.tolerant); !swapped && !s.dropped && !s.p.nondet && !s.hurried {
 			s.fail("diverged")
 		}
 	default:

@@ -1,0 +1,210 @@
+package spectree
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Each wait names whom it waits for. Followed from one to the next, the waits of
+// a live run lead to something that is under way outside of the tree: an
+// attempt, the word of the task's caller, user code, the end of the grace. They
+// never lead back: a call waits for what its lane did before it, and a lane at a
+// barrier for calls that were made.
+
+// Cause is what kind of thing somebody waits for.
+type Cause uint8
+
+// The causes. The first four are outside of the tree.
+const (
+	ForAttempt Cause = iota // Call: its attempt, made for a caller that is right
+	ForCaller               // the word of the task's caller
+	ForCode                 // Call: local, and the run's code computes its answer
+	ForGrace                // the end of the grace, see Expire
+	ForAnswer               // Call: its answer
+	ForRun                  // Run: that it comes to make a call, or ends
+)
+
+// Wait is one thing that somebody waits for.
+type Wait struct {
+	Cause Cause
+	Call  *Call
+	Run   *Run
+}
+
+// String describes the wait for who looks into one that does not end.
+func (w Wait) String() string {
+	switch w.Cause {
+	case ForAttempt:
+		return fmt.Sprintf("the attempt of call %d", w.Call.ID)
+	case ForCaller:
+		return "the caller's word"
+	case ForCode:
+		return fmt.Sprintf("the code that computes call %d", w.Call.ID)
+	case ForGrace:
+		return "the end of the grace"
+	case ForAnswer:
+		return fmt.Sprintf("the answer of call %d", w.Call.ID)
+	default:
+		return fmt.Sprintf("run %d", w.Run.ID)
+	}
+}
+
+// Waits returns what a lane at a barrier waits for: all of that has to come.
+// There is nothing if the lane is at none, or may pass.
+func (l *Lane) Waits() []Wait {
+	r := l.run
+	if r.discarded || !slices.Contains(r.parked, l) {
+		return nil
+	}
+	var out []Wait
+	for _, u := range r.uses {
+		if u.answer >= 0 && !u.Call.answered {
+			out = append(out, Wait{Cause: ForAnswer, Call: u.Call})
+		}
+	}
+	if len(r.path) > 0 {
+		out = append(out, Wait{Cause: ForRun, Run: r})
+	}
+	if r.tree.caller == CallerOpen {
+		out = append(out, Wait{Cause: ForCaller})
+	}
+	return out
+}
+
+// WaitsFor returns what the answer of the call waits for, as far as the run is
+// concerned. There is nothing if the call is answered, or waits for nothing
+// although it has to.
+func (t *Tree) WaitsFor(c *Call, r *Run) []Wait {
+	switch {
+	case c.answered || c.dead:
+		return nil
+	case c.spec.Local:
+		return c.pendingOn()
+	case c.Confirmed():
+		return []Wait{{Cause: ForAttempt, Call: c}}
+	}
+	u := c.useOf(r)
+	if u == nil {
+		u = c.First()
+	}
+	if u == nil {
+		return t.orphanWaits(c)
+	}
+	if b := u.dep.blocker(); b != nil {
+		return []Wait{{Cause: ForAnswer, Call: b}}
+	}
+	if t.caller != CallerConfirmed {
+		return []Wait{{Cause: ForCaller}}
+	}
+	conflict := c.spec.Conflict
+	if c.send != unsent {
+		conflict = "" // effects are confirmed one after the other
+	}
+	if b := t.blocker(u.eff, c, conflict); b != nil && (c.send == unsent || c.spec.Effect != None) {
+		return []Wait{{Cause: ForAnswer, Call: b}}
+	}
+	if c.spec.Ordered && c.send == unsent {
+		if b := t.blocker(t.sentAfter(u, true), c, c.spec.Conflict); b != nil {
+			return []Wait{{Cause: ForAnswer, Call: b}}
+		}
+	}
+	if slices.Contains(t.early, c) {
+		return []Wait{{Cause: ForGrace}}
+	}
+	return nil
+}
+
+// pendingOn returns what a local call waits for.
+func (c *Call) pendingOn() []Wait {
+	if c.pending == nil {
+		return []Wait{{Cause: ForCode, Call: c}}
+	}
+	var out []Wait
+	for _, l := range c.pending.lanes {
+		if b := l.dep.blocker(); b != nil {
+			out = append(out, Wait{Cause: ForAnswer, Call: b})
+		}
+	}
+	return out
+}
+
+// orphanWaits returns what a call waits for that no run makes.
+func (t *Tree) orphanWaits(c *Call) []Wait {
+	var out []Wait
+	for _, r := range t.runs {
+		if _, ok := r.chosen(c); ok {
+			out = append(out, Wait{Cause: ForRun, Run: r})
+		}
+	}
+	if out == nil {
+		out = []Wait{{Cause: ForGrace}}
+	}
+	return out
+}
+
+// checkWaits returns what is wrong with the waits of the live runs, as far as
+// the tree knows: whether user code executes it cannot know.
+func (t *Tree) checkWaits() error {
+	if t.over {
+		return nil
+	}
+	w := &waitCheck{t: t, seen: make(map[*Call]bool)}
+	for _, r := range t.runs {
+		clear(w.seen)
+		w.run = r
+		for _, l := range r.parked {
+			for _, wait := range l.Waits() {
+				if err := w.follow(wait); err != nil {
+					return fmt.Errorf("lane %q of run %d waits at a barrier for %w", l.id, r.ID, err)
+				}
+			}
+		}
+		for _, u := range r.uses {
+			if u.answer != Waiting {
+				continue
+			}
+			if err := w.follow(Wait{Cause: ForAnswer, Call: u.Call}); err != nil {
+				return fmt.Errorf("run %d waits for %w", r.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// waitCheck follows the waits of a run.
+type waitCheck struct {
+	t    *Tree
+	run  *Run
+	seen map[*Call]bool // true once it is known to end well
+}
+
+func (w *waitCheck) follow(wait Wait) error {
+	switch wait.Cause {
+	case ForRun:
+		if len(wait.Run.parked) > 0 {
+			return fmt.Errorf("%v, which waits at a barrier", wait)
+		}
+		return nil
+	case ForAnswer:
+	default:
+		return nil
+	}
+	c := wait.Call
+	if well, seen := w.seen[c]; well {
+		return nil
+	} else if seen {
+		return fmt.Errorf("%v, which waits for itself", wait)
+	}
+	w.seen[c] = false
+	waits := w.t.WaitsFor(c, w.run)
+	if len(waits) == 0 && !c.answered {
+		return fmt.Errorf("%v, which waits for nothing", wait)
+	}
+	for _, next := range waits {
+		if err := w.follow(next); err != nil {
+			return fmt.Errorf("%v, and that for %w", wait, err)
+		}
+	}
+	w.seen[c] = true
+	return nil
+}
