@@ -25,7 +25,7 @@ func (e execution) execute() string {
 	rng := rand.New(rand.NewPCG(e.seed, e.index))
 	p := generate(rng, e.nondet)
 	s := newShell(p, rng, e.mutation)
-	s.stats, s.trace, s.check = e.stats, e.trace, !e.unchecked
+	s.stats, s.trace, s.check, s.thorough = e.stats, e.trace, !e.unchecked, e.index%8 == 0
 	if s.stats == nil {
 		s.stats = new(stats)
 	}

@@ -14,6 +14,8 @@ type shell struct {
 	t     *Tree
 	world world
 	check bool // the tree's invariants after each step
+	// thorough says that the waits of all threads are followed after each step.
+	thorough bool
 
 	runs    []*shellRun
 	calls   []*shellCall
@@ -184,7 +186,11 @@ func (s *shell) run() {
 		s.obey()
 		s.wanted()
 		if s.check && s.problem == "" {
-			if err := s.t.check(); err != nil {
+			err := s.t.check()
+			if err == nil && s.thorough {
+				err = s.progress()
+			}
+			if err != nil {
 				s.fail("invariant: %v", err)
 			}
 		}

@@ -1,6 +1,7 @@
 package spectree
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -71,25 +72,34 @@ func (l *Lane) Waits() []Wait {
 	return out
 }
 
-// WaitsFor returns what the answer of the call waits for, as far as the run is
-// concerned. There is nothing if the call is answered, or waits for nothing
-// although it has to.
-func (t *Tree) WaitsFor(c *Call, r *Run) []Wait {
+// Ways returns the ways to the answer of a call, as far as the run is concerned:
+// one for each goroutine of it that makes the call. Of one of them all that it
+// waits for has to come. A way without waits leads nowhere.
+func (t *Tree) Ways(c *Call, r *Run) [][]Wait {
 	switch {
 	case c.answered || c.dead:
 		return nil
 	case c.spec.Local:
-		return c.pendingOn()
+		return [][]Wait{c.pendingOn()}
 	case c.Confirmed():
-		return []Wait{{Cause: ForAttempt, Call: c}}
+		return [][]Wait{{{Cause: ForAttempt, Call: c}}}
+	case len(c.uses) == 0:
+		return [][]Wait{t.orphanWaits(c)}
 	}
-	u := c.useOf(r)
-	if u == nil {
-		u = c.First()
+	var ways [][]Wait
+	own := c.useOf(r) != nil
+	for _, u := range c.uses {
+		if u.Run == r || !own {
+			ways = append(ways, u.waits())
+		}
 	}
-	if u == nil {
-		return t.orphanWaits(c)
-	}
+	return ways
+}
+
+// waits returns what has to come for the call to be right and answered on
+// account of this use.
+func (u *Use) waits() []Wait {
+	t, c := u.Run.tree, u.Call
 	if b := u.dep.blocker(); b != nil {
 		return []Wait{{Cause: ForAnswer, Call: b}}
 	}
@@ -148,10 +158,8 @@ func (t *Tree) checkWaits() error {
 	if t.over {
 		return nil
 	}
-	w := &waitCheck{t: t, seen: make(map[*Call]bool)}
 	for _, r := range t.runs {
-		clear(w.seen)
-		w.run = r
+		w := &waitCheck{t: t, run: r}
 		for _, l := range r.parked {
 			for _, wait := range l.Waits() {
 				if err := w.follow(wait); err != nil {
@@ -190,21 +198,36 @@ func (w *waitCheck) follow(wait Wait) error {
 		return nil
 	}
 	c := wait.Call
-	if well, seen := w.seen[c]; well {
+	if well, seen := w.seen[c]; well || c.answered || c.Confirmed() {
 		return nil
 	} else if seen {
 		return fmt.Errorf("%v, which waits for itself", wait)
 	}
-	w.seen[c] = false
-	waits := w.t.WaitsFor(c, w.run)
-	if len(waits) == 0 && !c.answered {
-		return fmt.Errorf("%v, which waits for nothing", wait)
+	if w.seen == nil {
+		w.seen = make(map[*Call]bool)
 	}
-	for _, next := range waits {
-		if err := w.follow(next); err != nil {
-			return fmt.Errorf("%v, and that for %w", wait, err)
+	w.seen[c] = false
+	err := fmt.Errorf("%v, which waits for nothing", wait)
+	for _, way := range w.t.Ways(c, w.run) {
+		if e := w.all(way); e == nil {
+			w.seen[c] = true
+			return nil
+		} else {
+			err = fmt.Errorf("%v, and that for %w", wait, e)
 		}
 	}
-	w.seen[c] = true
+	delete(w.seen, c)
+	return err
+}
+
+func (w *waitCheck) all(way []Wait) error {
+	if len(way) == 0 {
+		return errors.New("nothing")
+	}
+	for _, wait := range way {
+		if err := w.follow(wait); err != nil {
+			return err
+		}
+	}
 	return nil
 }
