@@ -22,6 +22,10 @@ type program struct {
 	drops     bool // it may give up waiting
 	barriers  bool
 	callWidth int // predictions offered with a call, at most
+	// Of programs of which all ways are followed: what is sent for a speculative
+	// caller waits, and how often a call is refused.
+	patient  bool
+	refusals int
 }
 
 type siteKind uint8
@@ -76,6 +80,7 @@ type instr struct {
 	child   uint8
 	guess   bool // the child's result is guessed right if the guesser can
 	keys    []uint8
+	offers  []int // predictions, by how far they are off, if all ways are followed
 	block   *block
 }
 

@@ -9,11 +9,13 @@ import (
 // shell executes a program as the engine does, obeying a tree, but in one
 // goroutine: a random scheduler picks what happens next.
 type shell struct {
-	rng   *rand.Rand
-	p     *program
-	t     *Tree
-	world world
-	check bool // the tree's invariants after each step
+	rng *rand.Rand // nil if all ways are followed
+	// explorer says what happens next, in place of chance.
+	explorer *explorer
+	p        *program
+	t        *Tree
+	world    world
+	check    bool // the tree's invariants after each step
 	// thorough says that the waits of all threads are followed after each step.
 	thorough bool
 
@@ -135,6 +137,7 @@ type shellCall struct {
 	settled     bool
 	hinted      bool // a staged call's answer was offered as a prediction
 	late        int
+	refusals    int
 	executedAt  int
 	answeredAt  int
 	changed     bool
@@ -202,6 +205,9 @@ func (s *shell) run() {
 
 // step has one thing happen. It returns false if nothing can.
 func (s *shell) step() bool {
+	if s.explorer != nil {
+		return s.stepExplored()
+	}
 	var threads []*shellThread
 	var exits []*shellRun
 	var buf [32]*shellThread
@@ -276,16 +282,28 @@ func (s *shell) wait() bool {
 
 // word has the caller's word come.
 func (s *shell) word() {
-	s.caller = false
 	if s.rng.IntN(6) == 0 {
-		s.log("refute caller")
-		s.refuted = true
-		s.t.RefuteCaller()
-		return
+		s.refuteCaller()
+	} else {
+		s.confirmCaller()
 	}
+}
+
+func (s *shell) refuteCaller() {
+	s.log("refute caller")
+	s.caller, s.refuted = false, true
+	s.t.RefuteCaller()
+}
+
+func (s *shell) confirmCaller() {
 	s.log("confirm caller")
+	s.caller = false
 	s.t.ConfirmCaller()
 }
+
+// one reports true once in so many times, and never if all ways are followed:
+// then it is a move of its own.
+func (s *shell) one(of int) bool { return s.rng != nil && s.rng.IntN(of) == 0 }
 
 // rare tells whether something from outside may happen.
 func (s *shell) rare() int {

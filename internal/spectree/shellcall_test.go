@@ -41,7 +41,7 @@ func (s *shell) send(c *shellCall, speculative bool) {
 		s.mustBeRight(c)
 	}
 	c.state, c.speculative = inFlight, speculative
-	if speculative && s.patient && c.c.Uses() > 0 && s.rng.IntN(2) == 0 {
+	if speculative && s.patient && c.c.Uses() > 0 && (s.rng == nil || s.one(2)) {
 		s.log("call %d is postponed", c.c.ID)
 		c.state = postponed
 		s.t.Postpone(c.c)
@@ -133,12 +133,12 @@ func (s *shell) abandon(c *shellCall) {
 
 // stepCall lets the network or a server go on.
 func (s *shell) stepCall(c *shellCall) {
-	if c.state != applied && c.state != postponed && c.late < 2 && s.rng.IntN(8) == 0 {
+	if c.state != applied && c.state != postponed && c.late < 2 && s.one(8) {
 		c.late++
 		s.predict(c, s.guess(c))
 		return
 	}
-	if n := len(c.predictions); n > 0 && s.rng.IntN(32) == 0 {
+	if n := len(c.predictions); n > 0 && s.one(32) {
 		idx := s.rng.IntN(n)
 		s.log("call %d: prediction %d withdrawn", c.c.ID, idx)
 		s.stats.withdrawn++
@@ -151,18 +151,14 @@ func (s *shell) stepCall(c *shellCall) {
 		c.state = inFlight
 		s.t.Launched(c.c)
 	case inFlight:
-		switch n := s.rng.IntN(16); {
-		case n == 0 && !c.site.quick: // refused, or nothing of it arrived
-			s.log("call %d refused", c.c.ID)
-			s.stats.refused++
-			c.state, c.speculative = idle, c.speculative && c.confirmed
-			s.t.Refused(c.c, "refused")
-		default:
-			s.execute(c)
+		if s.one(16) && !c.site.quick { // nothing of it arrived
+			s.refuse(c)
+			return
 		}
+		s.execute(c)
 	case executed:
 		switch {
-		case c.site.effect == None && s.rng.IntN(24) == 0 && !c.site.quick: // lost
+		case c.site.effect == None && s.one(24) && !c.site.quick: // lost
 			s.log("call %d lost", c.c.ID)
 			c.state, c.speculative = idle, c.speculative && c.confirmed
 			s.t.Refused(c.c, "lost")
@@ -178,6 +174,13 @@ func (s *shell) stepCall(c *shellCall) {
 	case applied:
 		s.answer(c)
 	}
+}
+
+func (s *shell) refuse(c *shellCall) {
+	s.log("call %d refused", c.c.ID)
+	s.stats.refused++
+	c.state, c.speculative = idle, c.speculative && c.confirmed
+	s.t.Refused(c.c, "refused")
 }
 
 func (s *shell) execute(c *shellCall) {

@@ -187,16 +187,7 @@ func (s *shell) call(t *shellThread, q request) {
 		}
 		s.pass(t)
 	}
-	var predictions []int
-	if !site.observed && s.p.callWidth > 0 {
-		probe := &shellCall{q: q, site: site}
-		for range s.rng.IntN(s.p.callWidth + 1) {
-			v := s.guess(probe)
-			if probe.match0(predictions, v) {
-				predictions = append(predictions, v)
-			}
-		}
-	}
+	predictions := s.predictions(t.in, q)
 	spec := CallSpec{
 		Op: s.p.opOf(q), Effect: site.effect, Ordered: site.ordered, Predictions: len(predictions),
 		NoPrediction: site.observed, NoSpeculation: site.nospec, Once: site.kind == actOnce,
@@ -229,6 +220,29 @@ func (s *shell) call(t *shellThread, q request) {
 	if u.Answer() != Waiting {
 		s.resume(t, u)
 	}
+}
+
+// predictions makes up what is guessed about a call before it is made.
+func (s *shell) predictions(in *instr, q request) (out []int) {
+	site := &s.p.sites[q.site]
+	if site.observed {
+		return nil
+	}
+	probe := &shellCall{q: q, site: site}
+	if s.rng == nil {
+		for _, off := range in.offers {
+			if v := s.world.peek(s.p, q).answer + off; probe.match0(out, v) {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	for range s.rng.IntN(s.p.callWidth + 1) {
+		if v := s.guess(probe); probe.match0(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // match0 reports that v is not among the predictions.
