@@ -16,6 +16,7 @@ import (
 type txn struct {
 	client   *Client
 	class    string
+	began    time.Time
 	tracer   *tracer // nil: none is wanted
 	priority store.Priority
 	attempts int
@@ -43,7 +44,7 @@ type attempt struct {
 const predicatedTries = 64
 
 func newTxn(ctx context.Context, c *Client) *txn {
-	return &txn{client: c, class: classOf(ctx), tracer: newTracer(ctx)}
+	return &txn{client: c, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
 }
 
 // begin begins an attempt.
@@ -87,7 +88,7 @@ func (t *txn) decided(a *attempt, d Decision) {
 	t.priority = d.Txn.Priority
 	t.plant(a, d)
 	if !a.inTask { // in a task, what is sent counts, when it is
-		t.client.stats.count(d.Outcome)
+		t.client.attempted(Attempted{Mode: a.mode, Outcome: d.Outcome, Took: time.Since(a.began), SinceFirst: time.Since(t.began)})
 		if t.client.cfg.Mode == Auto {
 			t.client.control.saw(t.class, a.mode, time.Since(a.began), d.Outcome.Verdict)
 		}

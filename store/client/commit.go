@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/binary"
+	"time"
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
@@ -61,9 +62,11 @@ type committing struct {
 // Start implements foresay.Transport.
 func (c *committing) Start(ctx context.Context, a *foresay.Attempt) {
 	c.client.stats.attempts.Add(1)
+	start := time.Now()
 	go func() {
 		d := c.client.cfg.Backend.Commit(ctx, Submission{Priority: c.priority, Reads: c.reads, Writes: c.writes})
-		c.client.stats.count(d.Outcome)
+		took := time.Since(start)
+		c.client.attempted(Attempted{Mode: c.client.cfg.Mode, Outcome: d.Outcome, Took: took, SinceFirst: took})
 		a.Finish(d, nil)
 	}()
 }
