@@ -172,6 +172,24 @@ func TestMembersChange(t *testing.T) {
 	if got := s.Members(); !slices.Equal(got, group(3)) || !s.Removed(4) {
 		t.Errorf("members %v", got)
 	}
+	// Who was removed does not come back in a replica that has got the state from another either.
+	data, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := NewState(&journal{}, nil)
+	if err := other.Restore(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []protocol.ID{1, 2, 4} {
+		if !other.Removed(gone) || other.Removed(3) {
+			t.Errorf("after a snapshot: replica %d is removed %v, 3 %v", gone, other.Removed(gone), other.Removed(3))
+		}
+	}
+	s = other
+	if r := change(add, 44); r.Outcome != Rejected || !strings.Contains(r.Reason, "does not come back") {
+		t.Errorf("after a snapshot a removed replica is added again: %+v", r)
+	}
 }
 
 // TestReplicasAreEqual applies random entries, many of them twice, to one state, and to one that is thrown away now and then and restored from the other's

@@ -1,0 +1,78 @@
+package raft
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// onDisk starts replica 1 of three with a disk, and admits it.
+func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: blank{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := disk.Env()
+	r.Start(env, slices.Clone(disk.Log))
+	for _, id := range []protocol.ID{2, 3} {
+		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
+	}
+	disk.Write(env, time.Minute)
+	return r, env
+}
+
+// vote asks for the replica's vote, and tells whether it is given.
+func vote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
+	r.Receive(env, from, rpc{smr.Incarnation(from), &raftpb.Message{
+		Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
+	}})
+	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+		m, ok := e.Msg.(rpc)
+		return ok && e.Kind == protocol.KindSend && m.GetType() == raftpb.MsgVoteResp && e.To == from && !m.GetReject()
+	})
+}
+
+// TestVoteIsOnDisk: a replica votes once in a term, crashes or not; also if it knew of the term before, so that the vote is all that is new [Raft thesis §3.8].
+func TestVoteIsOnDisk(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		var disk smrtest.Disk
+		r, env := onDisk(t, &disk)
+		const term = 7
+		if known { // by a candidate whose log is too old to be voted for
+			r.Receive(env, 3, rpc{3, &raftpb.Message{
+				Type: raftpb.MsgVote.Enum(), From: new(uint64(3)), To: new(uint64(1)), Term: new(uint64(term)), Index: new(uint64(0)), LogTerm: new(uint64(0)),
+			}})
+			disk.Write(env, time.Minute)
+			if r.core.hard.term != term || r.core.hard.vote != 0 {
+				t.Fatalf("term %d, vote for %d, want %d and none", r.core.hard.term, r.core.hard.vote, term)
+			}
+		}
+		if !vote(r, env, 2, term) {
+			t.Fatalf("the term was known %v: no vote for the first that asks", known)
+		}
+		disk.Write(env, time.Minute)
+		r, env = onDisk(t, &disk)
+		if vote(r, env, 3, term) {
+			t.Errorf("the term was known %v: two votes in a term, with a crash between", known)
+		}
+		if !vote(r, env, 2, term) {
+			t.Errorf("the term was known %v: the first one is not answered again", known)
+		}
+	}
+}
+
+// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
+func TestPlants(t *testing.T) {
+	plant.Catch(t, []plant.Bug{{
+		Name: "a vote in an unchanged term is not recorded", Dir: "smr/raft", Test: "TestVoteIsOnDisk",
+		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
+	}})
+}
