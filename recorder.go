@@ -12,6 +12,7 @@ import (
 // under the task's mu.
 type recorder struct {
 	cfg   *taskConfig
+	name  string // the task's, or its request's
 	start time.Time
 	runs  []RunReport
 	calls []CallReport
@@ -27,9 +28,9 @@ type recorder struct {
 
 type step struct{ run, index int }
 
-func newRecorder(cfg *taskConfig) *recorder {
+func newRecorder(cfg *taskConfig, name string) *recorder {
 	return &recorder{
-		cfg: cfg, start: time.Now(),
+		cfg: cfg, name: name, start: time.Now(),
 		at: make(map[*spectree.Call]int), steps: make(map[*spectree.Use]step),
 	}
 }
@@ -183,7 +184,7 @@ func (r *recorder) log(event string, args ...any) {
 	if r.cfg.logger == nil {
 		return
 	}
-	args = append([]any{"task", r.cfg.name, "at", r.now()}, args...)
+	args = append([]any{"task", r.name, "at", r.now()}, args...)
 	r.cfg.logger.Log(context.Background(), slog.LevelDebug, "foresay: "+event, args...)
 }
 
@@ -223,7 +224,7 @@ func (t *task) reported() {
 func (r *recorder) report(err error) *Report {
 	out := &Report{
 		Speculative: r.speculative,
-		Task:        r.cfg.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
+		Task:        r.name, Start: r.start, Duration: r.now(), Outcome: "confirmed",
 		Runs: append([]RunReport(nil), r.runs...), Calls: append([]CallReport(nil), r.calls...),
 	}
 	if err != nil {

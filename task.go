@@ -110,7 +110,7 @@ func (t *task) setUp(tree spectree.Config) {
 	t.todo = t.few[:0]
 	t.open()
 	if t.cfg.report != nil || t.cfg.logger != nil || t.ledger.kept || t.tracer != nil {
-		t.rec = newRecorder(t.cfg)
+		t.rec = newRecorder(t.cfg, t.name())
 	}
 }
 
@@ -335,4 +335,12 @@ func (t *task) watchOrphans() {
 		t.tree.Expire()
 		t.unlock()
 	})
+}
+
+// name is what the task is called in reports: by its own name, or that of the request that it is made for.
+func (t *task) name() string {
+	if t.cfg.name == "" && t.request != nil {
+		return t.request.name
+	}
+	return t.cfg.name
 }

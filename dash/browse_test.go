@@ -71,7 +71,7 @@ func TestBrowser(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *browser)
-	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"fast", browseFast}} {
+	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"accessible", browseAccessible}, {"fast", browseFast}} {
 		t.Run(test.name, func(t *testing.T) {
 			mine := b.in(t)
 			defer mine.open("about:blank") // before the servers go, which the page would complain about
@@ -123,22 +123,64 @@ func browseSwitch(t *testing.T, b *browser) {
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Authorize: mayAll, Name: "shop"}))
 	b.open(page(addr))
 	row := `document.querySelector("tr[data-site='/shop.Prices/Get']")`
-	b.until(row + `.querySelector("select.mode").value === "on"`)
-	b.eval(`(() => { const m = ` + row + `.querySelector("select.mode"); m.value = "canary 0.1"; m.dispatchEvent(new Event("change")); })()`)
-	b.until(row + `.innerText.includes("set at run time") && ` + row + `.querySelector("select.mode").value === "canary 0.1"`)
-	if mode, share := s.prices.Mode(); mode != foresay.ModeCanary || share != 0.1 {
-		t.Errorf("the mode is %v, %v", mode, share)
+	mode := row + `.querySelector("select.mode")`
+	is := func(m foresay.Mode, share float64) {
+		t.Helper()
+		if mode, s := s.prices.Mode(); mode != m || s != share {
+			t.Errorf("the mode is %v, %v; want %v, %v", mode, s, m, share)
+		}
 	}
-	for _, to := range []string{"observe", "shadow 0.01", "default"} {
-		b.eval(`(() => { const m = ` + row + `.querySelector("select.mode"); m.value = "` + to + `"; m.dispatchEvent(new Event("change")); })()`)
-		b.until(row + `.querySelector("select.mode").value === "` + strings.Replace(to, "default", "on", 1) + `" && ` + row + `.innerText.includes("set ` + map[bool]string{true: "in code", false: "at run time"}[to == "default"] + `")`)
+	b.until(mode + `.value === "on" && document.querySelectorAll("#tile-saved .value").length === 1`)
+	// With the keys, through the select: nothing changes before the dialog is agreed to.
+	b.eval(mode + `.focus()`)
+	b.key("ArrowUp", 38)
+	b.until(mode + `.value === "canary 0.5"`)
+	is(foresay.ModeOn, 0)
+	b.key("Tab", 9)
+	b.until(`document.activeElement.textContent === "Apply\u2026"`)
+	is(foresay.ModeOn, 0)
+	b.press("Enter", 13, "\r")
+	b.until(`document.getElementById("confirm").open && document.activeElement.id === "confirm-no"`)
+	b.until(`document.getElementById("confirm").innerText.includes("Set Prices/Get to canary 50") && document.getElementById("confirm").innerText.includes("of the requests use predictions") && document.getElementById("confirm").innerText.includes("It is on now")`)
+	b.key("Escape", 27)
+	b.until(`!document.getElementById("confirm").open && document.activeElement === ` + mode + ` && ` + mode + `.value === "canary 0.5"`)
+	is(foresay.ModeOn, 0)
+	b.key("Tab", 9)
+	b.press("Enter", 13, "\r")
+	b.until(`document.getElementById("confirm").open`)
+	b.key("Tab", 9)
+	b.until(`document.activeElement.id === "confirm-yes"`)
+	b.press("Enter", 13, "\r")
+	b.until(row + `.innerText.includes("set at run time") && ` + mode + `.value === "canary 0.5"`)
+	is(foresay.ModeCanary, 0.5)
+	// Another one, and back: to what was set at run time, and then to what the code says.
+	choose := func(value string) {
+		b.eval(`(() => { const m = ` + mode + `; m.value = "` + value + `"; m.dispatchEvent(new Event("change")); ` + row + `.querySelector(".apply button").click(); document.getElementById("confirm-yes").click(); })()`)
 	}
+	undo := func() { b.eval(`document.querySelector("#notice button").click()`) }
+	choose("shadow 0.01")
+	b.until(mode + `.value === "shadow 0.01" && document.getElementById("notice").textContent.includes("set to shadow 1")`)
+	is(foresay.ModeShadow, 0.01)
+	undo()
+	b.until(mode + `.value === "canary 0.5" && document.getElementById("notice").textContent.includes("Taken back")`)
+	choose("default")
+	b.until(mode + `.value === "on" && ` + row + `.innerText.includes("set in code")`)
+	is(foresay.ModeOn, 0)
+	choose("observe")
+	b.until(mode + `.value === "observe"`)
+	undo()
+	b.until(mode + `.value === "on" && ` + row + `.innerText.includes("set in code")`)
 	b.eval(`document.getElementById("kill").click()`)
+	b.until(`document.getElementById("confirm").open && document.activeElement.id === "confirm-no" && document.getElementById("confirm").innerText.includes("every call waits")`)
+	if s.control.Killed() {
+		t.Error("speculation is killed before anybody agreed")
+	}
+	b.eval(`document.getElementById("confirm-yes").click()`)
 	b.until(`document.getElementById("banners").textContent.includes("is killed") && document.getElementById("kill").textContent === "Resume speculation"`)
 	if !s.control.Killed() {
 		t.Error("speculation is not killed")
 	}
-	b.eval(`document.getElementById("kill").click()`)
+	undo()
 	b.until(`document.getElementById("banners").textContent === ""`)
 	if s.control.Killed() {
 		t.Error("speculation is still killed")
@@ -233,6 +275,7 @@ func browseReport(t *testing.T, b *browser) {
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop"}))
 	b.open(page(addr))
 	b.until(`document.querySelector(".request-head .name").textContent.trim() === "GET /page"`)
+	b.until(`document.querySelector("#tile-errors").innerText.includes("0 of 1 request") && document.querySelector("#tile-saved .label").textContent === "Saved per request"`)
 	b.until(`[...document.querySelectorAll(".verdicts .col-method")].map((e) => e.innerText.includes("Prices") + ":" + e.innerText.includes("predicted by the server or the code") + ":" + e.innerText.includes("last response")).sort().join() === "false:false:true,true:true:false"`)
 	s.control.SetProblem("site file sites.yaml", "line 3: <b>no</b>")
 	s.control.SetProblem("a", "b")

@@ -288,6 +288,14 @@ func (b *browser) key(name string, code int) {
 	}
 }
 
+// press presses a key that types a text.
+func (b *browser) press(name string, code int, text string) {
+	b.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text}, nil)
+	}
+}
+
 // busyFor returns how long the page's main thread has worked, in seconds of CPU
 // time: what other programs do on the machine does not count.
 func (b *browser) busyFor() float64 {

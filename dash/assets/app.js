@@ -37,7 +37,7 @@ function draw() {
     drawKill();
     drawSites();
   }
-  if (dirty.status || dirty.services) drawHeadline();
+  if (dirty.status || dirty.services || dirty.report) drawHeadline();
   if (dirty.points) drawCharts();
   if (dirty.report) drawReport();
   if (dirty.tasks && !tasksTimer) {

@@ -35,16 +35,63 @@ function show(id, label, figure, unit, note, alarm) {
 
 export function drawHeadline() {
   const t = totals();
+  saved(t);
+  errors();
   hitRate(t);
-  show("saved", "Waiting spared", number(t.saved, t.saved < 10 ? 1 : 0), "ms/s", perTask());
   budget(t);
   const tripped = t.states.tripped || 0;
   const others = ["active", "learning", "probing"].filter((s) => t.states[s]).map((s) => number(t.states[s]) + " " + s);
   show("tripped", "Tripped sites", t.live ? number(tripped) : "–", t.live ? "of " + number(t.sites) : "", others.join(" · "), tripped > 0);
-  show("runs", "Pending runs", t.live ? number(t.runs) : "–", "", "standing on an open guess");
   const all = t.live > 0 && t.killed === t.live;
   show("kill", "Kill switch", !t.live ? "–" : all ? "Killed" : t.killed ? plural(t.killed, "service") : "Off", "",
-    all ? "every call waits for its answer" : t.killed ? "killed, the others speculate" : "speculation may run", t.killed > 0);
+    all ? "every call waits for its answer" : t.killed ? "killed, the others speculate" : t.runs ? plural(t.runs, "run") + " on open guesses" : "speculation may run", t.killed > 0);
+}
+
+// kinds are the kinds of request of which the shown services have reports.
+const kinds = () => shown().flatMap((v) => (v.report && v.report.requests) || []);
+
+// mean weighs what figure returns of each kind of request by how many requests it is of.
+function mean(list, weight, figure) {
+  let [sum, n] = [0, 0];
+  for (const k of list) {
+    sum += weight(k) * figure(k);
+    n += weight(k);
+  }
+  return n > 0 ? sum / n : NaN;
+}
+
+// saved shows what a request saves: as a canary measures it if there is one, else as the tasks reckon, else as it is foreseen.
+function saved(t) {
+  const rate = `${number(t.saved, t.saved < 10 ? 1 : 0)} ms/s in all`;
+  const all = kinds();
+  const measured = all.filter((k) => k.canary && k.canary.mean_ms);
+  const realised = all.filter((k) => k.realised && k.realised.requests && !k.realised.untaken);
+  const foreseen = all.filter((k) => k.foreseen && k.foreseen.requests);
+  const put = (label, ms, note) => {
+    const [figure, unit] = Math.abs(ms) < 0.05 ? ["0", "ms"] : millis(ms).split("\u202f");
+    show("saved", label, figure, unit, note, ms < -0.5);
+  };
+  if (measured.length === 1) {
+    const { low, high } = measured[0].canary.mean_ms;
+    return put("Saved per request", -measured[0].canary.mean_ms.value, `by the canary, ${number(-high, 1)} to ${number(-low, 1)}`);
+  }
+  if (measured.length) return put("Saved per request", mean(measured, (k) => k.canary.on.requests, (k) => -k.canary.mean_ms.value), `by ${measured.length} canaries`);
+  if (realised.length) return put("Saved per request", mean(realised, (k) => k.realised.requests, (k) => k.realised.saved_ms), rate);
+  const tasks = shown().flatMap((v) => v.tasks).filter((k) => k.outcome === "confirmed");
+  if (!all.length && tasks.length) return put("Saved per task", mean(tasks, () => 1, (k) => k.saved_ns / 1e6), rate);
+  if (foreseen.length) return put("Could be saved per request", mean(foreseen, (k) => k.foreseen.requests, (k) => k.foreseen.saved_ms), "nothing is used yet");
+  show("saved", "Saved per request", "–", "", t.live && !tasks.length ? "no request or task yet" : "");
+}
+
+// errors shows how many requests fail: of late, if some ended of late.
+function errors() {
+  const all = kinds();
+  const late = all.map((k) => k.recent).filter((k) => k && k.requests);
+  const of = late.length ? late : all;
+  const n = of.reduce((sum, k) => sum + k.requests, 0);
+  const failed = of.reduce((sum, k) => sum + (k.failed || 0), 0);
+  if (n) show("errors", "Error rate", percent(failed / n, failed && failed / n < 0.1 ? 2 : 0), "", `${number(failed)} of ${plural(n, "request")}`, failed / n > 0.05);
+  else show("errors", "Error rate", "–", "", shown().some((v) => v.info.report) ? "no request yet" : "requests are not observed");
 }
 
 function hitRate(t) {
@@ -53,14 +100,6 @@ function hitRate(t) {
   if (n >= 1) show("hits", "Hit rate", percent(t.right / n), "", "of " + plural(Math.round(n), "recent prediction"));
   else if (would >= 1) show("hits", "Hit rate, if it were used", percent(t.would / would), "", "predictions are only compared");
   else show("hits", "Hit rate", "–", "", "no recent predictions");
-}
-
-// perTask sums up the tasks that are kept.
-function perTask() {
-  const all = shown().flatMap((v) => v.tasks).filter((t) => t.outcome === "confirmed").map((t) => t.saved_ns).sort((a, b) => a - b);
-  if (!all.length) return shown().some((v) => v.status) && !shown().some((v) => v.tasks.length || (v.status && v.status.tasks)) ? "no task kept yet" : "";
-  const median = all[all.length >> 1] / 1e6;
-  return (Math.abs(median) < 0.1 ? "nothing" : millis(median)) + " in the median task";
 }
 
 function budget(t) {

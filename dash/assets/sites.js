@@ -3,7 +3,7 @@
 import { h, s, at, put, text, attr, keyed } from "./dom.js";
 import { number, percent, load, millis, span, split, plural } from "./format.js";
 import { state, shown, rates, per, judged, trend } from "./state.js";
-import { setMode } from "./switches.js";
+import { changeMode, nameOf } from "./switches.js";
 
 const columns = [
   { id: "site", name: "Site", by: (a) => a.name, up: true },
@@ -71,12 +71,12 @@ export function drawSites() {
 let order = { key: "", at: 0, of: new Map() };
 
 // arrange sorts the sites. As figures change all the time, an order holds for a
-// while, and as long as somebody points at it.
+// while, and as long as somebody points at it or works in it with the keys.
 function arrange(list) {
   const { by } = columns.find((c) => c.id === sorting.id);
   const key = [sorting.id, sorting.down, list.length, ...list.map((a) => a.key).sort()].join("|");
   const now = performance.now();
-  if (key !== order.key || (now - order.at > 10000 && !table.body.matches(":hover"))) {
+  if (key !== order.key || (now - order.at > 10000 && !table.body.matches(":hover, :focus-within"))) {
     list.sort((a, b) => {
       const [x, y] = [by(a), by(b)];
       const less = typeof x === "string" ? x.localeCompare(y) : (x || 0) - (y || 0);
@@ -185,7 +185,6 @@ function updateTrend(r, site) {
 }
 
 const modes = [["off"], ["observe"], ["shadow", 0.01], ["shadow", 0.1], ["canary", 0.01], ["canary", 0.1], ["canary", 0.5], ["on"]];
-const nameOf = (mode, share) => (mode === "shadow" || mode === "canary" ? `${mode} ${load(share || 0)}` : mode);
 
 function updateMode(r, site) {
   const name = nameOf(site.mode, site.share);
@@ -195,30 +194,53 @@ function updateMode(r, site) {
   if (!may) {
     if (r.select || r.mode.firstChild === null) put(r.mode, (r.badge = h("span")));
     r.select = null;
+    r.choosing = false;
     r.badge.className = "badge " + site.mode;
     text(r.badge, name);
     return;
   }
-  if (!r.select) {
-    r.select = h("select", { "aria-label": "Mode of " + site.name });
-    r.select.addEventListener("change", () => {
-      const [mode, share] = r.select.value.split(" ");
-      r.busy = performance.now();
-      setMode(r.site, mode, Number(share) || 0).finally(() => (r.busy = 0));
-    });
-    put(r.mode, r.select);
-    r.options = "";
-  }
+  if (!r.select) makeMode(r, site);
   r.site = site;
   const options = modes.map(([m, share]) => [share === undefined ? m : `${m} ${share}`, nameOf(m, share)]);
-  const now = site.share && (site.mode === "shadow" || site.mode === "canary") ? `${site.mode} ${site.share}` : site.mode;
+  const now = modeOf(site);
   if (!options.some(([v]) => v === now)) options.push([now, name]);
   if (site.origin === "runtime") options.push(["default", "as configured"]);
   const key = JSON.stringify(options);
-  if (r.options !== key && document.activeElement !== r.select) {
+  if (r.options !== key && !r.choosing) {
     r.options = key;
     put(r.select, options.map(([v, n]) => h("option", { value: v }, n)));
   }
   r.select.className = "mode " + site.mode;
-  if (r.select.value !== now && document.activeElement !== r.select && !r.busy) r.select.value = now;
+  if (r.select.value !== now && !r.choosing) r.select.value = now;
+}
+
+const modeOf = (site) => (site.share && (site.mode === "shadow" || site.mode === "canary") ? `${site.mode} ${site.share}` : site.mode);
+
+// makeMode makes what a mode is chosen with. To choose changes nothing: Apply does, once what it does is agreed to.
+function makeMode(r, site) {
+  const about = site.name + (site.conn ? " at " + site.conn : "");
+  r.select = h("select", { "aria-label": "Mode of " + about });
+  const stop = () => {
+    r.choosing = false;
+    r.apply.hidden = r.reset.hidden = true;
+    r.select.value = modeOf(r.site);
+  };
+  r.apply = h("button", { type: "button", cls: "button small", hidden: true, "aria-label": "Apply the chosen mode to " + about }, "Apply\u2026");
+  r.reset = h("button", { type: "button", cls: "button small", hidden: true, "aria-label": "Reset the mode of " + about }, "Reset");
+  r.select.addEventListener("change", () => {
+    r.choosing = r.select.value !== modeOf(r.site);
+    r.apply.hidden = r.reset.hidden = !r.choosing;
+  });
+  r.reset.addEventListener("click", () => {
+    stop();
+    r.select.focus();
+  });
+  r.apply.addEventListener("click", async () => {
+    const [mode, share] = r.select.value.split(" ");
+    const changed = await changeMode(r.site, mode, Number(share) || 0);
+    r.select.focus(); // Apply goes away, or the dialog gave the focus back to it
+    if (changed) stop();
+  });
+  put(r.mode, r.select, h("div", { cls: "apply" }, r.apply, r.reset));
+  r.options = "";
 }

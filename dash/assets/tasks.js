@@ -121,7 +121,7 @@ function makeRow(task) {
   const gain = Math.abs(saved) < Math.max(0.1e6, 0.005 * task.duration_ns) ? "" : saved > 0 ? `saved ${nanos(saved)}` : `lost ${nanos(-saved)}`;
   const what = [plural(task.runs.length, "run"), task.wasted ? `${number(task.wasted)} in vain` : "", state.services.size > 1 ? task.service.info.name : ""].filter(Boolean).join(" · ");
   const row = h("div", { cls: "task", role: "option", id: "task-" + ++makeRow.count },
-    h("div", { cls: "name" }, task.task || "task"), h("div", { cls: "took" }, nanos(task.duration_ns)),
+    h("div", { cls: "name" }, task.task || "unnamed task"), h("div", { cls: "took" }, nanos(task.duration_ns)),
     h("div", { cls: "sub" }, task.outcome === "confirmed" ? `${clock(task.start)} · ${what}` : h("span", { cls: "fail" }, task.outcome)),
     h("div", { cls: "sub " + (saved > 0 ? "gain" : "loss") }, gain));
   row.addEventListener("click", () => select(task, true));

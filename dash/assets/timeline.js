@@ -167,7 +167,7 @@ export function drawTask(box, task) {
   const axis = h("div", { cls: "line axis-line", "aria-hidden": "true" }, h("div", { cls: "label" }),
     h("div", { cls: "track" }, marks.map((t) => h("span", { style: { left: share(t) + "%" } }, t ? millis(t / 1e6) : "0"))), h("div", { cls: "note" }));
   put(box,
-    h("div", { cls: "task-title" }, h("h3", null, task.task || "task"), h("span", { cls: ok ? "outcome" : "outcome fail" }, ok ? "\u2713 confirmed" : "\u2715 " + task.outcome)),
+    h("div", { cls: "task-title" }, h("h3", null, task.task || "unnamed task"), h("span", { cls: ok ? "outcome" : "outcome fail" }, ok ? "\u2713 confirmed" : "\u2715 " + task.outcome)),
     h("div", { cls: "facts" }, facts.map(([name, v]) => h("span", null, name + " ", h("b", null, v)))),
     h("div", { cls: "lines", role: "list", "aria-label": "Runs and calls of the task" }, axis, lines),
     m.cut ? h("p", { cls: "muted" }, plural(m.cut, "more run or call") + " not shown") : null, detail, legend());

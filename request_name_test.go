@@ -1,0 +1,29 @@
+package foresay
+
+import (
+	"context"
+	"testing"
+)
+
+// TestTasksAreNamedAfterRequests: a task without a name of its own has its request's in reports.
+func TestTasksAreNamedAfterRequests(t *testing.T) {
+	control, err := NewControl(ControlConfig{RecentEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	f := func(context.Context) (int, error) { return 0, nil }
+	for _, opts := range [][]Option{nil, {WithName("mine")}} {
+		ctx, r := control.Begin(t.Context(), "GET /page", "")
+		if _, err := Do(ctx, f, append(opts, WithReport(func(r *Report) { names = append(names, r.Task) }))...); err != nil {
+			t.Fatal(err)
+		}
+		r.End(nil)
+	}
+	if _, err := Do(control.Context(t.Context()), f, WithReport(func(r *Report) { names = append(names, r.Task) })); err != nil {
+		t.Fatal(err)
+	}
+	if len(names) != 3 || names[0] != "GET /page" || names[1] != "mine" || names[2] != "" {
+		t.Errorf("the tasks are called %q", names)
+	}
+}
