@@ -12,6 +12,10 @@ import (
 // specSuffix makes the name of a unary method's speculative stream.
 const specSuffix = ".spec"
 
+// undoneTrailer is in the trailers of a stream whose call was undone. A Confirm
+// that was sent on it was not heard.
+const undoneTrailer = "foresay-undone"
+
 const (
 	// maxPredictions bounds the predictions of one call, so that neither side
 	// remembers without end.

@@ -43,8 +43,9 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 	s := x.s
 	s.mu.Lock()
 	w, why := s.word, s.why
-	s.over = true // no Confirm leaves from here on
+	s.over = true
 	s.mu.Unlock()
+	unconfirmed := x.speculative && (!s.silence() || len(s.stream.Trailer()[undoneTrailer]) > 0)
 	defer s.end()
 	switch {
 	case x.answers.refused:
@@ -56,6 +57,8 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 		return true, "", x.tentative.give(reply)
 	case w == confirmed && x.cancelled(why) != nil:
 		return true, "", x.cancelled(why)
+	case w == confirmed && unconfirmed:
+		return false, "the server undid it before it heard Confirm", nil
 	case w == confirmed && !s.method.pure:
 		return true, "", x.lost(err)
 	case why != "":

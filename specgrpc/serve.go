@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
@@ -147,6 +148,7 @@ func (c *serverCall) setTrailer() {
 func (c *serverCall) serveSpeculative(srv any) error {
 	go c.listen()
 	defer c.tellAfter()
+	defer c.markUndone()
 	response, err, ok := c.tryExecute(srv)
 	if !ok {
 		return c.cause()
@@ -156,6 +158,14 @@ func (c *serverCall) serveSpeculative(srv any) error {
 	}
 	c.setTrailer()
 	return nil
+}
+
+// markUndone has the stream of a call that was undone say so. A Confirm that
+// comes too late finds out that it was not heard.
+func (c *serverCall) markUndone() {
+	if w, _ := c.state(); w == aborted {
+		c.stream.SetTrailer(metadata.Pairs(undoneTrailer, "1"))
+	}
 }
 
 // answer sends the result and waits for the caller's word, or the other way

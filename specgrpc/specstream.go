@@ -49,6 +49,12 @@ type specStream struct {
 	armed   bool   // its request has left: words may be sent
 	over    bool
 	timer   *time.Timer
+	due     time.Time // when the timer counts; zero if it does not
+	asked   time.Time // when its request left
+
+	voice sync.Mutex // held while the word is sent
+	mute  bool       // the stream has ended: no word leaves any more
+	said  bool       // the word has left
 }
 
 // resolve gives the stream the caller's word. Only the first word counts.
@@ -60,6 +66,14 @@ func (s *specStream) resolve(ok bool) {
 	s.give(w, "")
 }
 
+// late reports whether the server must have undone the call by now: it had no
+// word for the length of the lease. The timer may not have told yet, in a
+// process that stood still. One clock may have stood still with it. Under mu.
+func (s *specStream) late() bool {
+	now := time.Now()
+	return max(now.Sub(s.asked), now.Round(0).Sub(s.asked.Round(0))) >= s.lease
+}
+
 // evict aborts the stream although its caller may be right. It reports false if
 // the stream has its word already.
 func (s *specStream) evict(why string) bool { return s.give(aborted, why) }
@@ -69,6 +83,11 @@ func (s *specStream) give(w word, why string) bool {
 	if s.over || s.word != noWord {
 		s.mu.Unlock()
 		return false
+	}
+	if w == confirmed && s.armed && s.late() {
+		s.mu.Unlock()
+		s.expire()
+		return true
 	}
 	s.word, s.why = w, why
 	reading := s.reading
@@ -84,6 +103,7 @@ func (s *specStream) give(w word, why string) bool {
 		s.after(s.limit) // an ordinary call from now on
 	case w == confirmed && reading:
 		s.timer.Stop()
+		s.due = time.Time{}
 	default:
 		s.after(abortGrace)
 	}
@@ -110,16 +130,41 @@ func (s *specStream) say(w word) {
 	if w == confirmed {
 		frame = s.id.confirm()
 	}
-	if s.stream.SendMsg(frame) == nil {
+	s.voice.Lock()
+	defer s.voice.Unlock()
+	if s.mute {
+		return
+	}
+	if s.said = s.stream.SendMsg(frame) == nil; s.said {
 		_ = s.stream.CloseSend()
 	}
+}
+
+// silence keeps a word that has not left from leaving, and reports whether one has.
+func (s *specStream) silence() (said bool) {
+	s.voice.Lock()
+	defer s.voice.Unlock()
+	s.mute = true
+	return s.said
 }
 
 // limitOver is why a confirmed call is given up.
 const limitOver = "the call's time limit is over"
 
-// tick runs when the stream's time is up: its lease, or the grace to end it.
+// tick runs when the timer tells that the stream's time is up: its lease, the
+// call's time limit, or the grace to end it. The timer may have told of one and
+// been set for the next before anybody heard it.
 func (s *specStream) tick() {
+	s.mu.Lock()
+	early := s.due.IsZero() || time.Now().Before(s.due)
+	s.mu.Unlock()
+	if !early {
+		s.expire()
+	}
+}
+
+// expire ends a stream whose time is up.
+func (s *specStream) expire() {
 	s.mu.Lock()
 	if s.over {
 		s.mu.Unlock()
@@ -159,7 +204,7 @@ func (s *specStream) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.word == noWord && s.timer != nil {
-		s.timer.Reset(s.lease)
+		s.after(s.lease)
 	}
 }
 
@@ -178,6 +223,7 @@ func (s *specStream) settle() {
 
 // after has tick run after d, in place of what was to come. Under mu.
 func (s *specStream) after(d time.Duration) {
+	s.due = time.Now().Add(d)
 	if s.timer == nil {
 		s.timer = time.AfterFunc(d, s.tick)
 	} else {

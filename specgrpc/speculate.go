@@ -132,7 +132,7 @@ func (x *exchange) request(payload []byte) *specv1.ClientFrame {
 func (x *exchange) arm() {
 	s := x.s
 	s.mu.Lock()
-	s.armed = true
+	s.armed, s.asked = true, time.Now()
 	if s.word == noWord { // else it was aborted meanwhile
 		s.after(s.lease)
 	}
