@@ -177,8 +177,17 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 		return f(ctx)
 	}
 	t := l.run.task
-	if t.shadowOf != nil && t.shadowOf.of.remembers(key) {
-		t = t.shadowOf.of // what it knows already; it must not wait for a shadow, nor see what that computes
+	if sh := t.shadowOf; sh != nil {
+		// f runs once, for the task: it must not wait for a shadow, nor see what that
+		// computes. So a shadow that comes to a value first has come to its end.
+		if t = sh.of; !t.remembers(key) {
+			select {
+			case <-ctx.Done():
+				return zero, contextError(ctx, t.named(fmt.Sprintf("Memo of key %q", key)))
+			case <-sh.ctx.Done():
+				return zero, ErrMisspeculated
+			}
+		}
 	}
 	for {
 		l.run.task.mu.Lock()

@@ -56,6 +56,21 @@ func (c *serverCall) execute(srv any) (any, error) {
 	})
 }
 
+// panicked is deferred around an engine that runs a handler: what the handler
+// panicked with is what recovering interceptors see, as in a plain call. The
+// engine's own panic knows where it was.
+func (r *ServiceRegistrar) panicked(m *serverMethod) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if own, ok := p.(*foresay.PanicError); ok {
+		r.cfg.logger.Error("specgrpc: panic of a handler", "method", m.name, "panic", own.Value, "stack", string(own.Stack))
+		p = own.Value
+	}
+	panic(p)
+}
+
 // handle runs the handler as a task of the caller's.
 func (c *serverCall) handle(ctx context.Context, req any, handler grpc.UnaryHandler) (any, error) {
 	h := foresay.NewHandler(ctx, foresay.HandlerConfig{
@@ -76,6 +91,7 @@ func (c *serverCall) handle(ctx context.Context, req any, handler grpc.UnaryHand
 	case w == confirmed && c.speculative:
 		h.Confirm()
 	}
+	defer c.registrar.panicked(c.method)
 	returned := false
 	defer func() {
 		// A confirmed call that panics runs its hooks, as in a task of Do's.

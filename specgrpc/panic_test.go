@@ -15,6 +15,7 @@ import (
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
 )
 
 // A handler that does not return for a speculative caller gives no result: the
@@ -59,14 +60,38 @@ func recovery(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grp
 	return handler(ctx, req)
 }
 
+// An interceptor that recovers sees what the handler panicked with, whichever way
+// the call came.
 func TestPanicSeenByARecoveringInterceptor(t *testing.T) {
+	type bug struct{ error }
 	inWorld(t, func(w *world) {
-		impl := &kvServer{get: func(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) { panic("bug") }}
-		_, _, addr := w.kv("a", impl, grpc.ChainUnaryInterceptor(recovery))
-		c := w.openRaw(w.raw(addr), getMethod)
-		c.sendRequest(c.request(&kvpb.GetRequest{}))
-		if c.final().GetStatus() == nil {
-			w.Error("want the interceptor's status as result")
+		impl := &kvServer{get: func(context.Context, *kvpb.GetRequest) (*kvpb.GetResponse, error) { panic(bug{}) }}
+		recovering := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+			defer func() {
+				impl.note("recovered %T", recover())
+				err = status.Error(codes.Internal, "recovered")
+			}()
+			return handler(ctx, req)
+		}
+		for site, opts := range map[wan.Site][]grpc.ServerOption{"a": nil, "b": {specgrpc.AllReplayable()}} {
+			impl.seen = nil
+			_, _, addr := w.kv(site, impl, append(opts, grpc.ChainUnaryInterceptor(recovering))...)
+			cc := w.raw(addr)
+			_, err := kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{})
+			wantCode(w, err, codes.Internal)
+			for _, caller := range []specv1.CallerState{specv1.CallerState_CALLER_STATE_SPECULATIVE, specv1.CallerState_CALLER_STATE_CONFIRMED} {
+				c := w.openRaw(cc, getMethod)
+				r := c.request(&kvpb.GetRequest{})
+				if r.Caller = caller; caller == specv1.CallerState_CALLER_STATE_CONFIRMED {
+					r.Depth = 0
+				}
+				c.sendRequest(r)
+				if c.final().GetStatus() == nil {
+					w.Error("want the interceptor's status as result")
+				}
+			}
+			const seen = "recovered specgrpc_test.bug"
+			wantNotes(w, impl, "get ", "get ", "get ", seen, seen, seen)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package specgrpc
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -145,7 +146,7 @@ func (c *siteTable) configure(own *clientConfig) error {
 	configs := make(map[string]foresay.SiteConfig)
 	var coded []string
 	for _, site := range own.sites {
-		if err := checkMethodName(site.Name); err != nil {
+		if err := cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {
 			return fmt.Errorf("specgrpc: site: %w", err)
 		}
 		if _, ok := configs[site.Name]; ok {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
+	"github.com/foresay/foresay/internal/probe"
 )
 
 // specSuffix is what the name of a method's speculative stream ends with.
@@ -23,9 +26,10 @@ const specSuffix = ".spec"
 // such as otelgrpc.NewClientHandler's, for grpc.WithStatsHandler. With it
 //
 //   - the spans of package telemetry are linked to client spans;
-//   - a call over a speculative stream, whose name ends with ".spec", ends with the
-//     status that it would have as an ordinary call, and its span says
-//     foresay.speculative;
+//   - a call over a speculative stream, whose name ends with ".spec", appears under
+//     its method's name, as a unary call with the status that it would have as an
+//     ordinary one; how long it took does not include the wait for its caller's word,
+//     and its span says foresay.speculative;
 //   - such a call that was called off, or that its server does not serve, is not an
 //     error: the status of its span stays unset;
 //   - a call that was held, and is sent as an ordinary one, has its span where it
@@ -55,17 +59,26 @@ func (none) HandleConn(context.Context, stats.ConnStats)                       {
 type clientHandler struct{ stats.Handler }
 
 func (h *clientHandler) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	method, streamed := strings.CutSuffix(info.FullMethodName, specSuffix)
+	ctx, info = tagged(ctx, info)
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
-	if a == nil || a.site != method { // nobody follows it, or it is an interceptor's own
-		ctx = h.Handler.TagRPC(ctx, info)
-	} else {
-		ctx = h.follow(ctx, info, a, streamed)
+	if a == nil || a.site != info.FullMethodName { // nobody follows it, or it is an interceptor's own
+		return h.Handler.TagRPC(ctx, info)
 	}
-	if streamed {
-		ctx = context.WithValue(ctx, streamKey{}, new(stream))
+	return h.follow(ctx, info, a, ctx.Value(streamKey{}) != nil)
+}
+
+// tagged returns what an inner handler is told of a call, under its method's name.
+func tagged(ctx context.Context, info *stats.RPCTagInfo) (context.Context, *stats.RPCTagInfo) {
+	method, streamed := strings.CutSuffix(info.FullMethodName, specSuffix)
+	if !streamed {
+		if ctx.Value(streamKey{}) != nil { // a call that the handler of a speculative one makes
+			ctx = context.WithValue(ctx, streamKey{}, nil)
+		}
+		return ctx, info
 	}
-	return ctx
+	own := *info
+	own.FullMethodName = method
+	return context.WithValue(ctx, streamKey{}, new(stream)), &own
 }
 
 // follow has the inner handler make the span of an attempt, and keeps it.
@@ -87,9 +100,9 @@ func (h *clientHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	case *stats.OutPayload:
 		asked(ctx, event.Payload)
 	case *stats.InPayload:
-		answered(ctx, event.Payload)
-	case *stats.End:
-		ctx, s = ended(ctx, event)
+		answered(ctx, event.Payload, event.RecvTime)
+	default:
+		ctx, s = unary(ctx, s)
 	}
 	h.Handler.HandleRPC(ctx, s)
 }
@@ -97,11 +110,10 @@ func (h *clientHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 type serverHandler struct{ stats.Handler }
 
 func (h *serverHandler) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	ctx = h.Handler.TagRPC(ctx, info)
-	if !strings.HasSuffix(info.FullMethodName, specSuffix) {
+	if probe.Is(ctx) {
 		return ctx
 	}
-	return context.WithValue(ctx, streamKey{}, new(stream))
+	return h.Handler.TagRPC(tagged(ctx, info))
 }
 
 func (h *serverHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
@@ -109,16 +121,67 @@ func (h *serverHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	case *stats.InPayload:
 		asked(ctx, event.Payload)
 	case *stats.OutPayload:
-		answered(ctx, event.Payload)
-	case *stats.End:
-		ctx, s = ended(ctx, event)
+		answered(ctx, event.Payload, event.SentTime)
+	default:
+		ctx, s = unary(ctx, s)
 	}
-	h.Handler.HandleRPC(ctx, s)
+	if !probe.Is(ctx) {
+		h.Handler.HandleRPC(ctx, s)
+	}
+}
+
+func (h *serverHandler) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
+	if probe.Is(ctx) {
+		return ctx
+	}
+	return h.Handler.TagConn(ctx, info)
+}
+
+func (h *serverHandler) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if !probe.Is(ctx) {
+		h.Handler.HandleConn(ctx, s)
+	}
+}
+
+// CallAttributes are the attributes that a call has in metrics besides its
+// method's: foresay.speculative, if it travels over a speculative stream. It is for
+// otelgrpc.WithMetricAttributesFn.
+func CallAttributes(ctx context.Context) []attribute.KeyValue {
+	if s, _ := ctx.Value(streamKey{}).(*stream); s == nil {
+		return nil
+	}
+	return []attribute.KeyValue{keySpeculative.Bool(true)}
+}
+
+// unary returns what happened on a speculative stream as it would have been told
+// of the unary call that the stream carries.
+func unary(ctx context.Context, s stats.RPCStats) (context.Context, stats.RPCStats) {
+	if of, _ := ctx.Value(streamKey{}).(*stream); of == nil {
+		return ctx, s
+	}
+	switch event := s.(type) {
+	case *stats.Begin:
+		own := *event
+		own.IsClientStream, own.IsServerStream = false, false
+		return ctx, &own
+	case *stats.InHeader:
+		own := *event
+		own.FullMethod = strings.TrimSuffix(own.FullMethod, specSuffix)
+		return ctx, &own
+	case *stats.OutHeader:
+		own := *event
+		own.FullMethod = strings.TrimSuffix(own.FullMethod, specSuffix)
+		return ctx, &own
+	case *stats.End:
+		return ended(ctx, event)
+	}
+	return ctx, s
 }
 
 // stream is what is known of a call over a speculative stream: how it ended.
 type stream struct {
-	result atomic.Pointer[rpcstatus.Status]
+	result   atomic.Pointer[rpcstatus.Status]
+	answered atomic.Pointer[time.Time] // when its result was there, if that stands without the caller's word
 }
 
 type streamKey struct{}
@@ -126,7 +189,7 @@ type streamKey struct{}
 // asked looks in a frame for what the caller stands on.
 func asked(ctx context.Context, payload any) {
 	frame, ok := payload.(*specv1.ClientFrame)
-	if !ok || frame.GetRequest() == nil || ctx.Value(streamKey{}) == nil {
+	if s, _ := ctx.Value(streamKey{}).(*stream); !ok || frame.GetRequest() == nil || s == nil {
 		return
 	}
 	if frame.GetRequest().GetCaller() == specv1.CallerState_CALLER_STATE_SPECULATIVE {
@@ -135,7 +198,7 @@ func asked(ctx context.Context, payload any) {
 }
 
 // answered looks in a frame for the call's result.
-func answered(ctx context.Context, payload any) {
+func answered(ctx context.Context, payload any, at time.Time) {
 	frame, ok := payload.(*specv1.ServerFrame)
 	if !ok || frame.GetFinal() == nil {
 		return
@@ -143,6 +206,9 @@ func answered(ctx context.Context, payload any) {
 	s, ok := ctx.Value(streamKey{}).(*stream)
 	if !ok {
 		return
+	}
+	if !frame.GetFinal().GetTentative() {
+		s.answered.Store(&at)
 	}
 	result := new(rpcstatus.Status)
 	if b := frame.GetFinal().GetStatus(); b == nil || proto.Unmarshal(b, result) != nil {
@@ -158,20 +224,21 @@ func ended(ctx context.Context, end *stats.End) (context.Context, stats.RPCStats
 	if !ok {
 		return ctx, end
 	}
+	own := *end
+	if at := s.answered.Load(); at != nil {
+		own.EndTime = *at // what follows is the wait for its caller's word
+	}
 	if end.Error == nil {
-		result := s.result.Load()
-		if result == nil {
-			return ctx, end
+		if result := s.result.Load(); result != nil {
+			own.Error = status.ErrorProto(result)
 		}
-		own := *end
-		own.Error = status.ErrorProto(result)
 		return ctx, &own
 	}
 	switch status.Code(end.Error) {
 	case grpccodes.Canceled, grpccodes.Unimplemented:
 		ctx = trace.ContextWithSpan(ctx, calm{trace.SpanFromContext(ctx)})
 	}
-	return ctx, end
+	return ctx, &own
 }
 
 // calm is a span whose status stays as it is.

@@ -60,11 +60,11 @@ func TestRight(t *testing.T) {
 caller 0-10
   task page 0-10 outcome=confirmed runs=1 saved_ms=20 task=page wasted_calls=0 wasted_ms=0
     branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client speculative=true
-        TestKV/Get.spec 5-15 server speculative=true
-    branch /TestKV/Get 0-10 ->call(TestKV/Get.spec in branch /TestKV/Get call 1 run 1) call=2 depth=2 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client speculative=true
-        TestKV/Get.spec 5-15 server speculative=true
+      TestKV/Get 0-20 client speculative=true
+        TestKV/Get 5-15 server speculative=true
+    branch /TestKV/Get 0-10 ->call(TestKV/Get in branch /TestKV/Get call 1 run 1) call=2 depth=2 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
+      TestKV/Get 0-20 client speculative=true
+        TestKV/Get 5-15 server speculative=true
     TestKV/Get 0-10 client
       TestKV/Get 5-5 server
 `)
@@ -101,15 +101,15 @@ func TestWrong(t *testing.T) {
 caller 0-30
   task page 0-30 outcome=confirmed runs=2 saved_ms=10 task=page wasted_calls=1 wasted_ms=10
     branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client speculative=true
-        TestKV/Get.spec 5-15 server speculative=true
-    branch /TestKV/Get 0-20 ->call(TestKV/Get.spec in branch /TestKV/Get call 1 run 1) call=2 depth=2 mode=on outcome=discarded prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-40 client speculative=true CANCELLED
-        TestKV/Get.spec 5-35 server speculative=true CANCELLED
+      TestKV/Get 0-20 client speculative=true
+        TestKV/Get 5-15 server speculative=true
+    branch /TestKV/Get 0-20 ->call(TestKV/Get in branch /TestKV/Get call 1 run 1) call=2 depth=2 mode=on outcome=discarded prediction=0 run=1 site=/TestKV/Get
+      TestKV/Get 0-40 client speculative=true CANCELLED
+        TestKV/Get 5-35 server speculative=true CANCELLED
     TestKV/Get 0-10 client
       TestKV/Get 5-5 server
     adopted /TestKV/Get 20-20 ->call(TestKV/Get) call=1 outcome=confirmed run=2 site=/TestKV/Get
-    adopted /TestKV/Get 20-20 ->call(TestKV/Get.spec in branch /TestKV/Get call 1 run 1) call=2 outcome=confirmed run=2 site=/TestKV/Get
+    adopted /TestKV/Get 20-20 ->call(TestKV/Get in branch /TestKV/Get call 1 run 1) call=2 outcome=confirmed run=2 site=/TestKV/Get
     TestKV/Get 20-30 client
       TestKV/Get 25-25 server
     replay page 20-30 ->branch(branch /TestKV/Get call 2 run 1) call=2 outcome=confirmed replay_of=1 run=2 site=/TestKV/Get
@@ -151,8 +151,8 @@ func TestHeldByServer(t *testing.T) {
 caller 0-30
   task page 0-30 outcome=confirmed runs=1 saved_ms=0 task=page wasted_calls=0 wasted_ms=0
     branch /TestKV/Get 0-20 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-10 client speculative=true
-        TestKV/Get.spec 5-5 server speculative=true
+      TestKV/Get 0-10 client speculative=true
+        TestKV/Get 5-5 server speculative=true
     TestKV/Get 0-20 client
       TestKV/Get 5-15 server
     held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server refused it: REASON_LIMIT 0 calls of speculative callers are under way site=/TestKV/Get
@@ -172,7 +172,7 @@ func TestUnaware(t *testing.T) {
 caller 0-30
   task page 0-30 outcome=confirmed runs=1 saved_ms=0 task=page wasted_calls=0 wasted_ms=0
     branch /TestKV/Get 0-20 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-10 client speculative=true UNIMPLEMENTED
+      TestKV/Get 0-10 client speculative=true UNIMPLEMENTED
     TestKV/Get 0-20 client
       TestKV/Get 5-15 server
     held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server does not speak /TestKV/Get.spec site=/TestKV/Get
@@ -197,11 +197,11 @@ func TestAlternatives(t *testing.T) {
 caller 0-10
   task page 0-10 outcome=confirmed runs=2 saved_ms=10 task=page wasted_calls=1 wasted_ms=10
     branch /TestKV/Get 0-10 ->call(TestKV/Get) adopted=true call=1 depth=1 mode=on outcome=confirmed prediction=1 run=2 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client speculative=true
-        TestKV/Get.spec 5-15 server speculative=true
+      TestKV/Get 0-20 client speculative=true
+        TestKV/Get 5-15 server speculative=true
     branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=discarded prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client speculative=true CANCELLED
-        TestKV/Get.spec 5-15 server speculative=true CANCELLED
+      TestKV/Get 0-20 client speculative=true CANCELLED
+        TestKV/Get 5-15 server speculative=true CANCELLED
     TestKV/Get 0-10 client
       TestKV/Get 5-5 server
 `)
@@ -250,8 +250,8 @@ caller 0-10
       TestKV/Get 5-5 server
   task two 0-10 outcome=confirmed runs=1 saved_ms=10 task=two wasted_calls=0 wasted_ms=0
     branch future 0-10 call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=future
-      TestKV/Get.spec 0-20 client speculative=true
-        TestKV/Get.spec 5-15 server speculative=true
+      TestKV/Get 0-20 client speculative=true
+        TestKV/Get 5-15 server speculative=true
 `)
 	})
 }
@@ -295,8 +295,8 @@ func TestRoot(t *testing.T) {
 		wantTree(w, `
 task 0-10 outcome=confirmed runs=1 saved_ms=10 wasted_calls=0 wasted_ms=0
   branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-    TestKV/Get.spec 0-20 client speculative=true
-      TestKV/Get.spec 5-15 server speculative=true
+    TestKV/Get 0-20 client speculative=true
+      TestKV/Get 5-15 server speculative=true
   TestKV/Get 0-10 client
     TestKV/Get 5-5 server
 `)
@@ -310,8 +310,8 @@ func TestShadow(t *testing.T) {
 		run(w, chain(c, "", "one", "two"))
 		wantTree(w, `
 caller 0-20
-  TestKV/Get.spec 0-20 client speculative=true CANCELLED
-    TestKV/Get.spec 5-15 server speculative=true CANCELLED
+  TestKV/Get 0-20 client speculative=true CANCELLED
+    TestKV/Get 5-15 server speculative=true CANCELLED
   task page 0-20 outcome=confirmed runs=1 saved_ms=0 task=page wasted_calls=0 wasted_ms=0
     TestKV/Get 0-10 client
       TestKV/Get 5-5 server
@@ -342,17 +342,17 @@ func TestLanes(t *testing.T) {
 caller 0-32
   task page 0-32 outcome=confirmed runs=2 saved_ms=-1 task=page wasted_calls=1 wasted_ms=10
     branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 lane=/1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client speculative=true
-        TestKV/Get.spec 5-15 server speculative=true
+      TestKV/Get 0-20 client speculative=true
+        TestKV/Get 5-15 server speculative=true
     TestKV/Get 0-10 client
       TestKV/Get 5-5 server
     branch /TestKV/Get 1-21 ->call(TestKV/Get) call=3 depth=2 lane=/2 mode=on outcome=discarded prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 1-42 client speculative=true CANCELLED
-        TestKV/Get.spec 6-37 server speculative=true CANCELLED
+      TestKV/Get 1-42 client speculative=true CANCELLED
+        TestKV/Get 6-37 server speculative=true CANCELLED
     TestKV/Get 1-21 client
       TestKV/Get 6-16 server
     adopted /TestKV/Get 21-21 ->call(TestKV/Get) call=1 lane=/1 outcome=confirmed run=2 site=/TestKV/Get
-    adopted /TestKV/Get 21-21 ->call(TestKV/Get.spec in branch /TestKV/Get call 1 run 1) call=2 lane=/1 outcome=confirmed run=2 site=/TestKV/Get
+    adopted /TestKV/Get 21-21 ->call(TestKV/Get in branch /TestKV/Get call 1 run 1) call=2 lane=/1 outcome=confirmed run=2 site=/TestKV/Get
     replay page 21-32 ->branch(branch /TestKV/Get call 3 run 1) call=3 outcome=confirmed replay_of=1 run=2 site=/TestKV/Get
     adopted /TestKV/Get 22-22 ->call(TestKV/Get) call=3 lane=/2 outcome=confirmed run=2 site=/TestKV/Get
     TestKV/Get 22-32 client
@@ -377,8 +377,8 @@ func TestCancelled(t *testing.T) {
 caller 0-12
   task page 0-12 outcome=cancelled reason=foresay: task "page", /TestKV/Get (call 1 of its kind) at passthrough:///a:1: gave up waiting: context canceled runs=1 saved_ms=0 task=page wasted_calls=2 wasted_ms=22
     branch /TestKV/Get 0-12 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=unresolved prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-22 client speculative=true CANCELLED
-        TestKV/Get.spec 5-17 server speculative=true CANCELLED
+      TestKV/Get 0-22 client speculative=true CANCELLED
+        TestKV/Get 5-17 server speculative=true CANCELLED
     TestKV/Get 0-12 client Error CANCELLED
       TestKV/Get 5-15 server
 `)
@@ -408,8 +408,8 @@ caller 0-10
         TestKV/Get 5-5 server
     load two 0-10
       branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-        TestKV/Get.spec 0-20 client speculative=true
-          TestKV/Get.spec 5-15 server speculative=true
+        TestKV/Get 0-20 client speculative=true
+          TestKV/Get 5-15 server speculative=true
 `)
 	})
 }
@@ -443,8 +443,8 @@ func TestErrors(t *testing.T) {
 caller 0-10
   task 0-10 outcome=confirmed runs=1 saved_ms=10 wasted_calls=0 wasted_ms=0
     branch /TestKV/Get 0-10 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-20 client Error speculative=true NOT_FOUND
-        TestKV/Get.spec 5-15 server speculative=true NOT_FOUND
+      TestKV/Get 0-20 client Error speculative=true NOT_FOUND
+        TestKV/Get 5-15 server speculative=true NOT_FOUND
     TestKV/Get 0-10 client
       TestKV/Get 5-5 server
 `)
@@ -475,11 +475,11 @@ func TestServer(t *testing.T) {
 caller 0-40
   task page 0-40 outcome=confirmed runs=2 saved_ms=0 task=page wasted_calls=1 wasted_ms=20
     branch /TestKV/Get 0-20 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=discarded prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get.spec 0-50 client speculative=true CANCELLED
-        TestKV/Get.spec 5-45 server speculative=true CANCELLED
+      TestKV/Get 0-50 client speculative=true CANCELLED
+        TestKV/Get 5-45 server speculative=true CANCELLED
           task /TestKV/Get 5-45 outcome=discarded runs=1 saved_ms=0 speculative=true task=/TestKV/Get wasted_calls=1 wasted_ms=10
-            TestKV/Get.spec 5-55 client speculative=true CANCELLED
-              TestKV/Get.spec 10-50 server speculative=true CANCELLED
+            TestKV/Get 5-55 client speculative=true CANCELLED
+              TestKV/Get 10-50 server speculative=true CANCELLED
     TestKV/Get 0-20 client
       TestKV/Get 5-15 server
         TestKV/Get 5-15 client

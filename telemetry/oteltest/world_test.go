@@ -115,11 +115,7 @@ func (w *world) dialConn(addr string, opts ...grpc.DialOption) *specgrpc.ClientC
 // dialWith connects with nothing but these options.
 func (w *world) dialWith(addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
 	w.Helper()
-	opts = append([]grpc.DialOption{
-		grpc.WithContextDialer(w.net.DialContext("client")),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		specgrpc.WithControl(w.control), specgrpc.WithMode(foresay.ModeOn),
-	}, opts...)
+	opts = append(append(w.bare(), specgrpc.WithControl(w.control), specgrpc.WithMode(foresay.ModeOn)), opts...)
 	cc, err := specgrpc.NewClient("passthrough:///"+addr, opts...)
 	if err != nil {
 		w.Fatal(err)
@@ -129,6 +125,11 @@ func (w *world) dialWith(addr string, opts ...grpc.DialOption) *specgrpc.ClientC
 		w.Fatal(err)
 	}
 	return cc
+}
+
+// bare is what a client needs at least.
+func (w *world) bare() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithContextDialer(w.net.DialContext("client")), grpc.WithTransportCredentials(insecure.NewCredentials())}
 }
 
 // begin forgets the spans so far, and starts the caller's span and the clock.
