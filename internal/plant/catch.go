@@ -3,6 +3,7 @@ package plant
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,29 +45,16 @@ func Catch(t *testing.T, bugs []Bug) {
 	if testing.Short() {
 		t.Skip("it compiles the packages anew")
 	}
-	o := NewOverlay(t)
-	for _, b := range bugs {
-		o.Plant(b.Name, b.Dir, b.Old, b.New)
-	}
-	c := &catcher{root: o.root, binaries: map[string]string{}, sound: map[string]func() error{}}
-	for _, b := range bugs {
-		if c.binaries[b.Dir] == "" {
-			c.binaries[b.Dir] = o.Compile(b.Dir)
-		}
-	}
-	for _, b := range bugs {
-		key := b.Dir + " " + b.Test
-		if c.sound[key] == nil {
-			c.sound[key] = sync.OnceValue(func() error { _, err := c.run(t.Context(), b, None); return err })
-		}
-	}
+	c := newCatcher(t, bugs)
 	for _, b := range bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			if b.Hangs && os.Getenv(AllVariable) == "" {
 				t.Skipf("%s may hang with it; set %s to try, as make soak does", b.Test, AllVariable)
 			}
 			t.Parallel()
-			c.try(t, b)
+			if err := c.try(t.Context(), b); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -78,16 +66,41 @@ type catcher struct {
 	sound    map[string]func() error // by test: how it ends without a bug
 }
 
-func (c *catcher) try(t *testing.T, b Bug) {
+func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	t.Helper()
-	if err := c.sound[b.Dir+" "+b.Test](); err != nil {
-		t.Fatalf("%s fails without a bug: %v", b.Test, err)
+	o := NewOverlay(t)
+	for _, b := range bugs {
+		o.Plant(b.Name, b.Dir, b.Old, b.New)
 	}
-	out, err := c.run(t.Context(), b, b.Name)
+	c := &catcher{root: o.root, binaries: map[string]string{}, sound: map[string]func() error{}}
+	for _, b := range bugs {
+		if c.binaries[b.Dir] == "" {
+			c.binaries[b.Dir] = o.Compile(b.Dir)
+		}
+		if key := b.Dir + " " + b.Test; c.sound[key] == nil {
+			c.sound[key] = sync.OnceValue(func() error {
+				out, err := c.run(t.Context(), b, None)
+				if err != nil {
+					return fmt.Errorf("%s fails without a bug: %w\n%.2000s", b.Test, err, out)
+				}
+				return nil
+			})
+		}
+	}
+	return c
+}
+
+// try returns why a bug is not caught, or nil.
+func (c *catcher) try(ctx context.Context, b Bug) error {
+	if err := c.sound[b.Dir+" "+b.Test](); err != nil {
+		return err
+	}
+	out, err := c.run(ctx, b, b.Name)
 	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+b.Test)
 	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
-		t.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
+		return fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
 	}
+	return nil
 }
 
 func (c *catcher) run(ctx context.Context, b Bug, planted string) (string, error) {

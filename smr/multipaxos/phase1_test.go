@@ -145,6 +145,66 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 	}
 }
 
+// TestPhase1AgreesWithItsTwin: acceptors tell what they have accepted in neighbouring ballots, at random, some of them after they have thrown away what the candidate lacks. It leads when a majority's promises count,
+// and proposes what a plain search for the highest ballots of these finds.
+func TestPhase1AgreesWithItsTwin(t *testing.T) {
+	const slots = 6
+	ballots := []Ballot{1<<32 | 2, 1<<32 | 3, 2<<32 | 2, 2<<32 | 4, 3<<32 | 3}
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		votes := func() []Vote { // of the slots from 1 on; a ballot has one value in a slot
+			out := make([]Vote, rnd.IntN(slots+1))
+			for i := range out {
+				b := rnd.IntN(len(ballots))
+				out[i] = Vote{ballots[b], value(i*len(ballots) + b)}
+			}
+			return out
+		}
+		best := map[smr.Slot]Vote{}
+		count := func(told []Vote) {
+			for i, v := range told {
+				if s := smr.Slot(i + 1); v.Ballot > best[s].Ballot {
+					best[s] = v
+				}
+			}
+		}
+		own := votes()
+		var log []AcceptRecord
+		for i, v := range own {
+			log = append(log, AcceptRecord{Ballot: v.Ballot, First: smr.Slot(i + 1), Entries: []smr.Entry{v.Entry}})
+		}
+		s := newScript(t, log...)
+		b := s.campaign()
+		count(own)
+		counted := 1
+		for _, id := range rnd.Perm(4) {
+			from := protocol.ID(id + 2)
+			m := Promise{From: smr.Incarnation(from), Ballot: b, Low: 1, Last: true, Slots: votes()}
+			if rnd.IntN(4) == 0 {
+				m.Base = 1 + smr.Slot(rnd.IntN(3)) // all that was accepted there is decided, and not told
+				m.Slots = nil
+			} else if counted < 3 {
+				counted++
+				count(m.Slots)
+			}
+			s.receive(from, m)
+			if leads := s.r.role == leader; leads != (counted == 3) {
+				t.Fatalf("seed %d: %d promises count, and it is %v", seed, counted, s.r.role)
+			}
+		}
+		if counted < 3 {
+			continue
+		}
+		var want []smr.Entry
+		for s := smr.Slot(1); best[s].Ballot != 0; s++ {
+			want = append(want, best[s].Entry)
+		}
+		if first, got := s.proposed(2); len(want) > 0 && first != 1 || !slices.EqualFunc(got, want, smr.Entry.Equal) {
+			t.Fatalf("seed %d: proposed from slot %d on %v, want %v", seed, first, got, want)
+		}
+	}
+}
+
 // TestPhase1InPages has an acceptor whose votes take three messages.
 func TestPhase1InPages(t *testing.T) {
 	s := newScript(t)

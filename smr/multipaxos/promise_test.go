@@ -1,6 +1,7 @@
 package multipaxos
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -180,5 +181,62 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	}
 	if !answered() {
 		t.Error("a read is not answered though a majority follows")
+	}
+}
+
+// TestAcceptorSurvivesRestart has a replica promise and accept at random, in messages of leaders and candidates of a few ballots, with snapshots of its own and of others, and compares with it what is there after
+// a crash: what was promised, accepted and decided.
+func TestAcceptorSurvivesRestart(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		var disk smrtest.Disk
+		r, env := onDisk(t, &disk)
+		r.cfg.SnapshotEvery = 1 + rnd.IntN(12)
+		for range 1 + rnd.IntN(30) {
+			from := protocol.ID(2 + rnd.IntN(2))
+			b := newBallot(Ballot(rnd.IntN(5))<<32, from)
+			own := smr.Incarnation(from)
+			switch rnd.IntN(8) {
+			case 0:
+				r.Receive(env, from, Prepare{From: own, Ballot: b, Low: r.commit + 1})
+			case 1:
+				r.Receive(env, from, Accept{From: own, Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1})
+			case 2:
+				other := smr.NewState(kv.New(), r.state.Members())
+				other.Skip(r.commit + smr.Slot(rnd.IntN(6)))
+				data, err := other.Snapshot()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if other.Applied() > r.commit {
+					r.install(env, smr.Snapshot{Slot: other.Applied(), Data: data})
+				}
+			default:
+				m := Accept{From: own, Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]smr.Entry, rnd.IntN(5))}
+				if m.First <= r.commit {
+					m.First = r.commit + 1 // what is decided is sent as it was
+				}
+				for i := range m.Entries {
+					m.Entries[i].Kind = smr.NoOp
+				}
+				m.Commit = r.commit + smr.Slot(rnd.IntN(4))
+				r.Receive(env, from, m)
+			}
+			disk.Write(env, 0)
+			if err := r.Check(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		before := r
+		r, _ = onDisk(t, &disk)
+		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit || r.snapshot != before.snapshot {
+			t.Fatalf("seed %d: after a crash promised %v, accepted up to %d, decided %d, snapshot of %d; before %v, %d, %d, %d",
+				seed, r.promised, r.log.last(), r.commit, r.snapshot, before.promised, before.log.last(), before.commit, before.snapshot)
+		}
+		for s := max(r.log.base, before.commit) + 1; s <= r.log.last(); s++ {
+			if r.log.at(s).Ballot != before.log.at(s).Ballot {
+				t.Fatalf("seed %d: slot %d was accepted in ballot %v, after a crash in %v", seed, s, before.log.at(s).Ballot, r.log.at(s).Ballot)
+			}
+		}
 	}
 }
