@@ -128,7 +128,8 @@ func (c *call) entered(right bool) {
 	r.addCall(CallRecord{
 		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
 		Start: c.attempt.launched.Sub(r.start), End: c.finished.Sub(r.start),
-		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer, Task: c.task.ledger.number,
+		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer,
+		SharedGuessed: c.guess.shared.known, SharedRight: c.guess.shared.right, Task: c.task.ledger.number,
 	})
 }
 

@@ -73,6 +73,9 @@ type CallRecord struct {
 	Digest     bool // but only whether the last response to the same request would be right
 	Right      bool // one of them was the actual response
 	Failed     bool
+	// SharedGuessed and SharedRight are Guessed and Right if the last response to the
+	// same request counts that anybody got, where that is compared.
+	SharedGuessed, SharedRight bool
 	// Peer is what is known of the call's server.
 	Peer Peer
 	// Task is the number of the task that made the call, 0 if plain code did.

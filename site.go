@@ -133,6 +133,7 @@ type Site struct {
 	stats   siteCounters
 	floor   floor
 	repeats repeats
+	shared  repeats      // whoever asked
 	local   bool         // what is called is part of the program
 	killed  bool         // from outside, while no Control can say otherwise
 	pending atomic.Int64 // calls with predictions and no result

@@ -34,17 +34,23 @@ type SiteStatus struct {
 	// Reason and Until say why a tripped site is, and for how long.
 	Reason string    `json:"reason,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
-	// HitRate, BreakEven and ExtraLoad are those of the window: see ControlConfig.
-	// Judged is how many predictions they come from.
-	HitRate   float64 `json:"hit_rate"`
-	BreakEven float64 `json:"break_even"`
-	ExtraLoad float64 `json:"extra_load"`
-	Judged    float64 `json:"judged"`
+	// HitRate, BreakEven and ExtraLoad are those of the window: see ControlConfig;
+	// of a tripped site, those that it tripped with. Judged is how many predictions
+	// they come from. BreakEven is Cost / (Cost + Gain), and at least 0.05: what a
+	// wrong prediction wastes, and what a right one spares.
+	HitRate   float64       `json:"hit_rate"`
+	BreakEven float64       `json:"break_even"`
+	ExtraLoad float64       `json:"extra_load"`
+	Judged    float64       `json:"judged"`
+	Gain      time.Duration `json:"gain_ns"`
+	Cost      time.Duration `json:"cost_ns"`
 	// Predictors is how many the site has. With none, what would have been right
 	// is the last response to the same request.
 	Predictors int       `json:"predictors"`
 	Stats      SiteStats `json:"stats"`
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Status returns what there is to tell now.
 func (c *Control) Status() Status {
@@ -57,12 +63,13 @@ func (c *Control) Status() Status {
 	useful := max(c.useful, 1)
 	for _, s := range c.sites {
 		t := &s.trip
+		seen := t.shown()
 		set, origin := s.board.from()
 		st := SiteStatus{
 			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: origin,
 			State: SiteState(t.state.Load()), Reason: t.reason,
-			HitRate: t.window.hitRate(), BreakEven: t.window.breakEven(), ExtraLoad: t.window.wasted / useful,
-			Judged: t.window.judged(), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
+			HitRate: seen.hitRate(), BreakEven: seen.breakEven(), ExtraLoad: t.window.wasted / useful,
+			Judged: seen.judged(), Gain: seconds(seen.gain()), Cost: seconds(seen.cost()), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
 		}
 		if st.State == StateTripped {
 			st.Until = time.Unix(0, t.until.Load())

@@ -57,6 +57,12 @@ const (
 	// steady is how many windows a site must have paid for its next trip to be as
 	// short as the first.
 	steady = 4
+	// atLeast is how long a site that pays again is in use before its hit rate is
+	// judged anew: luck may have brought it there, and one word at a time is enough.
+	atLeast = 5 * time.Second
+	// triedMost is how many predictions of a probing site are judged at most before
+	// it is decided whether it pays.
+	triedMost = 200
 	// longestRetry is how many times longer than at first a site may stay tripped.
 	longestRetry = 32
 )
@@ -71,9 +77,22 @@ type trip struct {
 	reason string
 	retry  time.Duration
 	since  time.Time // it pays
+	again  bool      // it does so after it had tripped
 	seen   tally     // of the counters, when they were last looked at
 	window tally     // of what happened lately
 	probed tally     // of what was tried while probing
+	last   tally     // that the site tripped with
+}
+
+// shown returns what the site's state comes from. Under the Control's mu.
+func (t *trip) shown() *tally {
+	switch SiteState(t.state.Load()) {
+	case StateTripped:
+		return &t.last
+	case StateProbing:
+		return &t.probed
+	}
+	return &t.window
 }
 
 // tally is what a site is judged by: times are in seconds.
@@ -111,14 +130,26 @@ func (t *tally) hitRate() float64 {
 // saves, as often as it is right, against what a wrong one wastes. A second of
 // calls made in vain weighs as much as a second saved.
 func (t *tally) breakEven() float64 {
-	if t.misses() <= 0 || t.lost <= 0 {
+	cost := t.cost()
+	if cost <= 0 {
 		return leastBreakEven
 	}
-	cost, gain := t.lost/t.misses(), 0.0
-	if t.right > 0 {
-		gain = t.saved / t.right
+	return max(leastBreakEven, cost/(cost+t.gain()))
+}
+
+// gain returns what a right prediction saved, cost what a wrong one wasted.
+func (t *tally) gain() float64 {
+	if t.right <= 0 {
+		return 0
 	}
-	return max(leastBreakEven, cost/(cost+gain))
+	return t.saved / t.right
+}
+
+func (t *tally) cost() float64 {
+	if t.misses() <= 0 {
+		return 0
+	}
+	return t.lost / t.misses()
 }
 
 // tally returns the counters.
@@ -222,7 +253,7 @@ func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 		events = append(events, s.judge(now)...)
 	}
 	if wasted >= wastedEnough && wasted > c.cfg.Budget*c.useful && c.useful >= enough && worst != nil {
-		events = append(events, worst.open(now, fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful, 100*c.cfg.Budget)))
+		events = append(events, worst.open(now, &worst.trip.window, fmt.Sprintf("extra load %.0f %% is above the budget of %.0f %%, and this site wastes most", 100*wasted/c.useful, 100*c.cfg.Budget)))
 	}
 	return events
 }
@@ -239,23 +270,51 @@ func (s *Site) judge(now time.Time) (events []news) {
 	if state == StateTripped || n < enough {
 		return nil
 	}
-	least := seen.breakEven()
+	least, rate := seen.breakEven(), seen.hitRate()
+	below := fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*rate, 100*least)
 	switch {
-	case wilsonUpper(seen.hitRate(), n) < least:
-		return []news{s.open(now, fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*seen.hitRate(), 100*least))}
-	case state == StateLearning, state == StateProbing:
+	case state == StateActive && t.again && now.Sub(t.since) < atLeast:
+	case wilsonUpper(rate, n) < least:
+		return []news{s.open(now, seen, below)}
+	case state == StateLearning:
 		t.state.Store(uint32(StateActive))
 		t.reason, t.since = "", now
-		if state == StateProbing {
-			return []news{{slog.LevelInfo, "foresay: site pays again", []any{"site", s.cfg.Name, "conn", s.conn}}}
-		}
+	case state == StateProbing:
+		return s.tried(now, seen, below)
 	}
 	return nil
 }
 
+// tried decides about a probing site that is not surely as bad as before. It pays
+// again only if that is as sure, and its load within the budget: else it would trip
+// with the next answers. As long as it is neither, more is tried, up to a bound.
+// Under the Control's mu.
+func (s *Site) tried(now time.Time, seen *tally, below string) []news {
+	t, c := &s.trip, s.control
+	n, rate, least := seen.judged(), seen.hitRate(), seen.breakEven()
+	load := seen.wasted / n * min(t.window.calls/max(c.useful, 1), 1)
+	switch {
+	case 1-wilsonUpper(1-rate, n) > least || n >= triedMost && rate > least:
+		if load > c.cfg.Budget {
+			return []news{s.open(now, seen, fmt.Sprintf("its wrong guesses add %.0f %% of load, above the budget of %.0f %%", 100*load, 100*c.cfg.Budget))}
+		}
+	case n >= triedMost:
+		return []news{s.open(now, seen, below)}
+	default:
+		if t.probes.Load() <= 0 {
+			t.probes.Store(enough)
+		}
+		return nil
+	}
+	t.state.Store(uint32(StateActive))
+	t.window, t.reason, t.since, t.again = *seen, "", now, true // what it pays by
+	return []news{{slog.LevelInfo, "foresay: site pays again", []any{"site", s.cfg.Name, "conn", s.conn, "hit_rate", rate, "break_even", least}}}
+}
+
 // open trips the site. Under the Control's mu.
-func (s *Site) open(now time.Time, reason string) news {
+func (s *Site) open(now time.Time, seen *tally, reason string) news {
 	t := &s.trip
+	t.last = *seen
 	if t.retry == 0 || SiteState(t.state.Load()) == StateActive && now.Sub(t.since) > max(steady*s.control.cfg.Window, t.retry) {
 		t.retry = s.control.cfg.Retry
 	} else { // it has not been better for long

@@ -31,10 +31,12 @@ type guessing struct {
 	right    bool
 	answered uint64 // its digest
 	told     bool   // it has one
+
+	shared sharing // if all callers got the same response
 }
 
 // compares reports whether there is anything to find out.
-func (g *guessing) compares() bool { return len(g.values) > 0 || g.asked != 0 }
+func (g *guessing) compares() bool { return len(g.values) > 0 || g.asked != 0 || g.shared.asked != 0 }
 
 func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
 
@@ -47,6 +49,7 @@ func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
 		if d, ok := op.Transport.(Digester); ok {
 			g.asked = d.RequestDigest(ctx)
 			g.digest, g.known = s.repeats.last(g.asked)
+			g.shared.ask(s, op)
 		}
 		return g
 	}
@@ -74,6 +77,9 @@ func (g *guessing) compare(s *Site, op *Operation, v any, err error) {
 		if g.answered, g.told = d.ResponseDigest(v); g.told {
 			right = g.known && g.answered == g.digest
 		}
+	}
+	if answered, told := g.shared.compare(op, v); told {
+		s.shared.note(g.shared.asked, answered)
 	}
 	g.right = right
 }
@@ -153,6 +159,7 @@ func (w *Watched) Done(v any, err error) {
 		r.addCall(CallRecord{
 			Site: s.cfg.Name, Effect: s.cfg.Effect, Mode: w.mode, Start: w.start.Sub(r.start), End: end.Sub(r.start),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
+			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right,
 		})
 	}
 	*w = Watched{}

@@ -178,18 +178,23 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 		SavedAloneMS: per(s.alone, f.total.worked), SavedMS: per(s.saved, f.total.worked),
 		ExtraLoad: per(s.aloneExtra, f.total.calls), BreakEven: s.breakEven(),
 	}
+	if s.sharedGuessed > 0 && !m.predicted {
+		out.SharedHitRate, out.SharedGuessed = per(float64(s.sharedRight), s.sharedGuessed), s.sharedGuessed
+		out.SharedSavedMS = per(s.sharedSaved, f.total.worked)
+	}
 	if s.workedGuessed > 0 {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
-	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, requests: f.total.requests, speculated: f.total.speculated, stats: out.site(r.Status)}
+	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, requests: f.total.requests, speculated: f.total.speculated}
+	j.stats, j.fuse = out.site(r.Status)
 	j.judge()
 	return out
 }
 
 // site takes over what the status says of the method, and returns what its sites counted.
-func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats) {
+func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats, fuse *foresay.SiteStatus) {
 	if status == nil {
-		return stats
+		return stats, nil
 	}
 	for i := range status.Sites {
 		s := &status.Sites[i]
@@ -203,8 +208,8 @@ func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats) {
 		default:
 			m.Mode, m.Share = "mixed", 0
 		}
-		if s.State == foresay.StateTripped {
-			m.State, m.Reason = s.State.String(), s.Reason
+		if fuse == nil || cmp.Or(cmp.Compare(urgency(s.State), urgency(fuse.State)), cmp.Compare(s.Judged, fuse.Judged)) > 0 {
+			fuse = s
 		}
 		m.Predictors = max(m.Predictors, s.Predictors)
 		stats.Calls += s.Stats.Calls
@@ -215,7 +220,21 @@ func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats) {
 		stats.SavedNanos += s.Stats.SavedNanos
 		stats.WastedNanos += s.Stats.WastedNanos
 	}
-	return stats
+	if fuse != nil {
+		m.State, m.Reason = fuse.State.String(), fuse.Reason
+	}
+	return stats, fuse
+}
+
+// urgency orders the states of a method's sites: one that has tripped says most, then one that is tried again.
+func urgency(s foresay.SiteState) int {
+	switch s {
+	case foresay.StateTripped:
+		return 2
+	case foresay.StateProbing:
+		return 1
+	}
+	return 0
 }
 
 // add adds the sums that Recent and totals need.

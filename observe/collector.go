@@ -178,6 +178,8 @@ type method struct {
 // methodSums are a method's sums.
 type methodSums struct {
 	calls, failed, asked, guessed, right int64
+	sharedGuessed, sharedRight           int64   // if all callers get the same response
+	sharedSaved                          float64 // then, in milliseconds
 	// Of requests that were worked out, numbers and milliseconds, weighted: see work.weight.
 	workedGuessed, workedRight, alone, saved, gain, cost, aloneExtra float64
 }
@@ -204,6 +206,8 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 			s.asked += count(c.Mode != foresay.ModeOff)
 			s.guessed += count(c.Guessed)
 			s.right += count(c.Guessed && c.Right)
+			s.sharedGuessed += count(c.SharedGuessed)
+			s.sharedRight += count(c.SharedGuessed && c.SharedRight)
 		}
 		m.predicted = m.predicted || c.Guessed && !c.Digest
 		m.latency.add(c.End - c.Start)
@@ -269,6 +273,7 @@ func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
 	}
 	for i := range w.used {
 		u := &w.used[i]
+		u.method.total.sharedSaved += milliseconds(u.sharedSaved)
 		if !u.weighed {
 			continue
 		}

@@ -116,6 +116,8 @@ const (
 	// InUse: the method is speculated, in all requests that were seen, so that what that saves is not foreseen but
 	// measured: see RequestReport.Realised.
 	InUse Verdict = "in use"
+	// Tripped: it is switched on, but does not pay, so that for a while it only observes.
+	Tripped Verdict = "tripped"
 	// HasEffects: the method is not declared free of side effects, so it is not predicted unless it is said how.
 	HasEffects Verdict = "has effects"
 )
@@ -124,7 +126,8 @@ const (
 type MethodReport struct {
 	Name   string `json:"name"`
 	Effect string `json:"effect"`
-	// Mode, Share, State and Reason are those of the method's site. A method that several connections call in
+	// Mode, Share, State and Reason are those of the method's site. The verdict of a site that has tripped, or is tried
+	// again, is its fuse's, and BreakEven that of the fuse once it has judged. A method that several connections call in
 	// different modes has the mode "mixed".
 	Mode   string  `json:"mode,omitempty"`
 	Share  float64 `json:"share,omitempty"`
@@ -145,6 +148,11 @@ type MethodReport struct {
 	HitRate     float64 `json:"hit_rate"`
 	HitRateLow  float64 `json:"hit_rate_low"`
 	HitRateHigh float64 `json:"hit_rate_high"`
+	// SharedHitRate is what HitRate would be if all callers got the same response, as "public" declares, of SharedGuessed
+	// guesses, and SharedSavedMS what SavedAloneMS would be. Of methods without predictors only.
+	SharedHitRate float64 `json:"shared_hit_rate,omitempty"`
+	SharedGuessed int64   `json:"shared_guessed,omitempty"`
+	SharedSavedMS float64 `json:"shared_saved_ms,omitempty"`
 	// RecentHitRate is that of the last two windows, which had RecentGuessed guesses.
 	RecentHitRate float64 `json:"recent_hit_rate"`
 	RecentGuessed int64   `json:"recent_guessed"`

@@ -119,9 +119,6 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 	for i := range q.Methods {
 		m := &q.Methods[i]
 		fmt.Fprintf(b, "%s\n      %s\n", rows[i+1], m.Why)
-		if m.Reason != "" {
-			fmt.Fprintf(b, "      tripped: %s\n", m.Reason)
-		}
 		if m.Configure != "" {
 			where := "site file"
 			if !strings.HasPrefix(m.Configure, "{") {

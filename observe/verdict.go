@@ -16,9 +16,21 @@ type judge struct {
 	cfg        *Config
 	budget     float64
 	killed     bool
-	requests   int64             // all
-	speculated int64             // requests in which calls were
-	stats      foresay.SiteStats // of all connections
+	requests   int64               // all
+	speculated int64               // requests in which calls were
+	stats      foresay.SiteStats   // of all connections
+	fuse       *foresay.SiteStatus // of the site that has the most to say, or nil
+	gain       float64             // GainMS as it is foreseen
+}
+
+// experience takes over what the fuse judges by, if it has: it counts what happened, not what is foreseen.
+func (j *judge) experience() {
+	if f := j.fuse; f != nil && (f.Judged >= enoughGuesses || j.State == foresay.StateTripped.String()) && f.Mode >= foresay.ModeCanary {
+		j.BreakEven = f.BreakEven
+		if f.Gain > 0 || f.Cost > 0 {
+			j.GainMS, j.CostMS = milliseconds(f.Gain), milliseconds(f.Cost)
+		}
+	}
 }
 
 // rarely is the share of calls with a guess below which requests are said not to repeat.
@@ -28,8 +40,45 @@ const rarely = 0.02
 const lastPredictor = `, "predictors": [{"kind": "last"}]`
 
 func (j *judge) judge() {
+	j.gain = j.GainMS
+	j.experience()
+	if j.fused() {
+		return
+	}
 	j.decide()
 	j.missing()
+	j.public()
+}
+
+// fused gives the fuse's verdict where that goes before what is foreseen.
+func (j *judge) fused() bool {
+	switch {
+	case j.killed:
+		return false
+	case j.State == foresay.StateTripped.String():
+		j.say(Tripped, "%s; it only observes until it is tried again", j.Reason)
+	case j.State == foresay.StateProbing.String():
+		j.say(TooEarly, "it has tripped (%s) and is being tried again: %s predictions are judged so far", j.Reason, number(int64(j.fuse.Judged)))
+	default:
+		return false
+	}
+	return true
+}
+
+// public says what it would be worth to declare the responses public.
+func (j *judge) public() {
+	s := &j.method.total
+	if j.SharedGuessed < enoughGuesses || j.method.predicted || j.effects() || j.killed {
+		return
+	}
+	saved := max(j.SavedMS, j.SavedAloneMS)
+	if wilson(float64(s.sharedRight), float64(s.sharedGuessed)).Low < j.BreakEven || j.SharedSavedMS < milliseconds(j.cfg.MinSaving) ||
+		j.SharedSavedMS < 1.1*saved {
+		return
+	}
+	j.Why += fmt.Sprintf("; if all callers get the same response: %s of %s, and it saves %s per request: declare it public",
+		percent(j.SharedHitRate), number(j.SharedGuessed), ms(j.SharedSavedMS))
+	j.configure(`"mode": "canary", "share": 0.1, "predictors": [{"kind": "last", "public": true}]`)
 }
 
 func (j *judge) decide() {
@@ -52,8 +101,8 @@ func (j *judge) decide() {
 	case j.Guessed < enoughGuesses:
 		j.Needed = enoughGuesses - j.Guessed
 		j.say(TooEarly, "there was a guess for only %s of %s calls: %s more are needed", number(j.Guessed), number(j.Asked), number(j.Needed))
-	case j.GainMS < least && saved < least:
-		j.say(NotWorthIt, "the request's end hardly waits for it: a right guess saves %s", ms(j.GainMS))
+	case j.gain < least && saved < least:
+		j.say(NotWorthIt, "the request's end hardly waits for it: a right guess saves %s", ms(j.gain))
 	case j.HitRateHigh < j.BreakEven:
 		j.say(NotWorthIt, "%s", j.sum())
 	case j.HitRateLow < j.BreakEven:
@@ -127,6 +176,10 @@ func (j *judge) off() {
 
 // inUse judges a method of which only speculation itself is known: no request was without.
 func (j *judge) inUse() {
+	if j.killed {
+		j.say(TooEarly, "%s; the kill switch has stopped all speculation", j.hits())
+		return
+	}
 	if j.Mode != foresay.ModeOn.String() && j.Mode != foresay.ModeCanary.String() {
 		why := "no request without speculation was worked out yet, so what that saves is not foreseen"
 		if j.speculated > 0 && j.speculated == j.requests {

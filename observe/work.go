@@ -13,6 +13,7 @@ type work struct {
 	calls      []critpath.Call
 	outcomes   []critpath.Outcome // of the guesses that were made
 	of         []int              // of each call, its method in used, or -1 for a wait
+	shared     []critpath.Outcome // of the guesses if all callers get the same response
 	reads      []bool             // it may be predicted without being told so
 	unknown    []bool             // it is not known whether its server takes calls on a guess
 	pins       []pin
@@ -35,17 +36,20 @@ type work struct {
 type use struct {
 	method         *method
 	guessed, right int
+	shared         bool // there were guesses if all callers get the same response
 	taken          bool // its predictions would be used
 	weighed        bool // it is worked out what they are worth
 	unsure         bool // it may only read
 
 	alone, saved, gain, cost time.Duration
-	aloneExtra               int
+	// sharedSaved is alone if all callers get the same response.
+	sharedSaved time.Duration
+	aloneExtra  int
 }
 
 // read takes in a request's calls and waits. It reports whether their times make sense.
 func (w *work) read(r *foresay.RequestRecord) bool {
-	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0], reads: w.reads[:0], unknown: w.unknown[:0], stops: w.stops[:0], pins: w.pins}
+	*w = work{calls: w.calls[:0], outcomes: w.outcomes[:0], of: w.of[:0], used: w.used[:0], reads: w.reads[:0], unknown: w.unknown[:0], stops: w.stops[:0], pins: w.pins, shared: w.shared[:0]}
 	if r.Duration < 0 || r.Arm > foresay.ArmOn {
 		return false
 	}
@@ -74,6 +78,14 @@ func (w *work) read(r *foresay.RequestRecord) bool {
 			outcome = critpath.Wrong
 		}
 		w.outcomes = append(w.outcomes, outcome)
+		shared := critpath.Unpredicted
+		switch {
+		case c.SharedGuessed && c.SharedRight:
+			shared = critpath.Right
+		case c.SharedGuessed:
+			shared = critpath.Wrong
+		}
+		w.shared = append(w.shared, shared)
 		w.of = append(w.of, -1)
 	}
 	for i := range r.Waits {
@@ -82,6 +94,7 @@ func (w *work) read(r *foresay.RequestRecord) bool {
 			return false
 		}
 		w.calls, w.outcomes, w.of = append(w.calls, c), append(w.outcomes, critpath.Unpredicted), append(w.of, -1)
+		w.shared = append(w.shared, critpath.Unpredicted)
 		w.reads, w.unknown = append(w.reads, false), append(w.unknown, false)
 	}
 	if w.speculated {
@@ -176,6 +189,7 @@ func (w *work) assign(i int, m *method) {
 		w.used = append(w.used, u)
 	}
 	w.of[i] = at
+	w.used[at].shared = w.used[at].shared || predicted(w.shared[i])
 	switch w.outcomes[i] {
 	case critpath.Right:
 		w.used[at].right++
@@ -188,22 +202,26 @@ func (w *work) assign(i int, m *method) {
 // simple works out what takes no thinking: a request without guesses, and one with a single call.
 func (w *work) simple(duration time.Duration) bool {
 	as := critpath.Result{End: duration}
-	if w.together, w.ifReads, w.ifPlain = as, as, as; !slices.ContainsFunc(w.outcomes, predicted) {
+	if w.together, w.ifReads, w.ifPlain = as, as, as; !slices.ContainsFunc(w.outcomes, predicted) && !slices.ContainsFunc(w.shared, predicted) {
 		return true
 	}
 	if len(w.calls) > 1 || w.calls[0].Firm {
 		return false
 	}
 	// What comes after the call begins with it, and the request still waits for the call; unless the call outlived it.
-	c, u, right := w.calls[0], &w.used[0], w.outcomes[0] == critpath.Right
+	c, u := w.calls[0], &w.used[0]
 	gain, redo := time.Duration(0), time.Duration(0)
 	if c.End <= duration {
 		gain, redo = duration-max(c.Start+duration-c.End, c.End), c.Start
 	}
-	saved := gain
-	if !right {
-		saved = -redo
+	worth := func(o critpath.Outcome) time.Duration {
+		return map[critpath.Outcome]time.Duration{critpath.Right: gain, critpath.Wrong: -redo}[o]
 	}
+	u.sharedSaved = worth(w.shared[0])
+	if !predicted(w.outcomes[0]) {
+		return true
+	}
+	saved := worth(w.outcomes[0])
 	then := critpath.Result{End: duration - saved}
 	if u.taken {
 		w.together, w.ifPlain, u.saved = then, then, saved
@@ -232,6 +250,7 @@ func (w *work) replay(duration time.Duration) error {
 			w.weigh(p, i)
 		}
 	}
+	w.weighShared(p)
 	w.ifReads, w.ifPlain = w.together, w.together
 	if slices.Contains(w.unknown, true) {
 		w.ifPlain = p.Holding(w.unknown, w.taken(-1, critpath.Unpredicted))
@@ -283,6 +302,26 @@ func (w *work) weigh(p *critpath.Path, i int) {
 	}
 	u.gain = max(without.End-right.End, 0)
 	u.cost = max(wrong.ExtraTime-without.ExtraTime, 0)
+}
+
+// maxShared bounds the work for what methods are worth if all callers get the same response: methods times calls.
+const maxShared = 256
+
+// weighShared works out what methods' predictions are worth alone if all callers get the same response.
+func (w *work) weighShared(p *critpath.Path) {
+	work := 0
+	for i := range w.used {
+		u := &w.used[i]
+		if work += len(w.calls); !u.shared || work > maxShared && i > 0 {
+			continue
+		}
+		u.sharedSaved = p.Request().End - p.Replay(func(call int) critpath.Outcome {
+			if w.of[call] != i {
+				return critpath.Unpredicted
+			}
+			return w.shared[call]
+		}).End
+	}
 }
 
 // foreseeReads works out the request again with the methods free of side effects that may be.

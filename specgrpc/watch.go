@@ -90,7 +90,7 @@ type watched struct {
 	reply  proto.Message
 }
 
-var _ foresay.Digester = (*watched)(nil)
+var _ foresay.PublicDigester = (*watched)(nil)
 
 // Start is never called: the program makes the call itself.
 func (w *watched) Start(context.Context, *foresay.Attempt) {
@@ -120,6 +120,24 @@ func (w *watched) RequestDigest(ctx context.Context) uint64 {
 // ResponseDigest tells responses apart.
 func (w *watched) ResponseDigest(response any) (digest uint64, ok bool) {
 	return w.table.responseDigest(response)
+}
+
+// PublicDigest tells requests apart, whoever makes them.
+func (w *watched) PublicDigest() uint64 { return w.table.publicDigest(w.method, w.req) }
+
+// PublicDigest tells requests apart, whoever makes them.
+func (k *call) PublicDigest() uint64 { return k.conn.publicDigest(k.method, k.request) }
+
+func (c *siteTable) publicDigest(m *method, req proto.Message) (digest uint64) {
+	c.scratch(func(b []byte) []byte {
+		b = append(append(b, m.name...), 0)
+		b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
+		if err == nil {
+			digest = max(maphash.Bytes(digestSeed, b), 1)
+		}
+		return b
+	})
+	return digest
 }
 
 // RequestDigest tells requests apart, and on whose behalf they are made.

@@ -1,0 +1,103 @@
+package observe
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay"
+)
+
+// TestWordsAgree: in all states of a method and its site there is one verdict with one reason, which do not contradict
+// each other or what the site's status says.
+func TestWordsAgree(t *testing.T) {
+	seen := make(map[Verdict]int)
+	for _, mode := range []foresay.Mode{foresay.ModeOff, foresay.ModeObserve, foresay.ModeShadow, foresay.ModeCanary, foresay.ModeOn} {
+		for _, state := range []foresay.SiteState{foresay.StateLearning, foresay.StateActive, foresay.StateTripped, foresay.StateProbing} {
+			for _, killed := range []bool{false, true} {
+				for _, judged := range []float64{0, 5, 500} {
+					for _, figures := range []methodSums{
+						{}, {asked: 400}, {asked: 400, guessed: 12, right: 12}, {asked: 1000, guessed: 1000, right: 950},
+						{asked: 1000, guessed: 1000, right: 550}, {asked: 1000, guessed: 1000, right: 30},
+						{asked: 1000, guessed: 1000, right: 560, sharedGuessed: 1000, sharedRight: 936, sharedSaved: 9000},
+						{asked: 1000, sharedGuessed: 1000, sharedRight: 936, sharedSaved: 9000},
+					} {
+						for _, gain := range []float64{0, 10} {
+							for _, effect := range []foresay.Effect{foresay.EffectNone, foresay.EffectImmediate} {
+								for _, predicted := range []bool{false, true} {
+									seen[wordsOf(t, mode, state, killed, judged, figures, gain, effect, predicted)]++
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, v := range []Verdict{WorthIt, NotWorthIt, TooEarly, InUse, Tripped, HasEffects} {
+		if seen[v] == 0 {
+			t.Errorf("no state has the verdict %s", v)
+		}
+	}
+}
+
+func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bool, judged float64, s methodSums, gain float64, effect foresay.Effect, predicted bool) Verdict {
+	t.Helper()
+	const name, requests = "/shop.Catalogue/Get", 1000
+	s.calls = requests
+	if gain > 0 && s.guessed > 0 { // requests were worked out
+		s.workedGuessed, s.workedRight = float64(s.guessed), float64(s.right)
+		s.gain, s.cost = gain*float64(s.guessed), gain*float64(s.guessed)
+		s.alone, s.saved = gain*float64(s.right), gain*float64(s.right)
+	}
+	m := &method{name: name, effect: effect, predicted: predicted, total: s, now: s, reads: true}
+	m.latency = *m.latency.freeze()
+	site := foresay.SiteStatus{
+		Name: name, Mode: mode, State: state, Judged: judged, BreakEven: 0.05, Stats: foresay.SiteStats{Calls: requests},
+	}
+	if judged > 0 {
+		site.HitRate, site.BreakEven, site.Gain, site.Cost = 0.41, 0.59, 10*time.Millisecond, 14390*time.Microsecond
+	}
+	if predicted {
+		site.Predictors, site.Stats.Predicted = 1, int64(judged)
+	}
+	if state == foresay.StateTripped || state == foresay.StateProbing {
+		site.Reason = "hit rate 41 % is below the break-even of 59 %"
+	}
+	r := &Report{Budget: 0.1, Status: &foresay.Status{Killed: killed, Sites: []foresay.SiteStatus{site}}}
+	f := &frozen{name: "GET /page", total: kindSums{requests: requests, worked: requests, calls: requests}, methods: []method{*m}}
+	out := f.method(m, &Config{MinSaving: 100 * time.Microsecond}, r)
+	at := fmt.Sprintf("mode %v, %v, killed %v, judged %v, %+v, gain %v, %v, predicted %v: %s: %s; break-even %v", mode, state, killed, judged, s, gain, effect,
+		predicted, out.Verdict, out.Why, out.BreakEven)
+
+	tripped := state == foresay.StateTripped && !killed
+	switch {
+	case tripped != (out.Verdict == Tripped):
+		t.Errorf("tripped and not so: %s", at)
+	case tripped && (!strings.HasPrefix(out.Why, site.Reason) || out.Configure != ""):
+		t.Errorf("another reason than the fuse's: %s; configure %s", at, out.Configure)
+	case state == foresay.StateProbing && !killed && (out.Verdict != TooEarly || !strings.Contains(out.Why, site.Reason)):
+		t.Errorf("probing and not so: %s", at)
+	case strings.Count(out.Why, "needs ") > 1 || strings.Contains(out.Why, "needs ") && !strings.Contains(out.Why, "needs "+percent(out.BreakEven)+":"):
+		t.Errorf("two break-evens: %s", at)
+	case judged >= enoughGuesses && mode >= foresay.ModeCanary && out.BreakEven != site.BreakEven:
+		t.Errorf("another break-even than the fuse's %v: %s", site.BreakEven, at)
+	case out.Verdict == WorthIt && (out.HitRate < out.BreakEven || strings.Contains(out.Why, "saves 0 ms")):
+		t.Errorf("worth it for nothing: %s", at)
+	case out.Verdict == InUse && mode < foresay.ModeCanary:
+		t.Errorf("in use in a mode that uses nothing: %s", at)
+	case killed && (out.Verdict == InUse || out.Verdict == Tripped):
+		t.Errorf("killed: %s", at)
+	}
+	var text bytes.Buffer
+	r.Requests = []RequestReport{{Name: "GET /page", Methods: []MethodReport{out}}}
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), out.Why); n != 1 || strings.Count(text.String(), "tripped:") > 0 {
+		t.Errorf("the text says the reason %d times: %s\n%s", n, at, &text)
+	}
+	return out.Verdict
+}
