@@ -169,7 +169,7 @@ func (f figure) draw(r *Result) ([]byte, error) {
 		return nil, fmt.Errorf("no row has %s to show", f.y)
 	}
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%s (%s time)", f.title, r.Mode)
+	words := wording{title: fmt.Sprintf("%s (%s time)", f.title, r.Mode)}
 	legend := plot.NewLegend()
 	style(p, &legend)
 	height := figureHeight
@@ -188,10 +188,10 @@ func (f figure) draw(r *Result) ([]byte, error) {
 		return nil, err
 	}
 	if len(names) > 0 && f.noted() {
-		p.Title.Text += "\n" + marksNote
+		words.notes = append(words.notes, marksNote)
 	}
 	if len(names) > 0 && f.others() {
-		p.Title.Text += "\n" + othersNote
+		words.notes = append(words.notes, othersNote)
 	}
 	for _, l := range lines {
 		names = append(names, l.name)
@@ -201,7 +201,7 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	} else {
 		p.Y.Max *= 1.05
 	}
-	return render(p, &legend, names, height)
+	return render(p, &legend, names, height, words)
 }
 
 // addNumbered draws lines or bars over an axis of numbers.
@@ -229,21 +229,45 @@ func gridAcross(horizontalValues bool) *plotter.Grid {
 	return grid
 }
 
-// render draws the plot with the legend to its right, where it hides nothing.
-func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length) ([]byte, error) {
+// wording is what stands above and below a figure.
+type wording struct {
+	title string
+	notes []string
+}
+
+const noteSize = 9.5
+
+// render draws the title above all, the legend to the plot's right, where it hides nothing, and the notes below.
+func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length, words wording) ([]byte, error) {
 	width := vg.Length(0)
 	for _, name := range names {
 		width = max(width, legend.TextStyle.Width(name))
 	}
 	width += legend.ThumbnailWidth + 3*margin
-	svg := vgsvg.New(max(figureWidth, leastPlotWidth+width+2*margin), height)
+	title, note := p.Title.TextStyle, legend.TextStyle
+	title.XAlign, title.YAlign, note.XAlign, note.YAlign = draw.XLeft, draw.YTop, draw.XLeft, draw.YBottom
+	note.Font.Size = vg.Points(noteSize)
+	top, line := title.Height(words.title)+1.2*margin, 1.35*note.Height("x")
+	bottom := vg.Length(len(words.notes)) * line
+	if bottom > 0 {
+		bottom += margin
+	}
+	total := max(figureWidth, leastPlotWidth+width+2*margin)
+	svg := vgsvg.New(total, height+top+bottom)
 	c := draw.New(svg)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
-	fitTitle(p, c.Max.X-c.Min.X-width)
-	p.Draw(draw.Crop(c, 0, -width, 0, 0))
-	legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-width+2*margin, 0, 0, -2*margin))
+	if w := title.Width(words.title); w > c.Max.X-c.Min.X {
+		title.Font.Size *= (c.Max.X - c.Min.X) / w
+	}
+	c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y}, words.title)
+	for i, text := range words.notes {
+		c.FillText(note, vg.Point{X: c.Min.X, Y: c.Min.Y + vg.Length(len(words.notes)-1-i)*line}, text)
+	}
+	inner := draw.Crop(c, 0, 0, bottom, -top)
+	p.Draw(draw.Crop(inner, 0, -width, 0, 0))
+	legend.Draw(draw.Crop(inner, c.Max.X-c.Min.X-width+2*margin, 0, 0, 0))
 	var b bytes.Buffer
 	if _, err := svg.WriteTo(&b); err != nil {
 		return nil, err
@@ -251,15 +275,6 @@ func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length)
 	// The font that the text is measured for, and those of the same measure.
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), nil
-}
-
-// fitTitle makes the letters of a title as small as it takes.
-func fitTitle(p *plot.Plot, width vg.Length) {
-	for text := range strings.SplitSeq(p.Title.Text, "\n") {
-		if w := p.Title.TextStyle.Width(text); w > width {
-			p.Title.TextStyle.Font.Size *= width / w
-		}
-	}
 }
 
 // steps ticks at multiples of 1, 2 or 5 times a power of ten, four to nine of them.
@@ -312,35 +327,25 @@ func style(p *plot.Plot, legend *plot.Legend) {
 	legend.ThumbnailWidth = vg.Points(24)
 }
 
-// colours are told apart by colour-blind readers too (Okabe and Ito).
-func colour(i int) color.Color {
-	colours := []color.RGBA{
-		{0x55, 0x55, 0x55, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x72, 0xb2, 0xff}, {0x00, 0x9e, 0x73, 0xff},
-		{0xd5, 0x5e, 0x00, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0xb8, 0xa8, 0x00, 0xff},
-	}
-	return colours[i%len(colours)]
-}
-
 func (f figure) addLines(p *plot.Plot, legend *plot.Legend, lines []line) error {
 	var ticks []plot.Tick
+	style := looks(lines)
 	for i, l := range lines {
 		drawn, points, err := plotter.NewLinePoints(l.points)
 		if err != nil {
 			return err
 		}
-		// Systems often coincide: a broad line shows beside the narrow dashed one over it.
-		drawn.Width = vg.Points(3)
-		points.Radius = vg.Points(3.5)
-		if i%2 == 1 {
-			drawn.Width = vg.Points(1.4)
-			drawn.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
-			points.Radius = vg.Points(2)
+		drawn.Color, drawn.Width, drawn.Dashes = style[i].hue.color(), style[i].width, style[i].dashes
+		points.GlyphStyle = draw.GlyphStyle{Color: style[i].hue.color(), Shape: style[i].glyph, Radius: vg.Points(3)}
+		if len(l.points) > 12 { // a curve: some marks tell it from others
+			points.XYs = nil
+			for k := i % 4; k < len(l.points); k += 4 {
+				points.XYs = append(points.XYs, l.points[k])
+			}
 		}
-		if len(l.points) > 12 { // a curve
-			points.Radius /= 2
+		if style[i].glyph == nil {
+			points.Shape, points.Radius = draw.CircleGlyph{}, 0
 		}
-		drawn.Color, points.Color = colour(i), colour(i)
-		points.Shape = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}}[i%2]
 		p.Add(drawn, points)
 		legend.Add(l.name, drawn, points)
 		for _, xy := range l.points {

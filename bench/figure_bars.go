@@ -26,6 +26,7 @@ func (f figure) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
 		labels[i] = strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	width := min(vg.Points(26), (figureWidth*0.5)/vg.Length(len(xs)*(len(lines)+1)))
+	style := looks(lines)
 	for i, l := range lines {
 		values := make(plotter.Values, len(xs))
 		for _, xy := range l.points {
@@ -35,7 +36,7 @@ func (f figure) addBars(p *plot.Plot, legend *plot.Legend, lines []line) error {
 		if err != nil {
 			return err
 		}
-		bars.Color = colour(i)
+		bars.Color = style[i].hue.color()
 		bars.LineStyle.Width = 0
 		bars.Offset = width * vg.Length(float64(i)-float64(len(lines)-1)/2)
 		p.Add(bars)
@@ -63,6 +64,7 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 	p.X.Min = 0
 	p.Add(gridAcross(true))
 	width := 0.28 * vg.Inch / vg.Length(len(lines))
+	style := looks(lines)
 	for i, l := range lines {
 		values := make(plotter.Values, n)
 		for _, xy := range l.points {
@@ -73,7 +75,7 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 			return err
 		}
 		bars.Horizontal = true
-		bars.Color = colour(i + 2)
+		bars.Color = style[i].hue.color()
 		bars.LineStyle.Width = 0
 		bars.Offset = -width * vg.Length(float64(i)-float64(len(lines)-1)/2)
 		p.Add(bars)
@@ -86,7 +88,7 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 	if err != nil {
 		return err
 	}
-	one.LineStyle = draw.LineStyle{Color: colour(0), Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
+	one.LineStyle = draw.LineStyle{Color: grey.color(), Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
 	p.Add(one)
 	return nil
 }

@@ -30,7 +30,7 @@ type mark struct {
 // nowhere is the place of a mark for which the paper has none.
 func nowhere() float64 { return math.NaN() }
 
-// marksNote is below the title of a figure with marks of a paper.
+// marksNote is below a figure with marks of a paper.
 const marksNote = "triangles, dotted lines: numbers of the paper, as stated in the text"
 
 // othersNote follows if some marks are of others than the paper's authors.
@@ -70,9 +70,9 @@ func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, catego
 			at = plotter.XY{X: m.y, Y: float64(len(categories) - 1 - c)}
 		}
 		if math.IsNaN(at.X) {
-			err = f.addLevel(p, legend, m, i)
+			err = f.addLevel(p, legend, m, f.markColour(lines, i))
 		} else {
-			err = f.addPoint(p, legend, m, i, at, !slices.Contains(names, m.name()))
+			err = f.addPoint(p, legend, m, f.markColour(lines, i), at, !slices.Contains(names, m.name()))
 		}
 		if err != nil {
 			return nil, err
@@ -83,12 +83,12 @@ func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, catego
 }
 
 // addPoint draws a mark at its place. The first of a name is in the legend.
-func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, series int, at plotter.XY, first bool) error {
+func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, c color.Color, at plotter.XY, first bool) error {
 	points, err := plotter.NewScatter(plotter.XYs{at})
 	if err != nil {
 		return err
 	}
-	points.GlyphStyle = draw.GlyphStyle{Color: f.markColour(series), Radius: vg.Points(6.5), Shape: draw.TriangleGlyph{}}
+	points.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(6.5), Shape: draw.TriangleGlyph{}}
 	if m.source != "" {
 		points.Shape = draw.RingGlyph{}
 	}
@@ -100,20 +100,20 @@ func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, series int, 
 }
 
 // addLevel draws a line at the mark's value from one side to the other.
-func (f figure) addLevel(p *plot.Plot, legend *plot.Legend, m mark, series int) error {
+func (f figure) addLevel(p *plot.Plot, legend *plot.Legend, m mark, c color.Color) error {
 	level, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: m.y}, {X: p.X.Max, Y: m.y}})
 	if err != nil {
 		return err
 	}
-	level.LineStyle = draw.LineStyle{Color: f.markColour(series), Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(1.5), vg.Points(2.5)}}
+	level.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(1.5), vg.Points(2.5)}}
 	p.Add(level)
 	legend.Add(m.name(), level)
 	return nil
 }
 
-func (f figure) markColour(series int) color.Color {
+func (f figure) markColour(lines []line, series int) color.Color {
 	if len(f.across) > 0 {
 		return color.Gray{Y: 0x33} // it stands on a bar of its series' colour
 	}
-	return colour(series)
+	return looks(lines)[series].hue.color()
 }
