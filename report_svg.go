@@ -120,6 +120,22 @@ func (p *picture) text(x, y, width, size float64, attributes, s string) {
 	p.add(`<text x="%.1f" y="%.1f" font-size="%g" %s>%s</text>`, x, y, size, attributes, escape(cutTo(s, width/(size*svgGlyph))))
 }
 
+// label writes a call's label, in smaller letters if it is long, and rather without the middle than without its end: the
+// methods of a service often begin alike.
+func (p *picture) label(x, y, width float64, s string) {
+	size := 12.0
+	for size > 9.5 && cutTo(s, width/(size*svgGlyph)) != s {
+		size -= 0.5
+	}
+	room := int(width / (size * svgGlyph))
+	if r := []rune(s); cutTo(s, float64(room)) != s && len(r) > room {
+		head := strings.IndexByte(s, ' ') + 1 // the call's number
+		tail := max(room-head-2, 0)
+		s = string(r[:head]) + ".." + string(r[len(r)-tail:])
+	}
+	p.text(x, y, width, size, "", s)
+}
+
 // cutTo cuts s to n characters. Those beyond Latin script may be twice as wide.
 func cutTo(s string, n float64) string {
 	wide := func(r rune) float64 {
@@ -191,7 +207,7 @@ func (p *picture) call(c *callView) {
 		return
 	}
 	p.add(`<g><title>%s</title>`, escape(c.label()+": "+c.note()+c.holds()))
-	p.text(svgMargin+14, y+4, svgLeft-svgMargin-30, 12, "", c.label())
+	p.label(svgMargin+14, y+4, svgLeft-svgMargin-30, c.label())
 	for _, s := range c.spans {
 		p.bar(p.x(s.from), p.x(s.to), y, s.phase)
 	}

@@ -33,7 +33,7 @@ func (p *program) analyzeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "analyze FILE...",
 		Short: "Find in OpenTelemetry traces what speculation would save",
-		Long: "Read OpenTelemetry traces that have been collected, in OTLP JSON, and show for each kind of\n" +
+		Long: "Read traces that have been collected, in OTLP JSON or that of Jaeger, and show for each kind of\n" +
 			"request the calls that wait for each other, and what predicting their answers would save, by\n" +
 			"how often predictions are right. Files are those of the collector's file exporter with format\n" +
 			"json, or whole documents, compressed by gzip or not; - is standard input. Traces may lie in\n" +

@@ -182,7 +182,7 @@ func (p *parser) nothing() error {
 	if len(p.others) == 0 {
 		return errors.New(`it is not OTLP JSON: no object has "resourceSpans"`)
 	}
-	return fmt.Errorf(`it holds no traces in OTLP JSON: no object has "resourceSpans"; they have %q`, p.others)
+	return fmt.Errorf(`it holds no traces in OTLP JSON or Jaeger's: no object has "resourceSpans", or "data" with spans as Jaeger writes it; they have %q`, p.others)
 }
 
 // inside makes an end of the input one that was not to be there.
@@ -201,10 +201,17 @@ func (p *parser) documentField(key string) error {
 			return p.object(func(key string) error { return p.resourceField(key, resource) })
 		})
 	}
+	if key == "data" {
+		if err := p.array(p.jaegerTrace); err != nil || p.found {
+			return err
+		}
+	} else if err := p.skip(); err != nil {
+		return err
+	}
 	if len(p.others) < 5 {
 		p.others = append(p.others, key)
 	}
-	return p.skip()
+	return nil
 }
 
 func (p *parser) resourceField(key string, resource *Resource) error {

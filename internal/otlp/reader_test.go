@@ -153,7 +153,7 @@ func TestWrong(t *testing.T) {
 		{"the end cut off", text + text[:300], []string{good, "the input ends in the middle of what begins here"}},
 		{"two values", text + "5", []string{good, `"5" where an object is expected`}},
 		{"an object for an array", `{"resourceSpans":{}}`, []string{`"{" where [ is expected`}},
-		{"other JSON", `{"data":[{"traceID":"x"}],"total":0}`, []string{`it holds no traces in OTLP JSON: no object has "resourceSpans"; they have ["data" "total"]`}},
+		{"other JSON", `{"data":[{"traceID":"x"}],"total":0}`, []string{`it holds no traces in OTLP JSON or Jaeger's: no object has "resourceSpans", or "data" with spans as Jaeger writes it; they have ["data" "total"]`}},
 		{"no JSON", "\n\nhello", []string{`it is not OTLP JSON: it begins with 'h'`}},
 		{"protobuf", "\x0a\x8f\x01\x0a", []string{`it is not OTLP JSON: it begins with`}},
 		{"zstd", "\x28\xb5\x2f\xfd\x00\x00", []string{"compressed by zstd"}},

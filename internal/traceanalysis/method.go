@@ -9,7 +9,11 @@ import (
 
 // methodOf names what a span calls or serves: an RPC's full method, an HTTP method and route, a database and its
 // operation, or the span's own name. The attributes are those of the semantic conventions, stable and before.
-func methodOf(s *otlp.Span) string {
+//
+// A call that Foresay sends over a speculative stream, "M.spec", is one of the method M.
+func methodOf(s *otlp.Span) string { return strings.TrimSuffix(spokenOf(s), ".spec") }
+
+func spokenOf(s *otlp.Span) string {
 	if method := s.Attribute("rpc.method"); method != "" {
 		if service := s.Attribute("rpc.service"); service != "" && !strings.Contains(method, "/") {
 			return service + "/" + method

@@ -15,6 +15,8 @@ func TestMethodOf(t *testing.T) {
 	}{
 		{otlp.Client, "users.v1.Users/Get", "", "users.v1.Users/Get"},
 		{otlp.Client, "/users.v1.Users/Get", "", "users.v1.Users/Get"},
+		{otlp.Client, "users.v1.Users/Get.spec", "rpc.service=users.v1.Users,rpc.method=Get.spec", "users.v1.Users/Get"},
+		{otlp.Client, "users.v1.Users/Get.spec", "", "users.v1.Users/Get"},
 		{otlp.Client, "users.v1.Users/Get", "rpc.system=grpc,rpc.service=users.v1.Users,rpc.method=Get", "users.v1.Users/Get"},
 		{otlp.Client, "whatever", "rpc.system.name=grpc,rpc.method=users.v1.Users/Get", "users.v1.Users/Get"},
 		{otlp.Client, "users.v1.Users/Get", "rpc.method=Get", "users.v1.Users/Get"},
