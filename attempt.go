@@ -29,6 +29,7 @@ type call struct {
 	attempts    int
 	first       Attempt // here to save an allocation, as is the waiter of its maker
 	waiter      waiter
+	looks       *lookups        // in ctx, if it may say something else than another run's
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
 	abandoned   bool
@@ -118,6 +119,10 @@ func (t *task) launch(a *Attempt) {
 			}
 		})
 	}
+	if c.looks == nil && !ofRun(c.ctx) { // what the tracer looks up does not count
+		c.watch()
+	}
+	a.outside.looks = c.looks
 	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {
@@ -237,7 +242,7 @@ func (t *task) settle(c *call) {
 }
 
 func (c *call) learn() {
-	c.op.Site.learn(c.ctx, c.op, &c.guess, c.value)
+	c.op.Site.learn(c.source(), c.op, &c.guess, c.value)
 }
 
 // Attempt is one try at carrying out a call, as its transport sees it. Its
@@ -323,6 +328,11 @@ func (a *Attempt) Timeout() time.Duration {
 // none. For a speculative attempt it begins when the caller is confirmed: run
 // without speculation, the code would have made the call only then.
 func (a *Attempt) Limit() time.Duration { return a.call.limit }
+
+// Sent tells that the request has left: what is looked up in the attempt's context
+// from now on does not change what was sent. It need not be called: an attempt that
+// ended has sent all that it sends.
+func (a *Attempt) Sent() { a.call.looks.complete() }
 
 // Predict offers a response that the server predicted. After Finish it does nothing.
 func (a *Attempt) Predict(v any) {
@@ -478,7 +488,7 @@ func (a *Attempt) Finish(v any, err error) {
 		}
 		guess := c.guess // nobody changes it before the call has its result
 		if !stale {
-			guess.compare(c.op.Site, c.op, v, err)
+			guess.compare(&a.outside, c.op.Site, c.op, v, err)
 		}
 		t.mu.Lock()
 		if len(c.predictions) != len(known) || len(c.withdrawn) != len(gone) {
@@ -488,6 +498,7 @@ func (a *Attempt) Finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			a.finished = true
 			c.value, c.err, c.finished = v, err, time.Now()
+			c.looks.complete()
 			c.guess = guess
 			c.told()
 			c.freeSlot()

@@ -22,7 +22,7 @@ func (op *Operation) collect(ctx context.Context) []any {
 	set := collection{op: op}
 	set.add(offered(ctx), op.Transport.Accept)
 	if len(op.Site.cfg.Predictors) > 0 {
-		ctx = plain(ctx)
+		ctx = op.asking(ctx)
 	}
 	for _, p := range op.Site.cfg.Predictors {
 		accept := op.Transport.Accept

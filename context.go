@@ -51,8 +51,9 @@ func plain(ctx context.Context) context.Context {
 // outside is a context's values, outside of its task. It ends with another
 // context, or never.
 type outside struct {
-	ctx  context.Context
-	ends context.Context // or nil
+	ctx   context.Context
+	ends  context.Context // or nil
+	looks *lookups        // nil if nobody need know what is looked up
 }
 
 func (*outside) Deadline() (deadline time.Time, ok bool) { return }
@@ -82,7 +83,20 @@ func (o *outside) Value(key any) any {
 			return o.ends.Value(key)
 		}
 	}
+	if o.looks != nil {
+		return o.looks.value(key)
+	}
 	return o.ctx.Value(key)
+}
+
+// OwnKey reports whether a key of context values is the engine's own: what is under
+// it is no part of what a call sends.
+func OwnKey(key any) bool {
+	switch key.(type) {
+	case laneKey, requestKey, defaultsKey, handlerKey, predictingKey:
+		return true
+	}
+	return false
 }
 
 // InTask reports whether ctx belongs to a run of a task, so that calls made

@@ -102,7 +102,7 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 		return acted[T]{v}, err
 	}}}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
-	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOff}, false)
+	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOff}, nil)
 	if p, ok := v.(*PanicError); ok && err == errPanicked {
 		panic(p)
 	}

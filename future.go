@@ -339,7 +339,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	op := &Operation{Site: futureSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
 	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoPrediction: l.run.task.killed()}
-	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOn}, false)
+	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOn}, nil)
 	if err == errPanicked {
 		panic(f.failed)
 	}

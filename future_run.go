@@ -241,7 +241,11 @@ type localCall struct {
 
 func (s *localCall) predicted(v any) {
 	t := s.c.task
+	value := t.localValue(s.c.tree, v)
 	t.mu.Lock()
+	if len(s.c.predictions) == 0 {
+		s.c.tree.Value = value
+	}
 	s.c.predictions = append(s.c.predictions, v)
 	if t.rec != nil {
 		t.rec.predicted(s.c)

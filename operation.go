@@ -12,7 +12,7 @@ type Operation struct {
 	Conn string
 	// Identity is what makes two calls of one site on one connection the same
 	// call: the deterministic request bytes, or the Site's key of them, and the
-	// metadata that the Site names.
+	// metadata that go out with them. What it cannot hold, a Comparer compares.
 	Identity string
 	// Whole says that Identity tells the site and the connection, too.
 	Whole bool
@@ -85,6 +85,23 @@ type Adopter interface {
 	Transport
 	// Adopt is Accept for such a prediction.
 	Adopt(prediction any) (any, bool)
+}
+
+// An Asker is a Transport that tells predictors more about the call than its
+// context does: on whose behalf it is made.
+type Asker interface {
+	Transport
+	// Ask returns the context with which predictors are asked, and told the result.
+	Ask(ctx context.Context) context.Context
+}
+
+// asking returns the context with which the site's predictors are asked.
+func (op *Operation) asking(ctx context.Context) context.Context {
+	ctx = plain(ctx)
+	if a, ok := op.Transport.(Asker); ok {
+		ctx = a.Ask(ctx)
+	}
+	return ctx
 }
 
 // Keeper is a Transport that has to make the Operation its own before it can be

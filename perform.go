@@ -54,35 +54,31 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		}
 		spec.NoPrediction = true
 	}
-	for recorded := t.recorded(l, spec); ; recorded = false {
+	q := quest{mode: mode}
+	var f found
+	kept, asked := false, deep
+	for again := l.run.tree.ID > 1; ; again = true {
+		if again { // the first run mostly finds nothing
+			f = t.identify(ctx, l, op, spec)
+		}
 		// Not deeper in the stack: both run code of the user's messages.
-		var q quest
-		q.mode = mode
-		if k, ok := op.Transport.(Keeper); ok && !recorded {
+		if k, ok := op.Transport.(Keeper); ok && !f.sent && !kept {
+			kept = true
 			k.Keep()
 		}
-		if !deep && !recorded {
+		if !asked && !f.sent {
+			asked = true
 			t.ask(ctx, op, &q)
 		}
-		v, err := t.make(ctx, l, op, spec, q, recorded)
+		v, err := t.make(ctx, l, op, spec, q, &f)
 		if err != errUnprepared {
 			return v, err
 		}
 	}
 }
 
-// errUnprepared says that a call is not in the record any more.
-var errUnprepared = errors.New("foresay: the call is not in the record")
-
-// recorded reports whether the call is sure to be one that was sent already.
-func (t *task) recorded(l *lane, spec *spectree.CallSpec) bool {
-	if l.run.tree.ID == 1 {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.tree.Recorded(l.tree, spec)
-}
+// errUnprepared says that the record changed since somebody looked for the call.
+var errUnprepared = errors.New("foresay: the record of calls changed")
 
 // late reports whether the call is made although its code's context ended.
 func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
@@ -148,9 +144,9 @@ func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) erro
 	}
 }
 
-// make makes the call and waits for its answer. If the call was to be found in
-// the record, and is not, it returns errUnprepared.
-func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, recorded bool) (any, error) {
+// make makes the call and waits for its answer. If it would use another call than
+// was found, it returns errUnprepared; f is nil for a call that its Op tells whole.
+func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, f *found) (any, error) {
 	if givenUp(ctx) {
 		if spec.Effect == spectree.None {
 			return nil, contextError(ctx, t.where(op, 0))
@@ -167,7 +163,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if err := t.enter(ctx, l, spec); err != nil {
 		return nil, err
 	}
-	if recorded && !t.tree.Recorded(l.tree, spec) {
+	if f != nil && (f.sent && !t.tree.Recorded(l.tree, spec) || !t.tree.Alone() && !t.stillFound(ctx, l, spec, f)) {
 		t.mu.Unlock()
 		return nil, errUnprepared
 	}

@@ -79,8 +79,11 @@ type SiteConfig struct {
 	// Key replaces the request's bytes in the identity of a call, by which a
 	// replay recognises it.
 	Key func(request any) []byte
-	// Metadata names the outgoing metadata that are part of a call's identity.
-	Metadata []string
+	// IgnoreMetadata names the outgoing metadata that are no part of a call's identity:
+	// a replay uses a call again that differs in nothing else, and predictors take its
+	// caller for the same. All others are part of it, and so is what interceptors and
+	// credentials find in the context. nil: TracingMetadata().
+	IgnoreMetadata []string
 	// Ordered sends a call only when earlier calls of ordered sites in its lane
 	// are answered, so that of two reads the later never sees the older state.
 	// Goroutines that share a lane, without Group or Go, keep no order between
@@ -91,6 +94,17 @@ type SiteConfig struct {
 	ServerPredictions bool
 	// Limits bound what is predicted at the site and sent on predictions.
 	Limits SiteLimits
+}
+
+// TracingMetadata returns the names of the metadata by which requests are traced.
+// They change from one attempt to the next, and no answer depends on them.
+func TracingMetadata() []string {
+	return []string{
+		"b3", "grpc-trace-bin", "sentry-trace", "traceparent", "tracestate", "uber-trace-id", "x-amzn-trace-id",
+		"x-b3-flags", "x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid", "x-cloud-trace-context",
+		"x-correlation-id", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags", "x-datadog-trace-id",
+		"x-request-id",
+	}
 }
 
 // SiteStats counts what happened at a site since it was made.

@@ -18,11 +18,12 @@ type task struct {
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
-	shadowOf *shadow    // it is one
-	shadow   *task      // it has one; under mu
-	shadowed bool       // it has had one; under mu
-	request  *Request   // that it belongs to, or nil
-	tracer   TaskTracer // that follows it, or nil
+	shadowOf *shadow          // it is one
+	shadow   *task            // it has one; under mu
+	shadowed bool             // it has had one; under mu
+	locals   map[string][]any // what was predicted for local calls, by place; under mu
+	request  *Request         // that it belongs to, or nil
+	tracer   TaskTracer       // that follows it, or nil
 	lot      atomic.Uint64
 	ledger   ledger
 	told     bool // whoever asked for a report has it; under mu

@@ -11,7 +11,8 @@ import (
 type Digester interface {
 	Transport
 	// RequestDigest is equal for calls whose responses may be compared: it tells
-	// requests apart, and on whose behalf they are made. 0: it cannot be told.
+	// requests apart, and on whose behalf they are made. 0: it cannot be told, which
+	// may be otherwise when the call has been made.
 	RequestDigest(ctx context.Context) uint64
 	// ResponseDigest is equal for responses that are equivalent. false: it cannot
 	// be told.
@@ -25,6 +26,7 @@ type guessing struct {
 	asked  uint64 // the request's digest, if the site has no predictors
 	digest uint64 // of the last response
 	known  bool   // there was one
+	late   bool   // it could not be told before the call
 	own    bool   // the values are those of the only predictor, which learns changes
 
 	// Once the actual response is in.
@@ -36,7 +38,9 @@ type guessing struct {
 }
 
 // compares reports whether there is anything to find out.
-func (g *guessing) compares() bool { return len(g.values) > 0 || g.asked != 0 || g.shared.asked != 0 }
+func (g *guessing) compares() bool {
+	return len(g.values) > 0 || g.asked != 0 || g.late || g.shared.asked != 0
+}
 
 func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
 
@@ -49,6 +53,7 @@ func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
 		if d, ok := op.Transport.(Digester); ok {
 			g.asked = d.RequestDigest(ctx)
 			g.digest, g.known = s.repeats.last(g.asked)
+			g.late = g.asked == 0
 			g.shared.ask(s, op)
 		}
 		return g
@@ -62,7 +67,7 @@ func (s *Site) guess(ctx context.Context, op *Operation) (g guessing) {
 
 // compare finds out whether the actual response was among the guesses. It runs
 // code of the user's.
-func (g *guessing) compare(s *Site, op *Operation, v any, err error) {
+func (g *guessing) compare(ctx context.Context, s *Site, op *Operation, v any, err error) {
 	if err != nil || !g.compares() {
 		return
 	}
@@ -73,7 +78,11 @@ func (g *guessing) compare(s *Site, op *Operation, v any, err error) {
 			break
 		}
 	}
-	if d, ok := op.Transport.(Digester); ok && g.asked != 0 {
+	d, ok := op.Transport.(Digester)
+	if ok && g.late {
+		g.asked = d.RequestDigest(ctx)
+	}
+	if ok && g.asked != 0 {
 		if g.answered, g.told = d.ResponseDigest(v); g.told {
 			right = g.known && g.answered == g.digest
 		}
@@ -105,7 +114,7 @@ func (s *Site) learn(ctx context.Context, op *Operation, g *guessing, v any) {
 		return
 	}
 	s.stats.learnt.Add(1)
-	ctx = plain(ctx)
+	ctx = op.asking(ctx)
 	for _, p := range s.cfg.Predictors {
 		contain(s.cfg.Name, nil, "predictor", func() { p.Learn(ctx, op.Request, v) })
 	}
@@ -149,7 +158,7 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 func (w *Watched) Done(v any, err error) {
 	end, s := time.Now(), w.op.Site
 	if w.mode != ModeOff {
-		w.guess.compare(s, &w.op, v, err)
+		w.guess.compare(w.ctx, s, &w.op, v, err)
 		s.count(&w.guess)
 		if err == nil && !w.op.Observed {
 			s.learn(w.ctx, &w.op, &w.guess, v)

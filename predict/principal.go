@@ -23,18 +23,20 @@ import (
 type Principal func(ctx context.Context) (id string, ok bool)
 
 // Credentials returns the Principal that predictors have if they are given no
-// other: all credentials in the context's gRPC metadata, those of the call that
-// is made and those of the call that is being served. Credentials are the
-// metadata authorization, proxy-authorization, cookie, x-api-key, x-goog-api-key,
-// x-auth-token and x-forwarded-access-token, and those named here. Calls without
-// any of them have one principal in common.
+// other: all that the call's connection knows of who makes it, and all credentials in
+// the context's gRPC metadata, those of the call that is made and those of the call
+// that is being served. Credentials are the metadata authorization,
+// proxy-authorization, cookie, x-api-key, x-goog-api-key, x-auth-token and
+// x-forwarded-access-token, and those named here. Calls without any of them have one
+// principal in common.
 //
-// What gRPC adds below the client is not in the context: per-RPC credentials
-// (grpc.WithPerRPCCredentials; with the option grpc.PerRPCCredentials a call is not
-// predicted at all), what interceptors append, and TLS certificates. A connection's own credentials are the same for all its
-// calls, and each connection should have predictors of its own. But where they
-// depend on the context, as with a token that is looked up for the user, they
-// need a Principal that looks there, too.
+// A connection of package specgrpc knows the metadata of the call, and what its
+// interceptors, credentials and stats handlers look up in the context to add more.
+// Where that cannot be told, there is no principal: nothing is predicted or learnt
+// before a first call has shown what they look up, nor where they find what cannot be
+// compared, such as a pointer. What they add without looking at the context, and the
+// TLS certificate, are the same for all calls of a connection: each connection should
+// have predictors of its own.
 func Credentials(more ...string) Principal {
 	names := []string{
 		"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token", "x-forwarded-access-token", "x-goog-api-key",
@@ -45,34 +47,58 @@ func Credentials(more ...string) Principal {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	return func(ctx context.Context) (string, bool) {
-		md, _ := metadata.FromOutgoingContext(ctx)
-		// The values of the call that is made, and then of the one that is served.
-		found, idBytes := make([][]string, 0, 16), 0
-		for _, name := range names {
-			found = append(found, md[name])
-		}
-		for _, name := range names {
-			found = append(found, metadata.ValueFromIncomingContext(ctx, name))
-		}
-		for _, values := range found {
-			for _, v := range values {
-				idBytes += 2*binary.MaxVarintLen32 + len(v)
+		caller := ""
+		if of, told := ctx.Value(callerKey{}).(Principal); told {
+			var ok bool
+			if caller, ok = of(ctx); !ok {
+				return "", false
 			}
 		}
-		if idBytes == 0 {
-			return "", true
-		}
-		var id strings.Builder
-		id.Grow(idBytes)
-		for i, values := range found {
-			for _, v := range values { // each with where it was, so that different ones make different ids
-				where := make([]byte, 0, 2*binary.MaxVarintLen32)
-				id.Write(binary.AppendUvarint(binary.AppendUvarint(where, uint64(i)), uint64(len(v))))
-				id.WriteString(v)
-			}
-		}
-		return id.String(), true
+		return credentials(ctx, names, caller), true
 	}
+}
+
+// credentials returns the values of the named metadata after what is known of the
+// caller, each with where it was, so that different ones make different ids.
+func credentials(ctx context.Context, names []string, caller string) string {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	// The values of the call that is made, and then of the one that is served.
+	found, idBytes := make([][]string, 1, 16), 0
+	if caller != "" {
+		found[0] = []string{caller}
+	}
+	for _, name := range names {
+		found = append(found, md[name])
+	}
+	for _, name := range names {
+		found = append(found, metadata.ValueFromIncomingContext(ctx, name))
+	}
+	for _, values := range found {
+		for _, v := range values {
+			idBytes += 2*binary.MaxVarintLen32 + len(v)
+		}
+	}
+	if idBytes == 0 {
+		return ""
+	}
+	var id strings.Builder
+	id.Grow(idBytes)
+	for i, values := range found {
+		for _, v := range values {
+			where := make([]byte, 0, 2*binary.MaxVarintLen32)
+			id.Write(binary.AppendUvarint(binary.AppendUvarint(where, uint64(i)), uint64(len(v))))
+			id.WriteString(v)
+		}
+	}
+	return id.String()
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context by which a transport tells predictors on whose behalf
+// a call is made: Credentials asks it.
+func WithCaller(ctx context.Context, caller Principal) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
 }
 
 // principalHash stands for a principal: zero for the empty id.

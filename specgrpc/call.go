@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -75,7 +74,7 @@ func (k *call) Keep() {
 }
 
 // identity tells calls apart: by connection, method, request or the site's key
-// of it, metadata that the site names, and whether the caller looks at the transport.
+// of it, outgoing metadata, and whether the caller looks at the transport.
 func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (identity string, err error) {
 	c.scratch(func(b []byte) []byte {
 		b, err = c.appendIdentity(b, ctx, m, req, observed)
@@ -95,16 +94,10 @@ func (c *siteTable) appendIdentity(b []byte, ctx context.Context, m *method, req
 	if observed {
 		b = append(b, "\x00observed"...)
 	}
-	cfg := &m.cfg
-	if len(cfg.Metadata) > 0 {
-		md, _ := metadata.FromOutgoingContext(ctx)
-		for _, name := range cfg.Metadata {
-			b = fmt.Appendf(b, "\x00%q", md.Get(name))
-		}
-	}
+	b = m.appendMetadata(append(b, 0), ctx)
 	b = append(b, 0)
-	if cfg.Key != nil {
-		key, err := keyOf(cfg, req)
+	if m.cfg.Key != nil {
+		key, err := keyOf(&m.cfg, req)
 		return append(b, key...), err
 	}
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, req)
@@ -207,9 +200,10 @@ func (k *call) Start(ctx context.Context, a *foresay.Attempt) {
 	}()
 	if k.op.Observed {
 		value, err = k.observe(out, reply)
-		return
+	} else {
+		err = k.conn.cc.Invoke(out, k.method.name, k.request, reply, k.opts...)
 	}
-	err = k.conn.cc.Invoke(out, k.method.name, k.request, reply, k.opts...)
+	k.method.looks.over(err)
 }
 
 var errGoexit = errors.New("specgrpc: an interceptor ended the call's goroutine")

@@ -28,6 +28,7 @@ func (o *outgoing) Value(key any) any {
 	if key == (outgoingKey{}) {
 		return o
 	}
+	o.call.method.looks.note(key)
 	return o.Context.Value(key)
 }
 

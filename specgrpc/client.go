@@ -109,7 +109,7 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	if !foresay.InTask(ctx) {
-		w := c.watch(ctx, method, args, reply, opts)
+		ctx, w := c.watch(ctx, method, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
 		w.done(reply, err)
 		return err

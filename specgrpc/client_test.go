@@ -326,12 +326,13 @@ func TestMetadataOfASite(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{get: slow("slow", 100*time.Millisecond)}
 		_, _, addr := w.kv("a", impl)
-		for _, metadataMatter := range []bool{false, true} {
+		for _, ignored := range []bool{true, false} {
 			impl.seen = nil
 			site := foresay.SiteConfig{Name: getMethod}
 			want := []string{"get slow", "get k"}
-			if metadataMatter {
-				site.Metadata = []string{"tenant"}
+			if ignored {
+				site.IgnoreMetadata = []string{"Tenant"}
+			} else {
 				want = append(want, "get k")
 			}
 			cc := w.dial(addr, specgrpc.WithSites(site))

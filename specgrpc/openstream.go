@@ -59,6 +59,7 @@ func (x *exchange) openAndSend(ctx context.Context, cc *grpc.ClientConn, opts []
 	if err == io.EOF { // RecvMsg tells what happened
 		err = nil
 	}
+	x.out.attempt.Sent()
 	return stop, err
 }
 

@@ -26,7 +26,7 @@ import (
 //	  "equal_ignoring": ["served_by"],     // response fields that may differ from the predicted ones
 //	  "conflict_fields": ["account.id"],   // request fields that make the conflict key
 //	  "key_fields": ["id"],                // request fields that make the call's identity
-//	  "metadata": ["x-tenant"],            // outgoing metadata that belong to it
+//	  "ignore_metadata": ["x-attempt"],    // outgoing metadata that do not belong to it
 //	  "ordered": true,
 //	  "server_predictions": true,
 //	  "limits": {"pending": 100, "depth": 2, "width": 1, "min_saving": "2ms"}
@@ -160,8 +160,10 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.ServerPredictions = on })
 	case "limits":
 		return parseLimits(value)
-	case "metadata":
+	case "ignore_metadata":
 		return parseMetadata(value)
+	case "metadata":
+		return nil, fmt.Errorf(`all outgoing metadata belong to a call now; name those that do not in "ignore_metadata"`)
 	case "predictors":
 		return parsePredictors(method, value, predictors)
 	case "equal_ignoring", "conflict_fields", "key_fields":
@@ -289,7 +291,7 @@ func parsePredictor(method string, item json.RawMessage, known map[string]foresa
 }
 
 func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {
-	var names []string
+	names := []string{} // not nil: an empty list is not what is ignored by default
 	if err := strictly(value, &names); err != nil {
 		return nil, err
 	}
@@ -298,7 +300,7 @@ func parseMetadata(value json.RawMessage) (func(*foresay.SiteConfig), error) {
 			return nil, fmt.Errorf("%q is no metadata name (letters, digits, -, _ and . are allowed)", name)
 		}
 	}
-	return func(c *foresay.SiteConfig) { c.Metadata = names }, nil
+	return func(c *foresay.SiteConfig) { c.IgnoreMetadata = names }, nil
 }
 
 func parsePaths(method, name string, value json.RawMessage) (func(*foresay.SiteConfig), error) {

@@ -29,7 +29,7 @@ func predictors() map[string]foresay.Predictor {
 func TestParseSites(t *testing.T) {
 	sites, err := specgrpc.ParseSites([]byte(`{"sites": [
 		{"method": "`+getMethod+`", "mode": "off", "effect": "none", "predictors": ["other", "constant"],
-		 "equal_ignoring": ["version"], "key_fields": ["key"], "metadata": ["tenant"], "ordered": true, "server_predictions": true},
+		 "equal_ignoring": ["version"], "key_fields": ["key"], "ignore_metadata": ["attempt"], "ordered": true, "server_predictions": true},
 		{"method": "`+putMethod+`", "effect": "staged", "conflict_fields": ["key"]},
 		{"method": "/un.Known/Method", "mode": "on"}
 	]}`), predictors())
@@ -38,7 +38,7 @@ func TestParseSites(t *testing.T) {
 	}
 	get, put := sites[0], sites[1]
 	if get.Name != getMethod || get.Mode != foresay.ModeOff || get.Effect != foresay.EffectNone || len(get.Predictors) != 2 ||
-		len(get.Metadata) != 1 || !get.Ordered || !get.ServerPredictions {
+		len(get.IgnoreMetadata) != 1 || !get.Ordered || !get.ServerPredictions {
 		t.Errorf("got %+v", get)
 	}
 	a, b := &kvpb.GetResponse{Value: "v", Version: 1}, &kvpb.GetResponse{Value: "v", Version: 2}
@@ -91,7 +91,8 @@ func TestParseSitesErrors(t *testing.T) {
 		site(`"effect": "some"`):                                      {getMethod, `"effect"`, "immediate"},
 		site(`"effect": 1`):                                           {getMethod, `"effect"`},
 		site(`"ordered": "yes"`):                                      {getMethod, `"ordered"`},
-		site(`"metadata": [1]`):                                       {getMethod, `"metadata"`},
+		site(`"ignore_metadata": [1]`):                                {getMethod, `"ignore_metadata"`},
+		site(`"metadata": ["tenant"]`):                                {getMethod, `"metadata": all outgoing metadata belong to a call now`, `"ignore_metadata"`},
 		site(`"predictors": ["crystal ball"]`):                        {getMethod, `"predictors"`, "crystal ball", "constant, other"},
 		site(`"equal_ignoring": ["versoin"]`):                         {getMethod, `"equal_ignoring"`, "GetResponse", "versoin"},
 		site(`"key_fields": ["key.x"]`):                               {getMethod, `"key_fields"`, "key.x"},

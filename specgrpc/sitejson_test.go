@@ -16,7 +16,7 @@ func TestParseSitesRefuses(t *testing.T) {
 		{site(`"predictors": null`), `field "predictors": null`},
 		{site(`"limits": null`), `field "limits": null`},
 		{site(`"ordered": true, "ordered": false`), `"ordered" is repeated`},
-		{site(`"metadata": ["x\nfoo"]`), "no metadata name"},
+		{site(`"ignore_metadata": ["x\nfoo"]`), "no metadata name"},
 		{site(`"predictors": ["last"]`), "the program gave none"},
 		{`{"sites": [{"method": "/ /C"}]}`, `"/ /C"`},
 	} {

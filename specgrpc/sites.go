@@ -34,7 +34,9 @@ type method struct {
 	observed *foresay.Site
 	// pure says that the method has no side effects.
 	pure         bool
-	copyRequest  bool         // user code looks at requests while they are sent
+	copyRequest  bool     // user code looks at requests while they are sent
+	ignored      []string // metadata, sorted
+	looks        lookedUp
 	unawareUntil atomic.Int64 // Unix nanoseconds
 	aware        atomic.Bool  // the last speculative stream was served
 }
@@ -85,10 +87,11 @@ type siteTable struct {
 
 	reloader  *reloader
 	principal predict.Principal // on whose behalf calls are made
+	outgoing  any               // the key of outgoing metadata in contexts
 }
 
 func newSiteTable(control *foresay.Control, mode foresay.Mode, target string) *siteTable {
-	return &siteTable{control: control, mode: mode, target: target, principal: predict.Credentials()}
+	return &siteTable{control: control, mode: mode, target: target, principal: predict.Credentials(), outgoing: metadataKey()}
 }
 
 // method returns what is known of a method, configured or not.
@@ -229,6 +232,7 @@ func newMethod(cfg foresay.SiteConfig, newSite func(foresay.SiteConfig) (*foresa
 		name: cfg.Name, spec: cfg.Name + specSuffix, site: site, cfg: cfg, observed: observed,
 		pure:        cfg.Effect == foresay.EffectNone,
 		copyRequest: len(cfg.Predictors) > 0 || cfg.ConflictKey != nil,
+		ignored:     ignoredMetadata(&cfg),
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 		return nil, err
 	}
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		w := t.watch(ctx, method, req, reply, opts)
+		ctx, w := t.watch(ctx, method, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
 		w.done(reply, err)
 		return err
@@ -48,9 +48,9 @@ func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	return streamer(ctx, desc, cc, method, opts...)
 }
 
-// watch begins to observe a call that is made outside of tasks. It returns nil if
-// there is nothing to observe.
-func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply any, opts []grpc.CallOption) *watched {
+// watch begins to observe a call that is made outside of tasks, in the context that
+// it returns. It returns no watched if there is nothing to observe.
+func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply any, opts []grpc.CallOption) (context.Context, *watched) {
 	w, ok := c.watches.Get().(*watched)
 	if !ok {
 		w = new(watched)
@@ -59,17 +59,18 @@ func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply an
 	var ok2 bool
 	w.req, ok = args.(proto.Message)
 	w.reply, ok2 = reply.(proto.Message)
-	w.table, w.method = c, m
+	w.table, w.method, w.opts = c, m, opts
 	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts) || ownCredentials(opts), Peer: m.peer(opts), Transport: w}) {
 		w.release()
-		return nil
+		return ctx, nil
 	}
-	return w
+	return &lookingContext{ctx, m}, w
 }
 
 // done tells the result of a call, if it is observed.
 func (w *watched) done(reply any, err error) {
 	if w != nil {
+		w.method.looks.over(err)
 		w.call.Done(reply, err)
 		w.release()
 	}
@@ -77,7 +78,7 @@ func (w *watched) done(reply any, err error) {
 
 func (w *watched) release() {
 	c := w.table
-	w.table, w.method, w.req, w.reply = nil, nil, nil, nil
+	w.table, w.method, w.req, w.reply, w.opts = nil, nil, nil, nil, nil
 	c.watches.Put(w)
 }
 
@@ -88,6 +89,7 @@ type watched struct {
 	method *method
 	req    proto.Message
 	reply  proto.Message
+	opts   []grpc.CallOption
 }
 
 var _ foresay.PublicDigester = (*watched)(nil)
@@ -103,6 +105,9 @@ func (w *watched) Equal(prediction, actual any) bool { return w.method.equal(pre
 // Same compares exactly.
 func (w *watched) Same(a, b any) bool { return sameMessage(a, b) }
 
+// Ask has predictors be told on whose behalf the call is made.
+func (w *watched) Ask(ctx context.Context) context.Context { return w.table.ask(ctx, w.method, w.opts) }
+
 // Accept takes what could be the response. It makes no copy: nobody uses it.
 func (w *watched) Accept(prediction any) (any, bool) {
 	m, ok := prediction.(proto.Message)
@@ -114,7 +119,7 @@ func (w *watched) Accept(prediction any) (any, bool) {
 
 // RequestDigest tells requests apart, and on whose behalf they are made.
 func (w *watched) RequestDigest(ctx context.Context) uint64 {
-	return w.table.requestDigest(ctx, w.method, w.req)
+	return w.table.requestDigest(ctx, w.method, w.req, w.opts)
 }
 
 // ResponseDigest tells responses apart.
@@ -142,7 +147,7 @@ func (c *siteTable) publicDigest(m *method, req proto.Message) (digest uint64) {
 
 // RequestDigest tells requests apart, and on whose behalf they are made.
 func (k *call) RequestDigest(ctx context.Context) uint64 {
-	return k.conn.requestDigest(ctx, k.method, k.request)
+	return k.conn.requestDigest(ctx, k.method, k.request, k.opts)
 }
 
 // ResponseDigest tells responses apart.
@@ -152,8 +157,8 @@ func (k *call) ResponseDigest(response any) (digest uint64, ok bool) {
 
 var digestSeed = maphash.MakeSeed() //tidy:ok drawn once; digests never leave the process
 
-func (c *siteTable) requestDigest(ctx context.Context, m *method, req proto.Message) (digest uint64) {
-	principal, ok := c.principal(ctx)
+func (c *siteTable) requestDigest(ctx context.Context, m *method, req proto.Message, opts []grpc.CallOption) (digest uint64) {
+	principal, ok := c.principal(c.ask(ctx, m, opts))
 	if !ok {
 		return 0
 	}

@@ -137,9 +137,7 @@ func (x *execution) noted(at, digest, result string, err error) (string, error) 
 
 func (x *execution) call(ctx context.Context, at string, s *step, digest string) (string, error) {
 	c := &invoker{w: x.w, clients: x.w.clients, limit: s.limit, dead: s.dead, observe: s.kind == kindObserved}
-	if s.tenant {
-		c.tenant = []string{"", "x", "y"}[choose(digest, 3)]
-	}
+	c.tenant = x.tenantOf(at, s, digest)
 	var o *kvpb.Operation
 	var server int
 	if s.kind == kindRelay {
@@ -156,7 +154,7 @@ func (x *execution) call(ctx context.Context, at string, s *step, digest string)
 	if err != nil {
 		return x.noted(at, digest, "", err)
 	}
-	x.acknowledge(o, m)
+	x.acknowledge(o, m, c.tenant)
 	result := x.w.sc.describe(m)
 	if c.observe {
 		result += fmt.Sprint(c.header.Get("stamp"))
@@ -184,7 +182,7 @@ func scribble(o *kvpb.Operation, m proto.Message) {
 }
 
 // acknowledge notes a write that its caller was told of, and readings of the clock.
-func (x *execution) acknowledge(o *kvpb.Operation, m proto.Message) {
+func (x *execution) acknowledge(o *kvpb.Operation, m proto.Message, tenant string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch m := m.(type) {
@@ -193,9 +191,9 @@ func (x *execution) acknowledge(o *kvpb.Operation, m proto.Message) {
 			x.clock = append(x.clock, effect{key: key, version: m.GetVersion()})
 		}
 	case *kvpb.PutResponse:
-		x.acks = append(x.acks, effect{key: o.GetPut().GetKey(), what: "put " + o.GetPut().GetValue(), version: m.GetVersion()})
+		x.acks = append(x.acks, effect{key: o.GetPut().GetKey(), what: "put " + signed(o.GetPut().GetValue(), tenant), version: m.GetVersion()})
 	case *kvpb.AppendResponse:
-		x.acks = append(x.acks, effect{key: o.GetAppend().GetKey(), what: "append " + o.GetAppend().GetValue(), version: m.GetVersion()})
+		x.acks = append(x.acks, effect{key: o.GetAppend().GetKey(), what: "append " + signed(o.GetAppend().GetValue(), tenant), version: m.GetVersion()})
 	}
 }
 

@@ -33,9 +33,7 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	k := c.w.sc.knobs
 	ctx = context.WithValue(ctx, atKey{}, at)
 	ctx = metadata.AppendToOutgoingContext(ctx, "at", at)
-	if c.tenant != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, "tenant", c.tenant)
-	}
+	ctx, opts := c.w.as(ctx, at, c.tenant)
 	if c.limit {
 		limited, cancel := context.WithTimeout(ctx, c.w.limitOf(at))
 		defer cancel()
@@ -52,7 +50,7 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	}
 	c.w.stagger(at)
 	start := time.Now()
-	m, err := c.send(ctx, c.clients[server], o)
+	m, err := c.send(ctx, c.clients[server], o, opts)
 	if c.w.plain && at != "" {
 		c.w.oracle.record(at, fmt.Sprintf("%T", request), request, m, err, time.Since(start))
 	}
@@ -71,21 +69,21 @@ func (w *world) stagger(at string) {
 	}
 }
 
-func (c *invoker) send(ctx context.Context, client kvpb.TestKVClient, o *kvpb.Operation) (proto.Message, error) {
+func (c *invoker) send(ctx context.Context, client kvpb.TestKVClient, o *kvpb.Operation, opts []grpc.CallOption) (proto.Message, error) {
 	switch x := o.GetOperation().(type) {
 	case *kvpb.Operation_Get:
 		if c.observe {
-			return client.Get(ctx, x.Get, grpc.Header(&c.header))
+			return client.Get(ctx, x.Get, append(opts, grpc.Header(&c.header))...)
 		}
-		return client.Get(ctx, x.Get)
+		return client.Get(ctx, x.Get, opts...)
 	case *kvpb.Operation_Put:
-		return client.Put(ctx, x.Put)
+		return client.Put(ctx, x.Put, opts...)
 	case *kvpb.Operation_Append:
-		return client.Append(ctx, x.Append)
+		return client.Append(ctx, x.Append, opts...)
 	case *kvpb.Operation_RelayRead:
-		return client.RelayRead(ctx, x.RelayRead)
+		return client.RelayRead(ctx, x.RelayRead, opts...)
 	case *kvpb.Operation_RelayWrite:
-		return client.RelayWrite(ctx, x.RelayWrite)
+		return client.RelayWrite(ctx, x.RelayWrite, opts...)
 	}
 	return nil, status.Error(codes.InvalidArgument, "no operation")
 }

@@ -50,7 +50,7 @@ func Mutations() []Mutation {
 		{Name: "authorisation is skipped on the sibling path", unguarded: true},
 		{Name: "what has side effects runs for a speculative caller", options: []specgrpc.ServerOption{free}},
 		{Name: "what cannot be repeated is run again", options: []specgrpc.ServerOption{specgrpc.AllReplayable()}},
-		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *foresay.SiteConfig) { cfg.Metadata = nil }},
+		{Name: "metadata are not part of a call", configure: func(_ methods, cfg *foresay.SiteConfig) { cfg.IgnoreMetadata = []string{"at", "tenant"} }},
 	}
 }
 

@@ -211,6 +211,7 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	target := "passthrough:///" + serverName(server) + ":1"
 	opts := []grpc.DialOption{
 		grpc.WithContextDialer(w.net.DialContext(from)), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(introduce), grpc.WithPerRPCCredentials(sessions{}),
 	}
 	if w.sc.knobs.Keepalive {
 		opts = append(opts, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
@@ -276,7 +277,7 @@ func (w *world) sites() []foresay.SiteConfig {
 	var out []foresay.SiteConfig
 	for _, m := range w.methods() {
 		cfg := foresay.SiteConfig{
-			Name: m.name, Metadata: []string{"tenant"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead), ServerPredictions: k.ServerPredictions,
+			Name: m.name, IgnoreMetadata: []string{"at"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead), ServerPredictions: k.ServerPredictions,
 			Predictors: []foresay.Predictor{&oracleOfClients{w, m.request, m.blank}},
 		}
 		writes := m.bit&(methodPut|methodAppend|methodRelayWrite) != 0

@@ -45,6 +45,6 @@ func compilePlants(t *testing.T, treeNames []string) string {
 	for _, n := range treeNames {
 		fmt.Fprintf(&cases, "case %q:\nreturn %s\n", "tree "+n, n)
 	}
-	o.Add("internal/spectree/planted.go", "package spectree\nimport \"os\"\nfunc plantedMutation() mutation {\nswitch os.Getenv(\""+planting.Variable+"\") {\n"+cases.String()+"}\nreturn sound\n}\n")
+	o.Add("internal/spectree/plantedmutation.go", "package spectree\nimport \"os\"\nfunc plantedMutation() mutation {\nswitch os.Getenv(\""+planting.Variable+"\") {\n"+cases.String()+"}\nreturn sound\n}\n")
 	return o.Compile("internal/randtest")
 }

@@ -23,7 +23,7 @@ func plants() []plant {
 			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
 		}, {
 			name: "commit and rollback both", dir: ".",
-			old: "\tr.release()\n\treturn r.outcome()", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\nreturn r.outcome()",
+			old: "\tr.release()\n\tt.request.waits(WaitResult", new: "\tr.release()\nif MUTANT {\nr.rollBack()\n}\n\tt.request.waits(WaitResult",
 		}, {
 			name: "the commit hooks of a staged call run twice", dir: ".",
 			old: "\tt.winner.release()\n", new: "\tif MUTANT && t.winner.hooked {\nt.winner.release()\nt.winner.hooked = true\n}\nt.winner.release()\n",
@@ -63,7 +63,28 @@ func plants() []plant {
 			old: "\tcase !c.method.admitted:\n", new: "\tcase !c.method.admitted && !MUTANT:\n",
 		}, {
 			name: "metadata are no part of a call", dir: "specgrpc",
-			old: "\tif len(cfg.Metadata) > 0 {\n", new: "\tif len(cfg.Metadata) > 0 && !MUTANT {\n",
+			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {", new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
+		}, {
+			name: "what is looked up in a context is no part of a call", dir: ".",
+			old: "\t\tif !sameValue(l.value, ctx.Value(l.key)) {\n", new: "\t\tif !sameValue(l.value, ctx.Value(l.key)) && !MUTANT {\n",
+		}, {
+			name: "options are no part of a call", dir: ".",
+			old: "ok && !k.SameCall(c.op.Transport) {", new: "ok && !MUTANT && !k.SameCall(c.op.Transport) {",
+		}, {
+			name: "a call is the same whatever its code was told", dir: "internal/spectree",
+			old: "\t\tif !same {\n\t\t\treturn false\n", new: "\t\tif !same && !MUTANT {\n\t\t\treturn false\n",
+		}, {
+			name: "a call is the same whatever the lane that forked its own was told", dir: "internal/spectree",
+			old: "\treturn l.parent == nil ||", new: "\treturn l.parent == nil || MUTANT ||",
+		}, {
+			name: "a call is the same whatever its lane waited for", dir: "internal/spectree",
+			old: "!child.knowsNoOther(o) {", new: "!child.knowsNoOther(o) && !MUTANT {",
+		}, {
+			name: "a call is the same whatever a future was guessed to be", dir: "internal/spectree",
+			old: "u.Call.Value == w.Call.Value)", new: "u.Call.Value == w.Call.Value || MUTANT)",
+		}, {
+			name: "a call is shared before it is known what it sends", dir: ".",
+			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
 		}, {
 			name: "calls that look at the transport are predicted", dir: "specgrpc",
 			old: "Observed: observed,", new: "Observed: observed && !MUTANT,",
@@ -85,10 +106,10 @@ func plants() []plant {
 			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase r.failed == nil:\n",
 		}, {
 			name: "a local expiry is the call's result", dir: ".",
-			old: "\tcase ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil:\n", new: "\tcase ctx.Err() == context.DeadlineExceeded && l.run.ctx.Err() == nil && !MUTANT:\n",
+			old: "\tcase l.run.ctx.Err() == nil && (ctx.Err() == context.DeadlineExceeded ||", new: "\tcase l.run.ctx.Err() == nil && !MUTANT && (ctx.Err() == context.DeadlineExceeded ||",
 		}, {
 			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: ".",
-			old: "\t\tif err == context.Canceled {\n", new: "\t\tif err == context.Canceled && !MUTANT {\n",
+			old: "\t\tif err == context.Canceled && !t.late(ctx, l, spec) {\n", new: "\t\tif err == context.Canceled && !MUTANT && !t.late(ctx, l, spec) {\n",
 		}, {
 			name: "a call is sent as the run that made it first would", dir: ".",
 			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",

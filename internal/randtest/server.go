@@ -86,7 +86,7 @@ func (s *kvServer) work(in *invocation) error {
 	}
 }
 
-// Get reads a key; the tenant of the metadata shows in the value.
+// Get reads a key; who asks shows in the value, as in what Put and Append write.
 func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 	in := s.begin(ctx, 0)
 	if err := s.early(in, &kvpb.GetResponse{}); err != nil {
@@ -102,9 +102,7 @@ func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetRespon
 	if err != nil {
 		return nil, err
 	}
-	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get("tenant")) > 0 {
-		got.Value += "@" + md.Get("tenant")[0]
-	}
+	got.Value = signedBy(ctx, got.GetValue())
 	if err := grpc.SetHeader(ctx, metadata.Pairs("stamp", got.GetValue())); err != nil {
 		return nil, err
 	}
@@ -145,7 +143,7 @@ func (s *kvServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutRespon
 	if err := s.work(in); err != nil {
 		return nil, err
 	}
-	v, err := s.write(in, kindPut, r.GetKey(), r.GetValue())
+	v, err := s.write(in, kindPut, r.GetKey(), signedBy(ctx, r.GetValue()))
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +159,7 @@ func (s *kvServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.App
 	if err := s.work(in); err != nil {
 		return nil, err
 	}
-	v, err := s.write(in, kindAppend, r.GetKey(), r.GetValue())
+	v, err := s.write(in, kindAppend, r.GetKey(), signedBy(ctx, r.GetValue()))
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,10 @@ const (
 // CallSpec describes a call that a run makes.
 type CallSpec struct {
 	// Op identifies the operation: connection, method, request, metadata.
-	Op       string
+	Op string
+	// Variant tells calls of one Op apart that differ in what cannot be part of it:
+	// see Find.
+	Variant  int
 	Effect   Effect
 	Conflict string // calls with different, non-empty keys commute
 	Ordered  bool   // sent only after the answers of earlier ordered calls
@@ -50,6 +53,9 @@ type Call struct {
 	ID int
 	// Data is the engine's own.
 	Data any
+	// Value is equal for local calls at one place, of several runs, whose first
+	// predictions are equal values.
+	Value int
 
 	spec        CallSpec
 	key         key
@@ -165,12 +171,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 			t.share(l)
 		}
 	}
-	k := key{lane: l.id, op: s.Op, occ: occ, eff: l.eff}
-	if s.Once && !t.breaks(forgetOnce) {
-		k = key{lane: onceLane, op: s.Op}
-	}
-	t.mutateKey(&k, r)
-	c, k := t.lookup(l, k, s)
+	c, k := t.lookup(l, t.keyOf(l, s, occ), s)
 	if c == nil {
 		t.calls++
 		if c = &t.firstCall; t.calls > 1 {
@@ -224,6 +225,17 @@ func (t *Tree) Touch(l *Lane, op string) {
 			return
 		}
 	}
+}
+
+// keyOf returns the key of a call that the lane makes, of which it made occ equal
+// ones before.
+func (t *Tree) keyOf(l *Lane, s *CallSpec, occ int) key {
+	k := key{lane: l.id, op: s.Op, occ: occ, variant: s.Variant, eff: l.eff}
+	if s.Once && !t.breaks(forgetOnce) {
+		k = key{lane: onceLane, op: s.Op}
+	}
+	t.mutateKey(&k, l.run)
+	return k
 }
 
 // lookup finds the call in the record, or returns the key under which to enter

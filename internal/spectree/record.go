@@ -3,24 +3,28 @@ package spectree
 // key is what makes two runs' calls the same call: who made it, what it asks,
 // which of several equal ones it is, and which side effects preceded it.
 type key struct {
-	lane string
-	op   string
-	occ  int
-	eff  *chain
-	ord  *chain // if the call is ordered: which ordered ones preceded it, see orderOf
+	lane    string
+	op      string
+	occ     int
+	variant int
+	eff     *chain
+	ord     *chain // if the call is ordered: which ordered ones preceded it, see orderOf
 }
 
 // record holds the calls of a task that a new run may use again.
 type record struct {
-	few   [4]*Call
-	all   []*Call
-	index map[key]*Call // built once all grows past a handful
+	few [4]*Call
+	all []*Call
+	// variants is the highest CallSpec.Variant so far.
+	variants int
+	index    map[key]*Call // built once all grows past a handful
 	// confirmed holds the calls of which it is certain that the run that turns
 	// out right makes them, by place; built once a replay asks.
 	confirmed map[key]*Call
 }
 
-// place returns where in the program the call is made, whatever came before.
+// place returns where in the program the call is made, whatever came before and
+// in whichever variant.
 func (k key) place() key { return key{lane: k.lane, op: k.op, occ: k.occ} }
 
 // confirmedAt returns the confirmed call at this place, or nil.
@@ -51,7 +55,7 @@ func (t *Tree) Recorded(l *Lane, s *CallSpec) bool {
 		return false
 	}
 	occ, _ := l.occurrence(s.Op)
-	c := t.record.find(key{lane: l.id, op: s.Op, occ: occ, eff: l.eff})
+	c := t.record.find(key{lane: l.id, op: s.Op, occ: occ, variant: s.Variant, eff: l.eff})
 	return c != nil && c.send != unsent
 }
 
@@ -85,6 +89,7 @@ func (r *record) add(c *Call) {
 		r.all = r.few[:0]
 	}
 	c.slot = len(r.all)
+	r.variants = max(r.variants, c.key.variant)
 	r.all = append(r.all, c)
 	if r.index != nil {
 		r.index[c.key] = c

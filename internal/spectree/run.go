@@ -9,6 +9,9 @@ type Run struct {
 	Data any
 
 	tree      *Tree
+	from      *Run         // whose place it took, or beside which it was started
+	at        map[key]*Use // the uses by place, see useAt
+	inAt      int          // so many are in it
 	main      Lane
 	discarded bool
 	returned  bool
@@ -49,8 +52,13 @@ type Lane struct {
 	consumed int // irrevocable calls that it made, without those with Once
 	fewUses  [4]*Use
 	uses     []*Use
-	counts   map[string]occurrences // by operation, once there are many uses
-	skipped  map[string]int         // calls that it did not make, see Late
+	// parent forked the lane after so many uses, and having joined so many lanes.
+	parent                   *Lane
+	parentUses, parentJoined int
+	joined                   []*Lane
+	same                     map[*Run]sameness      // see knowsNoOther
+	counts                   map[string]occurrences // by operation, once there are many uses
+	skipped                  map[string]int         // calls that it did not make, see Late
 }
 
 // occurrences are a lane's calls of one operation.
@@ -138,11 +146,13 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	return &Lane{
 		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, forkEff: l.eff, forkOrd: l.ord,
+		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined),
 	}
 }
 
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
+	l.joined = append(l.joined, child)
 	if child.dep != nil && child.dep != l.dep && !t.breaks(forgetJoin) {
 		l.dep = &dep{prev: l.dep, join: child.dep}
 	}
@@ -265,14 +275,15 @@ func (t *Tree) missed(r *Run) *Call {
 	return r.stray
 }
 
-func (t *Tree) startRun(path []choice) *Run {
+// startRun starts a run in place of another one, or beside it.
+func (t *Tree) startRun(from *Run, path []choice) *Run {
 	t.started++
 	t.running++
 	r := &t.first
 	if t.started > 1 {
 		r = new(Run)
 	}
-	r.ID, r.tree, r.path, r.open = t.started, t, path, len(path)
+	r.ID, r.tree, r.from, r.path, r.open = t.started, t, from, path, len(path)
 	r.main.run = r
 	if t.runs == nil {
 		t.runs = t.fewRuns[:0]

@@ -132,7 +132,7 @@ func (t *Tree) fork(r *Run, c *Call, idx int) {
 		return
 	}
 	if path := append([]choice{{c, idx}}, r.before(c, r.madeBefore(c))...); t.isNew(path) {
-		t.startRun(path)
+		t.startRun(r, path)
 	}
 }
 
@@ -170,7 +170,7 @@ func (t *Tree) replay(d loss, c *Call) {
 		path = d.run.before(c, d.calls)
 	}
 	if !t.over && t.isNew(path) && !t.breaks(noReplay) {
-		t.startRun(path)
+		t.startRun(d.run, path)
 	}
 }
 

@@ -122,7 +122,7 @@ func (t *Tree) Init(cfg Config) {
 }
 
 // Start starts the first run.
-func (t *Tree) Start() *Run { return t.startRun(nil) }
+func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 
 // Take returns the actions since the last Take. The slice is the tree's own
 // until the next call of any method.

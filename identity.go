@@ -1,0 +1,338 @@
+package foresay
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/foresay/foresay/internal/spectree"
+)
+
+// What a call sends may depend on its context in ways that no Operation tells: an
+// interceptor adds the token that it finds there. So an attempt remembers what was
+// looked up in the context of the code that made it, and another run's code uses the
+// call only if its own context says the same. Where that cannot be compared the call
+// is made anew. A run need not compare where it is sure to make the same call, see
+// spectree.Tree.Find: a function that was told the same does the same.
+
+// A Comparer is a Transport that says more about which of its calls are the same.
+type Comparer interface {
+	Transport
+	// SameCall reports whether other, of an Operation of the same Identity, is for the
+	// same call in what Identity cannot tell, such as options.
+	SameCall(other Transport) bool
+	// Told reports whether Identity tells, or need not tell, what a context has under
+	// this key.
+	Told(key any) bool
+}
+
+// lookups are what was looked up in a context, and which context that is.
+type lookups struct {
+	told func(key any) bool
+
+	mu   sync.Mutex
+	ctx  context.Context
+	made []lookup
+	few  [4]lookup
+	all  bool // nothing more will be looked up that tells what is sent
+}
+
+type lookup struct{ key, value any }
+
+// value looks up a value, and remembers that it was asked for.
+func (s *lookups) value(key any) any {
+	for {
+		s.mu.Lock()
+		ctx := s.ctx
+		s.mu.Unlock()
+		v := ctx.Value(key) // may be code of the user's
+		if !s.counts(key) {
+			return v
+		}
+		s.mu.Lock()
+		if s.ctx == ctx {
+			s.note(lookup{key, v})
+			s.mu.Unlock()
+			return v
+		}
+		s.mu.Unlock()
+	}
+}
+
+// counts leaves out what package context asks for its own sake, by keys of type
+// *int, what the engine does, and what the operation's identity tells.
+func (s *lookups) counts(key any) bool {
+	_, internal := key.(*int)
+	return !internal && !OwnKey(key) && !s.told(key)
+}
+
+// note is called under mu.
+func (s *lookups) note(l lookup) {
+	for i := range s.made {
+		if s.made[i].key == l.key {
+			return
+		}
+	}
+	if s.made == nil {
+		s.made = s.few[:0]
+	}
+	s.made = append(s.made, l)
+}
+
+// agree reports whether a context says the same as far as it was asked; if that is
+// to be certain, whether it always will. looked is how often that was.
+func (s *lookups) agree(ctx context.Context, certain bool) (looked int, same bool) {
+	s.mu.Lock()
+	made, all := s.made, s.all
+	s.mu.Unlock()
+	if certain && !all {
+		return 0, false
+	}
+	for _, l := range made {
+		if !sameValue(l.value, ctx.Value(l.key)) {
+			return 0, false
+		}
+	}
+	return len(made), true
+}
+
+// follow has what is looked up from now on come from another context, that said the
+// same so far.
+func (s *lookups) follow(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx = ctx
+}
+
+// complete notes that what is sent is certain.
+func (s *lookups) complete() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = true
+}
+
+// state returns how often was looked up so far, and whether that is all.
+func (s *lookups) state() (looked int, all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.made), s.all
+}
+
+// watch has lookups in the context of the call's code be remembered. Under mu.
+func (c *call) watch() {
+	told := func(any) bool { return false }
+	if k, ok := c.op.Transport.(Comparer); ok {
+		told = k.Told
+	}
+	c.looks = &lookups{ctx: c.ctx, told: told}
+}
+
+// source returns the context of the code for which the call is made.
+func (c *call) source() context.Context {
+	if c.looks == nil {
+		return c.ctx
+	}
+	c.looks.mu.Lock()
+	defer c.looks.mu.Unlock()
+	return c.looks.ctx
+}
+
+// ofRun reports whether ctx has no values but those of its task: all runs' contexts
+// say the same then.
+func ofRun(ctx context.Context) bool {
+	for {
+		switch c := ctx.(type) {
+		case *runContext:
+			return true
+		case *laneContext:
+			ctx = c.Context
+		case *outlasting:
+			ctx = c.Context
+		case *predicting:
+			ctx = c.Context
+		default:
+			return false
+		}
+	}
+}
+
+// found is the call that code is about to use, as far as is known without the
+// task's mutex.
+type found struct {
+	call   *spectree.Call // nil: a new one
+	looked int            // so many lookups agreed, when somebody compared
+	sent   bool           // it was sent already: predictions for it are of no use
+}
+
+// identify finds the call that the code would use if it made this one, and sets the
+// variant in which it does.
+func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) found {
+	t.mu.Lock()
+	var doubtful []found
+	spec.Variant = 0
+	free, variants := -1, t.tree.Variants()
+	for v := 0; v <= variants; v++ {
+		spec.Variant = v
+		c, sure := t.tree.Find(l.tree, spec)
+		switch {
+		case c == nil && free < 0:
+			free = v
+		case c == nil:
+		case sure:
+			f := found{call: c, sent: t.tree.Recorded(l.tree, spec)}
+			t.mu.Unlock()
+			return f
+		default:
+			doubtful = append(doubtful, found{call: c, looked: v, sent: t.tree.Recorded(l.tree, spec)})
+		}
+	}
+	candidates := make([]compared, 0, len(doubtful))
+	for _, f := range doubtful {
+		c, _ := f.call.Data.(*call)
+		candidates = append(candidates, compared{f, f.looked, c.op, c.ctx, c.looks, f.call.Uses() > 0})
+	}
+	t.mu.Unlock()
+	for _, c := range candidates {
+		if looked, same := c.same(ctx, op); same {
+			c.looked = looked
+			spec.Variant = c.variant
+			return c.found
+		}
+	}
+	if spec.Variant = free; free < 0 {
+		spec.Variant = variants + 1
+	}
+	return found{}
+}
+
+// compared is a call to compare with, as it was when somebody looked.
+type compared struct {
+	found
+	variant int
+	op      *Operation
+	ctx     context.Context
+	looks   *lookups
+	shared  bool // others use it, and may be the ones that are right
+}
+
+// same reports whether the call may be used by code that would make this one.
+func (c *compared) same(ctx context.Context, op *Operation) (looked int, same bool) {
+	if k, ok := op.Transport.(Comparer); ok && !k.SameCall(c.op.Transport) {
+		return 0, false
+	}
+	if c.looks != nil {
+		return c.looks.agree(ctx, c.shared)
+	}
+	return 0, ofRun(ctx) && ofRun(c.ctx)
+}
+
+// stillFound reports whether the code still finds what it found. Under mu. If so, and
+// if nobody else wants the call any more, what is looked up from now on is looked up
+// in the context of this code.
+func (t *task) stillFound(ctx context.Context, l *lane, spec *spectree.CallSpec, f *found) bool {
+	tc, sure := t.tree.Find(l.tree, spec)
+	if tc == nil {
+		return true // then the call is a new one
+	}
+	c, _ := tc.Data.(*call)
+	if !sure {
+		if tc != f.call {
+			return false
+		}
+		if c.looks != nil {
+			looked, all := c.looks.state()
+			if looked != f.looked || !all && tc.Uses() > 0 {
+				return false
+			}
+		}
+	}
+	if c.looks != nil && tc.Uses() == 0 {
+		c.looks.follow(ctx)
+	}
+	return true
+}
+
+// localValue returns a number that is the same for equal values that runs predict for
+// the local call at one place.
+func (t *task) localValue(c *spectree.Call, v any) int {
+	place := fmt.Sprint(c.Lane(), "\x00", c.Op(), "\x00", c.Occurrence())
+	for {
+		t.mu.Lock()
+		known := t.locals[place]
+		t.mu.Unlock()
+		for i, w := range known {
+			if equalValues(v, w) {
+				return i
+			}
+		}
+		t.mu.Lock()
+		if len(t.locals[place]) == len(known) {
+			if t.locals == nil {
+				t.locals = make(map[string][]any)
+			}
+			t.locals[place] = append(known, v)
+			t.mu.Unlock()
+			return len(known)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// IsSpan reports whether a context's value is a span of a tracing library. Each run of
+// a function may have its own; it is sent only in TracingMetadata.
+func IsSpan(v any) bool {
+	switch v.(type) {
+	case interface{ IsRecording() bool }, // OpenTelemetry
+		interface{ IsRecordingEvents() bool }: // OpenCensus
+		return true
+	}
+	return false
+}
+
+// sameValue reports whether two values of contexts are sure to be the same. What they
+// point to is not looked at, since others may change it: two pointers are the same,
+// or not.
+func sameValue(a, b any) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return IsSpan(a) && IsSpan(b) || identical(reflect.ValueOf(a), reflect.ValueOf(b))
+}
+
+func identical(a, b reflect.Value) bool {
+	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
+		return false
+	}
+	switch a.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Map:
+		return a.UnsafePointer() == b.UnsafePointer()
+	case reflect.Func:
+		return a.IsNil() && b.IsNil() // two closures of one function may differ
+	case reflect.Slice:
+		return a.UnsafePointer() == b.UnsafePointer() && a.Len() == b.Len()
+	case reflect.Interface:
+		return identical(a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !identical(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Array:
+		for i := range a.Len() {
+			if !identical(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a.Equal(b)
+	}
+}

@@ -1,0 +1,110 @@
+package randtest
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+)
+
+// A call is made as a tenant, who shows in what is read and written. A program says
+// who it is in one of these ways, which depends on the place of the call.
+const (
+	asMetadata   = iota // in the metadata
+	asToken             // by credentials of the call
+	asSession           // by a value of the context, which credentials of the connection send
+	asUser              // by one that an interceptor sends
+	asOption            // by an option that an interceptor looks for
+	waysToBeSeen        //
+)
+
+type (
+	sessionKey struct{}
+	userKey    struct{}
+	// tokenOf are credentials of a tenant.
+	tokenOf string
+	// sessions are credentials of whoever's session is in the context.
+	sessions struct{}
+	// asTenant is an option for the interceptor.
+	asTenant struct {
+		grpc.EmptyCallOption
+		tenant string
+	}
+)
+
+// tenantIn is the metadata that a tenant is told in; none for nobody.
+func tenantIn(tenant string) map[string]string {
+	if tenant == "" {
+		return nil
+	}
+	return map[string]string{"tenant": tenant}
+}
+
+func (t tokenOf) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return tenantIn(string(t)), nil
+}
+func (tokenOf) RequireTransportSecurity() bool { return false }
+
+func (sessions) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	tenant, _ := ctx.Value(sessionKey{}).(string)
+	return tenantIn(tenant), nil
+}
+func (sessions) RequireTransportSecurity() bool { return false }
+
+// introduce is the interceptor that says who calls.
+func introduce(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	tenant, _ := ctx.Value(userKey{}).(string)
+	for _, o := range opts {
+		if o, ok := o.(asTenant); ok {
+			tenant = o.tenant
+		}
+	}
+	if tenant != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "tenant", tenant)
+	}
+	return invoker(ctx, method, req, reply, cc, opts...)
+}
+
+// as has a call be made as a tenant.
+func (w *world) as(ctx context.Context, at, tenant string) (context.Context, []grpc.CallOption) {
+	if tenant == "" {
+		return ctx, nil
+	}
+	switch w.sc.chance.below(waysToBeSeen, "as", at) {
+	case asToken:
+		return ctx, []grpc.CallOption{grpc.PerRPCCredentials(tokenOf(tenant))}
+	case asSession:
+		return context.WithValue(ctx, sessionKey{}, tenant), nil
+	case asUser:
+		return context.WithValue(ctx, userKey{}, tenant), nil
+	case asOption:
+		return ctx, []grpc.CallOption{asTenant{tenant: tenant}}
+	}
+	return metadata.AppendToOutgoingContext(ctx, "tenant", tenant), nil
+}
+
+// tenantOf returns who makes the step's call: whom the results so far make it.
+func (x *execution) tenantOf(at string, s *step, digest string) string {
+	writes := (s.kind == kindPut || s.kind == kindAppend) && x.w.sc.chance.percent(25, "tenant", at)
+	if !s.tenant && !writes {
+		return ""
+	}
+	return []string{"", "x", "y"}[choose(digest, 3)]
+}
+
+// signed returns what a tenant writes or reads.
+func signed(value, tenant string) string {
+	if tenant == "" {
+		return value
+	}
+	return value + "@" + tenant
+}
+
+// signedBy is signed for the tenant who calls.
+func signedBy(ctx context.Context, value string) string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if tenant := md.Get("tenant"); len(tenant) > 0 {
+		return signed(value, tenant[0])
+	}
+	return value
+}

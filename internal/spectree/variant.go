@@ -1,0 +1,108 @@
+package spectree
+
+// What makes two calls the same call cannot always be written down: a token that
+// an interceptor takes from the context, an option that can only be compared. So
+// calls of one Op in one place may come in variants. Who makes a call asks Find for
+// each variant what it would use, and compares. It need not where the tree is sure:
+// where a function that was told the same comes by the same call.
+
+// Alone reports whether no run but the first was started: it finds no call of another's.
+func (t *Tree) Alone() bool { return t.started <= 1 }
+
+// Variants returns the highest variant that any call has.
+func (t *Tree) Variants() int { return t.record.variants }
+
+// Find returns the call that the lane would use if it made this one now, or nil if
+// it would make a new one. It is sure to be the same call if the run that turns out
+// right makes it, or if a run made it in whose lane the code was told nothing else.
+func (t *Tree) Find(l *Lane, s *CallSpec) (c *Call, sure bool) {
+	if s.Local {
+		return nil, true
+	}
+	occ, _ := l.occurrence(s.Op)
+	k := t.keyOf(l, s, occ)
+	if c, _ = t.lookup(l, k, s); c == nil || s.Once {
+		return c, true
+	}
+	return c, c.Confirmed() || l.repeats(c, k)
+}
+
+// repeats reports whether the lane is sure to make c at this place, since one of
+// another run did, and this one was told nothing else.
+func (l *Lane) repeats(c *Call, k key) bool {
+	if l.knowsNoOther(c.use.Run) {
+		return true
+	}
+	for _, u := range c.uses {
+		if l.knowsNoOther(u.Run) {
+			return true
+		}
+	}
+	for o := l.run.from; o != nil; o = o.from {
+		if u := o.useAt(k); u != nil && u.Call == c && l.knowsNoOther(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// useAt returns what the run made at this place, whatever became of it since.
+func (r *Run) useAt(k key) *Use {
+	if r.at == nil {
+		r.at = make(map[key]*Use, len(r.uses))
+	}
+	for _, u := range r.uses[r.inAt:] {
+		r.at[u.Call.key.place()] = u
+	}
+	r.inAt = len(r.uses)
+	return r.at[k.place()]
+}
+
+// knowsNoOther reports whether all that led to where the lane is, in its own past
+// and in that of the lanes that it comes from or has joined, was told nothing else
+// than o was, as far as o was told of it.
+func (l *Lane) knowsNoOther(o *Run) bool { return l.sawNoOther(o, len(l.uses), len(l.joined)) }
+
+// sameness is how much of a lane's past is known for good to be another run's, too.
+type sameness struct{ uses, joined int }
+
+// sawNoOther is knowsNoOther for the lane's first uses and joined lanes.
+func (l *Lane) sawNoOther(o *Run, uses, joined int) bool {
+	known := l.same[o]
+	sure := true
+	for i := known.uses; i < uses; i++ {
+		same, final := l.uses[i].toldAs(o.useAt(l.uses[i].Call.key))
+		if !same {
+			return false
+		}
+		if sure = sure && (final || o.discarded); sure {
+			known.uses = i + 1
+		}
+	}
+	for ; known.joined < joined; known.joined++ {
+		if child := l.joined[known.joined]; !child.knowsNoOther(o) {
+			return false
+		}
+	}
+	if l.same == nil {
+		l.same = make(map[*Run]sameness)
+	}
+	l.same[o] = known
+	return l.parent == nil || l.parent.sawNoOther(o, l.parentUses, l.parentJoined)
+}
+
+// toldAs reports whether the use was told nothing else than w was, which another run
+// made at its place, if it did; and whether that is known for good.
+func (u *Use) toldAs(w *Use) (same, final bool) {
+	switch {
+	case w == nil || u.answer == Waiting || w.answer == Waiting:
+		return true, false
+	case u.unneeded || w.unneeded, u.gaveUp && w.gaveUp:
+		return true, true
+	}
+	same = w.answer == u.answer && w.gaveUp == u.gaveUp
+	if u.Call.spec.Local { // each run computes its own; who waits for the result joins those who did
+		return same && (u.answer != 0 || u.Call.Value == w.Call.Value), true
+	}
+	return same && w.Call == u.Call, true
+}
