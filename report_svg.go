@@ -127,33 +127,44 @@ func (p *picture) label(x, y, width float64, s string) {
 	for size > 9.5 && cutTo(s, width/(size*svgGlyph)) != s {
 		size -= 0.5
 	}
-	room := int(width / (size * svgGlyph))
-	if r := []rune(s); cutTo(s, float64(room)) != s && len(r) > room {
-		head := strings.IndexByte(s, ' ') + 1 // the call's number
-		tail := max(room-head-2, 0)
-		s = string(r[:head]) + ".." + string(r[len(r)-tail:])
+	if room := width / (size * svgGlyph); cutTo(s, room) != s {
+		head := s[:strings.IndexByte(s, ' ')+1] // the call's number
+		s = head + ".." + endOf(s[len(head):], room-float64(len(head))-2)
 	}
 	p.text(x, y, width, size, "", s)
 }
 
-// cutTo cuts s to n characters. Those beyond Latin script may be twice as wide.
-func cutTo(s string, n float64) string {
-	wide := func(r rune) float64 {
-		if r >= 0x250 {
-			return 2
-		}
-		return 1
+// glyphs is how many characters' room one takes. Those beyond Latin script may be twice as wide.
+func glyphs(r rune) float64 {
+	if r >= 0x250 {
+		return 2
 	}
+	return 1
+}
+
+// endOf returns the end of s that fits in the room of n characters.
+func endOf(s string, n float64) string {
+	runes := []rune(s)
+	at := len(runes)
+	for at > 0 && n >= glyphs(runes[at-1]) {
+		at--
+		n -= glyphs(runes[at])
+	}
+	return string(runes[at:])
+}
+
+// cutTo cuts s to the room of n characters.
+func cutTo(s string, n float64) string {
 	total := 0.0
 	for _, r := range s {
-		total += wide(r)
+		total += glyphs(r)
 	}
 	if total <= n {
 		return s
 	}
 	total = 2
 	for i, r := range s {
-		if total += wide(r); total > n {
+		if total += glyphs(r); total > n {
 			return s[:i] + ".."
 		}
 	}
