@@ -29,6 +29,12 @@ type ControlConfig struct {
 	// Retry is how long a tripped site takes no predictions before a few are
 	// tried. It is doubled up to 32 times while they are no better. Default 10 s.
 	Retry time.Duration
+	// ControlShare is which share of the requests is left without speculation in mode
+	// on, once a thousand have begun: compared with the others they show whether
+	// requests fail more often with speculation, or are slower, which trips the sites
+	// that they use, as in a canary. Default 0.01; negative: none, and what harm
+	// sites in mode on do is not known.
+	ControlShare float64
 	// OnRequest are told of each request that ended; they must not change it, be
 	// quick, and are called concurrently.
 	OnRequest []func(*RequestRecord)
@@ -51,6 +57,7 @@ type Control struct {
 	killed atomic.Bool
 	recent recent
 	runs   atomic.Int64 // see Status
+	begun  atomic.Int64 // requests
 	judged atomic.Int64 // when sites were last judged, Unix nanoseconds
 
 	mu     sync.Mutex
@@ -59,6 +66,9 @@ type Control struct {
 	useful float64            // calls that counted, in the window
 	tasks  taskConfig         // the defaults of the Control's tasks
 	wrong  map[string]string  // what is wrong, by what it is about
+
+	harmMu sync.Mutex
+	harms  map[string]*harm // by the name of the kind of request
 }
 
 // setting is a mode with the share of the requests that it is for.
@@ -72,6 +82,8 @@ func NewControl(cfg ControlConfig) (*Control, error) {
 	switch {
 	case math.IsNaN(cfg.Budget):
 		return nil, fmt.Errorf("foresay: control: Budget is not a number")
+	case math.IsNaN(cfg.ControlShare) || cfg.ControlShare > 0.5:
+		return nil, fmt.Errorf("foresay: control: ControlShare is %v; want at most 0.5, 0 for the default, or less for none", cfg.ControlShare)
 	case cfg.Window < 0:
 		return nil, fmt.Errorf("foresay: control: Window is %v; want 0 for the default, or more", cfg.Window)
 	case cfg.Retry < 0:
@@ -85,6 +97,9 @@ func NewControl(cfg ControlConfig) (*Control, error) {
 	}
 	if cfg.Retry == 0 {
 		cfg.Retry = 10 * time.Second
+	}
+	if cfg.ControlShare == 0 {
+		cfg.ControlShare = 0.01
 	}
 	if cfg.Recent == 0 {
 		cfg.Recent = 64
@@ -326,7 +341,15 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 		return set.mode
 	case s.trip.holds():
 		return ModeObserve
+	case set.mode == ModeOn && (r == nil || !r.compared):
+		return ModeOn
 	case set.mode == ModeOn:
+		share := 1 - r.control.cfg.ControlShare
+		if in := within(r.luck(), share); !in {
+			r.chose(false, share)
+			return ModeObserve
+		}
+		r.chose(true, share)
 		return ModeOn
 	}
 	lot := uint64(0)
@@ -337,7 +360,7 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 	}
 	in := within(lot, set.share)
 	if set.mode == ModeCanary && r != nil {
-		r.chose(in)
+		r.chose(in, set.share)
 	}
 	switch {
 	case !in:

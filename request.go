@@ -18,12 +18,15 @@ type Request struct {
 	name    string
 	id      string
 	start   time.Time
-	lot     atomic.Uint64 // what shares are compared with, 0 before it is drawn
+	// compared: some requests like this one are left without speculation in mode on.
+	compared bool
+	lot      atomic.Uint64 // what shares are compared with, 0 before it is drawn
 
 	mu     sync.Mutex
 	ended  bool
 	took   time.Duration // until Answered, 0 before
 	arm    Arm
+	drawn  float64 // how probable ArmOn was
 	calls  []CallRecord
 	tasks  []TaskRecord
 	waited []WaitRecord
@@ -114,6 +117,7 @@ func (c *Control) Begin(ctx context.Context, name, id string) (context.Context, 
 	r := &requestContext{Context: ctx, tasks: cfg}
 	r.request.control, r.request.name, r.request.id, r.request.start = c, name, id, time.Now()
 	r.request.calls = r.request.few[:0]
+	r.request.compared = c.begun.Add(1) > controlAfter && c.cfg.ControlShare > 0
 	return r, &r.request
 }
 
@@ -179,7 +183,9 @@ func (r *Request) End(err error) {
 		Name: r.name, ID: r.id, Start: r.start, Duration: cmp.Or(r.took, time.Since(r.start)), Failed: err != nil,
 		Arm: r.arm, Calls: r.calls, Tasks: r.tasks, Waits: r.waited, Missed: r.missed,
 	}
+	drawn := r.drawn
 	r.mu.Unlock()
+	r.control.weigh(&rec, drawn)
 	for _, f := range r.control.cfg.OnRequest {
 		contain(r.name, r.control.cfg.Logger, "request observer", func() { f(&rec) })
 	}
@@ -195,10 +201,12 @@ func (r *Request) Answered() {
 	}
 }
 
-// chose notes which side of a canary the request is on.
-func (r *Request) chose(on bool) {
+// chose notes which side of a canary the request is on, and how probable it was to
+// be on that with speculation.
+func (r *Request) chose(on bool, share float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.drawn = max(r.drawn, share)
 	if on {
 		r.arm = ArmOn
 	} else {

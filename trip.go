@@ -1,7 +1,6 @@
 package foresay
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -205,9 +204,7 @@ func (c *Control) judge() {
 	if !c.due() || !c.judged.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	for _, told := range c.judgeAll(now, last) {
-		c.cfg.Logger.Log(context.Background(), told.level, told.text, told.args...)
-	}
+	c.tell(c.judgeAll(now, last))
 }
 
 // news is something for the logger, which is told without locks held.
