@@ -92,6 +92,11 @@ type SiteConfig struct {
 	// ServerPredictions asks the server to predict also for callers that stand
 	// on no assumption.
 	ServerPredictions bool
+	// SendPlainly has a call whose caller stands on a guess be sent as an ordinary
+	// one where its server takes no calls on guesses, instead of held: the server
+	// answers a request that may be computed from a wrong guess, and does not know.
+	// Only for EffectNone.
+	SendPlainly bool
 	// Limits bound what is predicted at the site and sent on predictions.
 	Limits SiteLimits
 }
@@ -170,6 +175,8 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		return nil, fmt.Errorf("foresay: site %s: Share is %v; want a share of the requests, from 0 to 1", cfg.Name, cfg.Share)
 	case cfg.Effect > EffectImmediate:
 		return nil, fmt.Errorf("foresay: site %s: unknown effect class %v", cfg.Name, cfg.Effect)
+	case cfg.SendPlainly && cfg.Effect != EffectNone:
+		return nil, fmt.Errorf("foresay: site %s: SendPlainly is for a method without side effects, and this one's effect is %v", cfg.Name, cfg.Effect)
 	}
 	if err := cfg.Limits.check(); err != nil {
 		return nil, fmt.Errorf("foresay: site %s: %w", cfg.Name, err)

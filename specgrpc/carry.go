@@ -63,7 +63,30 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 	if result {
 		return err
 	}
+	if speculative && m.cfg.SendPlainly && m.unaware() {
+		if err := c.ahead(ctx, out, req, reply, cc, invoker, opts); err == nil {
+			return nil
+		} else if ctx.Err() == nil {
+			reason = "sent plainly ahead, it failed: " + err.Error()
+		}
+	}
 	return c.hold(ctx, out, reason, req, reply, cc, invoker, opts)
+}
+
+// ahead makes a plain call for a speculative caller: it has no side effects, and its
+// site says that the server may be asked. A failure is no result: it may be one of
+// being asked too early.
+func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts []grpc.CallOption) error {
+	left := out.attempt.Timeout()
+	if limit := out.attempt.Limit(); limit > 0 && (left == 0 || limit < left) {
+		left = limit
+	}
+	if left > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, left)
+		defer cancel()
+	}
+	return c.plain(ctx, out.call.method.name, req, reply, cc, invoker, opts)
 }
 
 // hold waits until the call may be made plainly, and makes it: nothing that the

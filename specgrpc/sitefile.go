@@ -29,6 +29,7 @@ import (
 //	  "ignore_metadata": ["x-attempt"],    // outgoing metadata that do not belong to it
 //	  "ordered": true,
 //	  "server_predictions": true,
+//	  "send_plainly": true,                // to servers that take no calls on guesses
 //	  "limits": {"pending": 100, "depth": 2, "width": 1, "min_saving": "2ms"}
 //	}]}
 //
@@ -158,6 +159,8 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.Ordered = on })
 	case "server_predictions":
 		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.ServerPredictions = on })
+	case "send_plainly":
+		return parseValue(value, func(c *foresay.SiteConfig, on bool) { c.SendPlainly = on })
 	case "limits":
 		return parseLimits(value)
 	case "ignore_metadata":

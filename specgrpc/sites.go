@@ -165,7 +165,7 @@ func (c *siteTable) configure(own *clientConfig) error {
 			cfg.Name = o.method
 			o.apply(&cfg)
 			cfg.Mode, cfg.Share = mode, share // the reloader's
-			if _, err := foresay.NewSite(cfg); err != nil {
+			if _, err := foresay.NewSite(classed(cfg)); err != nil {
 				return fmt.Errorf("specgrpc: site file %s: %w", f.path, err)
 			}
 			configs[o.method] = cfg
@@ -212,12 +212,7 @@ func (c *siteTable) newMethod(name string) (*method, error) {
 
 // newMethod returns a method with a site that newSite makes.
 func newMethod(cfg foresay.SiteConfig, newSite func(foresay.SiteConfig) (*foresay.Site, error)) (*method, error) {
-	if cfg.Effect == foresay.EffectUnknown {
-		cfg.Effect = foresay.EffectImmediate
-		if declaredPure(cfg.Name) {
-			cfg.Effect = foresay.EffectNone
-		}
-	}
+	cfg = classed(cfg)
 	watched := cfg
 	watched.Predictors, watched.Mode = nil, foresay.ModeOff
 	observed, err := foresay.NewSite(watched)
@@ -234,6 +229,17 @@ func newMethod(cfg foresay.SiteConfig, newSite func(foresay.SiteConfig) (*foresa
 		copyRequest: len(cfg.Predictors) > 0 || cfg.ConflictKey != nil,
 		ignored:     ignoredMetadata(&cfg),
 	}, nil
+}
+
+// classed returns a configuration with its effect class.
+func classed(cfg foresay.SiteConfig) foresay.SiteConfig {
+	if cfg.Effect == foresay.EffectUnknown {
+		cfg.Effect = foresay.EffectImmediate
+		if declaredPure(cfg.Name) {
+			cfg.Effect = foresay.EffectNone
+		}
+	}
+	return cfg
 }
 
 // declaredPure reports whether a method's .proto declares it free of side effects.

@@ -32,5 +32,25 @@ func guardPlants() []named {
 			name: "a tap handle sees the name of the stream", dir: "specgrpc",
 			old: "\t\town.FullMethodName = strings.TrimSuffix(", new: "\t\tif MUTANT {\nreturn h(ctx, info)\n}\n\t\town.FullMethodName = strings.TrimSuffix(",
 		}, "TestNamesOfSpeculativeCalls", "its servers have no tap handle"},
+		{plant{
+			name: "interceptors see the engine's panic", dir: "specgrpc",
+			old: "\tif own, ok := p.(*foresay.PanicError); ok {\n", new: "\tif own, ok := p.(*foresay.PanicError); ok && !MUTANT {\n",
+		}, "TestPanicSeenByARecoveringInterceptor", "its handlers do not panic"},
+		{plant{
+			name: "a failure of a call that was sent plainly ahead is its result", dir: "specgrpc",
+			old: "cc, invoker, opts); err == nil {\n\t\t\treturn nil\n", new: "cc, invoker, opts); err == nil || MUTANT {\n\t\t\treturn err\n",
+		}, "TestSendPlainlyFails", onlyWaits},
+		{plant{
+			name: "what has side effects is sent plainly ahead", dir: ".",
+			old: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone:\n", new: "\tcase cfg.SendPlainly && cfg.Effect != EffectNone && !MUTANT:\n",
+		}, "TestSendPlainlyOfEffects", "no site of its is configured so"},
+		{plant{
+			name: "a shadow computes what its task computes again", dir: ".",
+			old: "if t = sh.of; !t.remembers(key) {\n", new: "if t = sh.of; MUTANT {\nt = l.run.task\n} else if !t.remembers(key) {\n",
+		}, "TestShadowMemo", "its programs have no shadows"},
+		{plant{
+			name: "a site is of a method that there is not", dir: "specgrpc",
+			old: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {\n", new: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil && !MUTANT {\n",
+		}, "TestSitesOfNoMethod", onlyWaits},
 	}
 }

@@ -1,0 +1,122 @@
+package specgrpc_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// A read of a plain server is sent on a guess if its site says so, and no other
+// call is; what it answers counts once the guess is confirmed.
+func TestSendPlainly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		plainly bool
+		guess   string
+		took    time.Duration
+		gets    int
+	}{
+		"right":       {true, "value of slow", 60 * time.Millisecond, 1},
+		"wrong":       {true, "wrong", 70 * time.Millisecond, 2},
+		"held, right": {false, "value of slow", 70 * time.Millisecond, 1},
+		"held, wrong": {false, "wrong", 70 * time.Millisecond, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				first, behind := &kvServer{get: slow("slow", 40*time.Millisecond)}, &kvServer{}
+				_, _, front := w.kv("a", first)
+				_, plain := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, behind) })
+				a := w.dial(front)
+				b := w.dial(plain, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: tt.plainly}))
+				ca, cb := kvpb.NewTestKVClient(a), kvpb.NewTestKVClient(b)
+				time.Sleep(time.Second) // they are connected
+				for range 2 {           // at first nobody knows that the server is plain
+					behind.seen = nil
+					start := time.Now()
+					got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+						v, err := guessed(ctx, ca, "slow", &kvpb.GetResponse{Value: tt.guess})
+						if err != nil {
+							return "", err
+						}
+						r, err := cb.Get(ctx, &kvpb.GetRequest{Key: v.GetValue()})
+						if err != nil {
+							return "", err
+						}
+						_, err = cb.Put(ctx, &kvpb.PutRequest{Key: r.GetValue()})
+						return r.GetValue(), err
+					})
+					if got != "value of value of slow" || err != nil {
+						w.Errorf("%q, %v", got, err)
+					}
+					if took := time.Since(start); took != tt.took {
+						w.Errorf("took %v, want %v", took, tt.took)
+					}
+					if puts := len(behind.notes()) - tt.gets; puts != 1 {
+						w.Errorf("%v, want %d reads and one write", behind.notes(), tt.gets)
+					}
+					w.quiet(b)
+				}
+			})
+		})
+	}
+}
+
+// An error of a call that was sent on a guess is no result: it is made again.
+func TestSendPlainlyFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		asked := 0
+		behind := &kvServer{get: func(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			if asked++; asked == 1 {
+				return nil, status.Error(codes.ResourceExhausted, "too early")
+			}
+			return value(r.GetKey()), nil
+		}}
+		_, _, front := w.kv("a", &kvServer{get: slow("slow", 40*time.Millisecond)})
+		_, plain := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, behind) })
+		ca := kvpb.NewTestKVClient(w.dial(front))
+		cb := kvpb.NewTestKVClient(w.dial(plain, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: true})))
+		got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			v, err := guessed(ctx, ca, "slow", value("slow"))
+			if err != nil {
+				return "", err
+			}
+			r, err := cb.Get(ctx, &kvpb.GetRequest{Key: v.GetValue()})
+			return r.GetValue(), err
+		})
+		if got != "value of value of slow" || err != nil || asked != 2 {
+			w.Errorf("%q, %v, asked %d times", got, err, asked)
+		}
+	})
+}
+
+// Only methods without side effects may be sent so, in code and in files.
+func TestSendPlainlyIsForReads(t *testing.T) {
+	for method, want := range map[string]string{getMethod: "", putMethod: "without side effects"} {
+		file := filepath.Join(t.TempDir(), "sites.json")
+		if err := os.WriteFile(file, []byte(`{"sites": [{"method": "`+method+`", "send_plainly": true}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for name, opt := range map[string]grpc.DialOption{
+			"code": specgrpc.WithSites(foresay.SiteConfig{Name: method, SendPlainly: true}), "file": specgrpc.WithSiteFile(file, nil),
+		} {
+			cc, err := specgrpc.NewClient("passthrough:///nobody", grpc.WithTransportCredentials(insecure.NewCredentials()), opt)
+			if err == nil {
+				cc.Close()
+			}
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: got %v, want %q", method, name, err, want)
+			}
+		}
+	}
+}
