@@ -61,6 +61,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		close(a.held)
 		a.held = nil
 		a.launched, a.answered = time.Now(), time.Time{}
+		t.underWay(a)
 		t.sent(a)
 		return
 	}
@@ -95,6 +96,7 @@ func (t *task) launch(a *Attempt) {
 	}
 	if !a.speculative {
 		t.plain.Store(a)
+		t.underWay(a)
 	}
 	_, a.blocking = c.op.Transport.(BlockingTransport)
 	carried := a.blocking && t.idle && !a.speculative
@@ -192,6 +194,9 @@ func (t *task) resolve(c *call, yes bool) {
 		return
 	}
 	a.resolved, a.verdict = true, yes
+	if yes {
+		t.underWay(a)
+	}
 	if a.resolver != nil {
 		t.todo = append(t.todo, duty{kind: dutyResolve, resolver: a.resolver, yes: yes})
 	}
@@ -205,6 +210,7 @@ func (t *task) abandon(c *call) {
 	if a == nil {
 		return
 	}
+	t.notUnderWay(a)
 	if a.impatient() { // it was never sent
 		a.finished = true
 		return
@@ -270,6 +276,7 @@ type Attempt struct {
 	verdict     bool
 	held        chan struct{}
 	finished    bool
+	counted     bool // see task.underWay
 }
 
 // ID returns 16 random bytes that name the attempt.
@@ -435,6 +442,7 @@ func (a *Attempt) Hold(reason string) error {
 		t.ledger.sent--
 		t.ledger.waited -= a.launched.Sub(t.shadowOf.began)
 	}
+	t.notUnderWay(a)
 	held := make(chan struct{})
 	a.held = held
 	a.resolver, a.resolved = nil, false
@@ -496,6 +504,7 @@ func (a *Attempt) Finish(v any, err error) {
 			continue
 		}
 		if c.attempt == a && !a.finished {
+			t.notUnderWay(a)
 			a.finished = true
 			c.value, c.err, c.finished = v, err, time.Now()
 			c.looks.complete()

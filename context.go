@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -15,10 +16,11 @@ type lane struct {
 	run  *run
 	// barriers are the goroutines that wait until the run is confirmed.
 	barriers []chan struct{}
-	commit   []hooks  // in the order of the program
-	parent   *lane    // that forked it, or nil
-	path     lanePath // if somebody counts what is saved
-	future   *future  // that its code computes, or works for; nil in a run's own code
+	commit   []hooks     // in the order of the program
+	idle     atomic.Bool // its code has ended, or waits for a Group's, see watchdog
+	parent   *lane       // that forked it, or nil
+	path     lanePath    // if somebody counts what is saved
+	future   *future     // that its code computes, or works for; nil in a run's own code
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

@@ -32,6 +32,7 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 				f.lanes = []*lane{child}
 				f.effects = child.hasEffects()
 			})
+			child.idle.Store(true)
 			child.left(own)
 			child.ended(own)
 			l.run.giveUp()

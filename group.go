@@ -48,6 +48,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 			}
 			if m.lane != nil {
 				m.lane.ended(ctx)
+				m.lane.idle.Store(true)
 			}
 			g.wg.Done()
 			if m.lane != nil {
@@ -67,7 +68,13 @@ func (g *Group) Wait() error {
 	if g.lane != nil {
 		began = g.lane.run.task.clock()
 	}
+	if g.lane != nil {
+		g.lane.idle.Store(true)
+	}
 	g.wg.Wait()
+	if g.lane != nil {
+		g.lane.idle.Store(false)
+	}
 	children := g.children
 	g.children = nil
 	if g.lane != nil {

@@ -56,8 +56,6 @@ type taskConfig struct {
 	report  func(*Report)
 	control *Control
 
-	busy func() bool // nil: processorBusy
-
 	predictions []any
 	equal       func(prediction, actual any) bool
 }

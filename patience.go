@@ -1,11 +1,15 @@
 package foresay
 
 import (
-	"runtime"
 	"time"
 
+	"github.com/foresay/foresay/internal/processors"
 	"github.com/foresay/foresay/internal/spectree"
 )
+
+// longestPatience is how long an attempt waits at once while the processors are
+// busy, so that it goes on soon after they are not any more.
+const longestPatience = 16 * time.Millisecond
 
 // aboutToSettle is why a call that may be sent on a guess is held.
 const aboutToSettle = "what it depends on is about to be known"
@@ -53,13 +57,9 @@ func blocker(use *spectree.Use) *call {
 func (t *task) postpone(a *Attempt, d time.Duration) {
 	t.tree.Postpone(a.call.tree)
 	a.patient = time.AfterFunc(d, func() {
-		busy := processorBusy
-		if t.cfg.busy != nil {
-			busy = t.cfg.busy
-		}
-		more := 2 * d // it is the processor that the answer waits for: more work would delay it
-		if !busy() {
-			more = 0
+		more := time.Duration(0)
+		if processors.Busy(t.ctx) { // which the answer waits for: more work would delay it
+			more = min(2*d, longestPatience)
 		}
 		t.mu.Lock()
 		if a.patient != nil && !t.tree.Over() {
@@ -87,15 +87,6 @@ func (t *task) launchPatient(a *Attempt, more time.Duration) {
 	a.patient = nil
 	t.tree.Launched(a.call.tree)
 	t.launch(a)
-}
-
-// processorBusy reports whether goroutines wait for a processor: one that gives
-// way does not run again at once.
-func processorBusy() bool {
-	const brief = 20 * time.Microsecond
-	begun := time.Now()
-	runtime.Gosched()
-	return time.Since(begun) > brief
 }
 
 // impatient reports whether the attempt was still waiting to be launched, and

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/internal/processors"
 )
 
 // TestMinSaving: on a fast network nothing is sent for a caller whose guess is
@@ -55,13 +57,11 @@ func TestMinSaving(t *testing.T) {
 					w.delay = tt.slowDown
 				}
 				var looked atomic.Int32
-				busy := option(func(c *taskConfig) {
-					c.busy = func() bool { return int(looked.Add(1)) <= tt.busy }
-				})
+				ctx := processors.Pretend(t.Context(), func() bool { return int(looked.Add(1)) <= tt.busy })
 				start := time.Now()
 				var told *Report
 				before := s.get.Stats().Abandoned
-				if _, err := Do(t.Context(), chain, WithLimits(tt.limits), WithReport(func(r *Report) { told = r }), busy); err != nil {
+				if _, err := Do(ctx, chain, WithLimits(tt.limits), WithReport(func(r *Report) { told = r })); err != nil {
 					t.Fatal(err)
 				}
 				if n := told.sentSpeculatively(); n != tt.want {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay/internal/processors"
 )
 
 // lab is a server whose calls take as long as the test says. A staged call that
@@ -147,33 +149,58 @@ type stall struct {
 	f    func(ctx context.Context, l *lab) error
 }
 
+// run executes the program, and returns how long that took and how often it was
+// stuck.
+func (s *stall) run(t *testing.T, l *lab) (took time.Duration, stalls int) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	defer cancel()
+	ctx = processors.Pretend(ctx, func() bool { return s.busy })
+	start := time.Now()
+	report := WithReport(func(r *Report) { stalls = r.Stalls })
+	if _, err := Do(ctx, func(ctx context.Context) (int, error) { return 0, s.f(ctx, l) }, report); err != nil {
+		t.Error(err)
+	}
+	return time.Since(start), stalls
+}
+
 // TestNobodyWaitsForWhatWaits: no program takes longer than without predictions.
 func TestNobodyWaitsForWhatWaits(t *testing.T) {
+	eachStall(t, func(t *testing.T, took, plain time.Duration, stalls int) {
+		if took > plain || stalls > 0 {
+			t.Errorf("took %v, without predictions %v; stuck %d times", took, plain, stalls)
+		}
+	})
+}
+
+// TestStuckTasksGoOn: where such a program is stuck after all, it goes on without
+// predictions, soon. Package randtest takes away the rules that keep it from
+// being stuck.
+func TestStuckTasksGoOn(t *testing.T) {
+	stuck := 0
+	eachStall(t, func(t *testing.T, took, plain time.Duration, stalls int) {
+		// What was begun in vain is done again, one thing after the other.
+		if limit := plain + time.Duration(stalls)*(3*stallTime+plain); took > limit {
+			t.Errorf("took %v, without predictions %v; stuck %d times", took, plain, stalls)
+		}
+		stuck += stalls
+	})
+	t.Logf("stuck %d times", stuck)
+}
+
+func eachStall(t *testing.T, judge func(t *testing.T, took, plain time.Duration, stalls int)) {
 	for _, s := range stalls() {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t)
-				took := func() time.Duration {
-					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
-					defer cancel()
-					start := time.Now()
-					busy := option(func(c *taskConfig) { c.busy = func() bool { return s.busy } })
-					_, err := Do(ctx, func(ctx context.Context) (int, error) { return 0, s.f(ctx, l) }, busy)
-					if err != nil {
-						t.Error(err)
-					}
-					return time.Since(start)
-				}
-				l.plain = true
 				quick := func(ctx context.Context) (string, error) { return l.call(ctx, l.get, "quick", 100*time.Microsecond) }
 				if _, err := Do(t.Context(), quick); err != nil { // from now on the site's calls are taken to be quick
 					t.Fatal(err)
 				}
-				plain := took()
+				l.plain = true
+				plain, _ := s.run(t, l)
 				l.plain = false
-				if got := took(); got > plain {
-					t.Errorf("took %v, without predictions %v", got, plain)
-				}
+				took, stalls := s.run(t, l)
+				judge(t, took, plain, stalls)
 			})
 		})
 	}

@@ -203,6 +203,7 @@ func (t *task) reported() {
 	var out *Report
 	if r != nil {
 		out = r.report(t.err)
+		out.Stalls = t.dog.stalls
 	}
 	t.mu.Unlock()
 	t.closeLedger(out)

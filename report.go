@@ -17,6 +17,9 @@ type Report struct {
 	// Wasted how many calls it made in vain: see TaskRecord.
 	Saved  time.Duration `json:"saved_ns,omitempty"`
 	Wasted int           `json:"wasted,omitempty"`
+	// Stalls counts how often the task was stuck, by a defect of Foresay, and went
+	// on without speculation.
+	Stalls int `json:"stalls,omitempty"`
 	// Speculative says that the task handles a call whose caller stood on a guess.
 	Speculative bool `json:"speculative,omitempty"`
 }

@@ -26,6 +26,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Outcome != "confirmed" && r.Outcome != "" {
 		wrap(&b, "because: ", []string{clean(r.Outcome)}, " ")
 	}
+	if r.Stalls > 0 {
+		wrap(&b, "stuck: ", []string{"nothing was under way that its code waited for, so it went on without speculation; this is a defect of Foresay"}, " ")
+	}
 	for _, g := range v.groups {
 		if g.run != nil {
 			v.textRun(&b, g.run)

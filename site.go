@@ -138,7 +138,8 @@ type SiteStats struct {
 	WastedNanos int64 `json:"wasted_ns"` // how long these took
 	Shadows     int64 `json:"shadows"`   // times that work was started and thrown away
 	Trips       int64 `json:"trips"`
-	Open        int64 `json:"open"` // calls that have a prediction and no actual response, now
+	Stalls      int64 `json:"stalls"` // tasks that were stuck at a call, by a defect of Foresay, and went on without speculation
+	Open        int64 `json:"open"`   // calls that have a prediction and no actual response, now
 }
 
 // Site is one call site: its configuration, predictors and statistics. It is
@@ -159,7 +160,7 @@ type Site struct {
 }
 
 type siteCounters struct {
-	calls, plain, sent, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt atomic.Int64
+	calls, plain, sent, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt, stalls atomic.Int64
 
 	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips atomic.Int64
 }
@@ -230,6 +231,6 @@ func (s *Site) Stats() SiteStats {
 		Refused: c.refused.Load(), Invalid: c.invalid.Load(), Learnt: c.learnt.Load(),
 		WouldBeRight: c.wouldBeRight.Load(), WouldBeWrong: c.wouldBeWrong.Load(),
 		SavedNanos: c.savedNanos.Load(), Wasted: c.wasted.Load(), WastedNanos: c.wastedNanos.Load(),
-		Shadows: c.shadows.Load(), Trips: c.trips.Load(), Open: s.pending.Load(),
+		Shadows: c.shadows.Load(), Trips: c.trips.Load(), Stalls: c.stalls.Load(), Open: s.pending.Load(),
 	}
 }

@@ -29,6 +29,7 @@ type task struct {
 	told     bool // whoever asked for a report has it; under mu
 
 	mu   sync.Mutex
+	dog  watchdog
 	tree spectree.Tree
 	// The first run and call are here to save allocations.
 	first     run
@@ -134,6 +135,7 @@ func (t *task) unlock() {
 		}
 	}
 	t.watchOrphans()
+	t.watch()
 	var few [4]duty
 	todo := append(few[:0], t.todo...)
 	clear(t.todo)
@@ -247,9 +249,7 @@ func (t *task) do(d duty) {
 
 // finish ends the task with its winner.
 func (t *task) finish() {
-	if t.grace != nil {
-		t.grace.Stop()
-	}
+	t.stopTimers()
 	if t.sole != nil { // code that nobody waits for
 		t.interrupt()
 	}
@@ -268,9 +268,7 @@ func (t *task) fail(err error) {
 		return
 	}
 	t.err = err
-	if t.grace != nil {
-		t.grace.Stop()
-	}
+	t.stopTimers()
 	if t.final != nil && !isClosed(t.final) {
 		close(t.final)
 	}
@@ -281,6 +279,15 @@ func (t *task) fail(err error) {
 	t.settleRuns()
 	t.uncast()
 	close(t.done)
+}
+
+func (t *task) stopTimers() {
+	if t.grace != nil {
+		t.grace.Stop()
+	}
+	if t.dog.timer != nil {
+		t.dog.timer.Stop()
+	}
 }
 
 func isClosed(c chan struct{}) bool {

@@ -24,10 +24,10 @@ const (
 // instruments are what is read from a Control. Counters count since the sites
 // were made; sites of one name on several connections are added up.
 type instruments struct {
-	calls, predictions, observed, wastedCalls, shadows, trips metric.Int64ObservableCounter
-	saved, wastedTime                                         metric.Float64ObservableCounter
-	extraLoad, budget, siteLoad, hitRatio, breakEven          metric.Float64ObservableGauge
-	pending, killed, tripped, state, mode                     metric.Int64ObservableGauge
+	calls, predictions, observed, wastedCalls, shadows, trips, stalls metric.Int64ObservableCounter
+	saved, wastedTime                                                 metric.Float64ObservableCounter
+	extraLoad, budget, siteLoad, hitRatio, breakEven                  metric.Float64ObservableGauge
+	pending, killed, tripped, state, mode                             metric.Int64ObservableGauge
 }
 
 // Register makes instruments that are read from the Control's status when they
@@ -45,6 +45,7 @@ func Register(control *foresay.Control, meter metric.Meter) (metric.Registration
 		wastedCalls: m.count("foresay.wasted.calls", "{call}", "Calls sent in vain, by the site whose prediction was wrong."),
 		shadows:     m.count("foresay.shadows", "{run}", "Times that work was started in shadow mode and thrown away."),
 		trips:       m.count("foresay.trips", "{trip}", "Times that the site was tripped."),
+		stalls:      m.count("foresay.stalls", "{task}", "Tasks that were stuck, by a defect of Foresay, and went on without speculation."),
 		saved:       m.seconds("foresay.saved", "Waits for answers that right predictions spared, which may overlap."),
 		wastedTime:  m.seconds("foresay.wasted.time", "How long calls in vain took, added up."),
 		extraLoad:   m.ratio("foresay.extra_load", "Calls in vain per call that counts, of all sites, lately."),
@@ -122,6 +123,7 @@ func (r *reader) collect(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(in.wastedCalls, s.Wasted, all)
 		o.ObserveInt64(in.shadows, s.Shadows, all)
 		o.ObserveInt64(in.trips, s.Trips, all)
+		o.ObserveInt64(in.stalls, s.Stalls, all)
 		o.ObserveFloat64(in.saved, float64(s.SavedNanos)/1e9, all)
 		o.ObserveFloat64(in.wastedTime, float64(s.WastedNanos)/1e9, all)
 	}

@@ -49,7 +49,7 @@ func plus(a, b foresay.SiteStats) foresay.SiteStats {
 		Calls: a.Calls + b.Calls, Plain: a.Plain + b.Plain, Right: a.Right + b.Right, Wrong: a.Wrong + b.Wrong,
 		WouldBeRight: a.WouldBeRight + b.WouldBeRight, WouldBeWrong: a.WouldBeWrong + b.WouldBeWrong,
 		SavedNanos: a.SavedNanos + b.SavedNanos, Wasted: a.Wasted + b.Wasted, WastedNanos: a.WastedNanos + b.WastedNanos,
-		Shadows: a.Shadows + b.Shadows, Trips: a.Trips + b.Trips,
+		Shadows: a.Shadows + b.Shadows, Trips: a.Trips + b.Trips, Stalls: a.Stalls + b.Stalls,
 	}
 }
 

@@ -204,6 +204,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	t.answerUse(u)
 	if u.answer == Waiting {
 		l.waiting++
+		r.waiting++
 	} else {
 		u.received()
 	}

@@ -14,7 +14,7 @@ func (t *Tree) check() error {
 	if n := len(t.runs); n > t.cfg.Limits.Width {
 		return fmt.Errorf("%d runs are alive, more than the width %d", n, t.cfg.Limits.Width)
 	}
-	if n := t.started - 1; n > max(0, t.cfg.Limits.Replays) {
+	if n := t.started - 1 - t.stalls; n > max(0, t.cfg.Limits.Replays) {
 		return fmt.Errorf("%d replays, more than %d", n, t.cfg.Limits.Replays)
 	}
 	for _, r := range t.runs {

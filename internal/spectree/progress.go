@@ -155,6 +155,7 @@ func (l *Lane) done(u *Use) {
 	if !u.before {
 		u.before = true
 		l.waiting--
+		l.run.waiting--
 	}
 }
 

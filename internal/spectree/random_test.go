@@ -15,6 +15,7 @@ type execution struct {
 	seed, index uint64
 	nondet      bool     // the program's path depends on which run it is
 	unchecked   bool     // do not look at the tree's invariants, only at what it does
+	rescue      bool     // have who is stuck go on
 	mutation    mutation // the bug planted in the tree
 	stats       *stats
 	trace       *strings.Builder
@@ -25,6 +26,7 @@ func (e execution) execute() string {
 	rng := rand.New(rand.NewPCG(e.seed, e.index))
 	p := generate(rng, e.nondet)
 	s := newShell(p, rng, e.mutation)
+	s.rescue = e.rescue
 	s.stats, s.trace, s.check, s.thorough = e.stats, e.trace, !e.unchecked, e.index%8 == 0
 	if s.stats == nil {
 		s.stats = new(stats)
@@ -250,4 +252,22 @@ func TestRandomPrograms(t *testing.T) {
 // or that the task has no winner, even if the function does not keep to the rules.
 func TestRandomNondeterminism(t *testing.T) {
 	runPrograms(t, 20_000, execution{nondet: true})
+}
+
+// TestGoOn takes rules away without which tasks get stuck, and shows that they
+// come to their right ends when they are told to go on without speculation.
+func TestGoOn(t *testing.T) {
+	for _, m := range []mutation{keepPath, keepLocalGuess} {
+		e := execution{seed: setting(t, "FORESAY_SEED", 1), unchecked: true, rescue: true, mutation: m, stats: new(stats)}
+		for ; e.index < 5000; e.index++ {
+			if problem := e.execute(); problem != "" {
+				t.Errorf("mutation %d, program %d: %s", m, e.index, problem)
+				break
+			}
+		}
+		t.Logf("mutation %d: %d stalls in %d programs", m, e.stats.stalls, e.stats.programs)
+		if e.stats.stalls == 0 {
+			t.Errorf("mutation %d: nobody was stuck", m)
+		}
+	}
 }

@@ -31,6 +31,7 @@ type Run struct {
 	uses         []*Use
 	parked       []*Lane // wait at a barrier
 	offered      bool
+	waiting      int     // calls in progress of all its lanes
 	settling     bool    // see Tree.Firm
 	cut          []*Lane // see CutShort
 }

@@ -18,6 +18,8 @@ type shell struct {
 	check    bool // the tree's invariants after each step
 	// thorough says that the waits of all threads are followed after each step.
 	thorough bool
+	// rescue has a task that is stuck go on without speculation.
+	rescue bool
 
 	runs    []*shellRun
 	calls   []*shellCall
@@ -46,7 +48,7 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls int
 }
 
 type threadState uint8
@@ -269,6 +271,10 @@ func (s *shell) wait() bool {
 	case s.caller:
 		s.word()
 		return true
+	case s.rescue && len(s.t.early) == 0:
+		s.log("go on")
+		s.stats.stalls++
+		return s.t.GoOn()
 	case s.t.Orphans() == 0:
 		return false
 	}

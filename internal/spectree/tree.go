@@ -87,6 +87,7 @@ type Tree struct {
 	early     []*Call        // see release
 	freed     []*Call        // to be evaluated by reconcile
 	frozen    bool           // takes no predictions any more
+	stalls    int            // runs that were started since the task was stuck
 	over      bool           // committed, refuted or diverged: nothing happens any more
 
 	record record

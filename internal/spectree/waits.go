@@ -3,6 +3,7 @@ package spectree
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -22,7 +23,7 @@ const (
 	ForCode                 // Call: local, and the run's code computes its answer
 	ForGrace                // the end of the grace, see Expire
 	ForAnswer               // Call: its answer
-	ForRun                  // Run: that it comes to make a call, or ends
+	ForRun                  // Run: that it comes to make Call, or ends
 )
 
 // Wait is one thing that somebody waits for.
@@ -46,7 +47,7 @@ func (w Wait) String() string {
 	case ForAnswer:
 		return fmt.Sprintf("the answer of call %d", w.Call.ID)
 	default:
-		return fmt.Sprintf("run %d", w.Run.ID)
+		return fmt.Sprintf("run %d, to make call %d", w.Run.ID, w.Call.ID)
 	}
 }
 
@@ -63,8 +64,8 @@ func (l *Lane) Waits() []Wait {
 			out = append(out, Wait{Cause: ForAnswer, Call: u.Call})
 		}
 	}
-	if len(r.path) > 0 {
-		out = append(out, Wait{Cause: ForRun, Run: r})
+	for _, ch := range r.path {
+		out = append(out, Wait{Cause: ForRun, Run: r, Call: ch.call})
 	}
 	if r.tree.caller == CallerOpen {
 		out = append(out, Wait{Cause: ForCaller})
@@ -143,13 +144,80 @@ func (t *Tree) orphanWaits(c *Call) []Wait {
 	var out []Wait
 	for _, r := range t.runs {
 		if _, ok := r.chosen(c); ok {
-			out = append(out, Wait{Cause: ForRun, Run: r})
+			out = append(out, Wait{Cause: ForRun, Run: r, Call: c})
 		}
 	}
 	if out == nil {
 		out = []Wait{{Cause: ForGrace}}
 	}
 	return out
+}
+
+// Waiting reports whether code of the lane waits for the tree.
+func (l *Lane) Waiting() bool { return l.waiting > 0 || slices.Contains(l.run.parked, l) }
+
+// Waiting reports whether some run waits for the tree, not only for its task's
+// caller or for the end of the grace.
+func (t *Tree) Waiting() bool {
+	if t.over || t.caller != CallerConfirmed || len(t.early) > 0 {
+		return false
+	}
+	for _, r := range t.runs {
+		if r.waiting > 0 || len(r.parked) > 0 || r.returned {
+			return true
+		}
+	}
+	return false
+}
+
+// Wants returns what the oldest run that waits waits for, for whoever looks into
+// a task that is stuck.
+func (t *Tree) Wants() (out []Wait) {
+	for _, r := range t.runs {
+		for _, l := range r.parked {
+			out = append(out, l.Waits()...)
+		}
+		for _, u := range r.uses {
+			if u.answer == Waiting {
+				out = append(out, Wait{Cause: ForAnswer, Call: u.Call})
+			}
+		}
+		if len(out) > 0 {
+			break
+		}
+	}
+	return out
+}
+
+// Live yields the runs that are alive.
+func (t *Tree) Live() iter.Seq[*Run] { return slices.Values(t.runs) }
+
+// GoOn has a task that is stuck go on without speculation, whatever keeps it: a
+// run that stands on no guess stays, and is looked at again; otherwise one
+// starts that takes no predictions. It reports whether that changes anything.
+func (t *Tree) GoOn() bool {
+	t.frozen = true
+	var firm *Run
+	for _, r := range t.runs {
+		if r.open == 0 {
+			firm = r
+		}
+	}
+	for i := len(t.runs) - 1; i >= 0; i-- {
+		if r := t.runs[i]; r != firm {
+			t.discard(r, nil)
+		}
+	}
+	if firm == nil {
+		t.stalls++
+		firm = t.startRun(nil, nil)
+	}
+	t.sweep(t.started + 1)
+	t.evaluateAll(slices.Clone(t.record.all))
+	t.releaseBarriers(firm)
+	t.finish(firm)
+	t.reconcile()
+	return len(t.out) > 0
 }
 
 // checkWaits returns what is wrong with the waits of the live runs, as far as
