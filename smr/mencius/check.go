@@ -20,8 +20,8 @@ func (r *Replica) Check() error {
 			return fmt.Errorf("mencius: lane %d: slots up to %d are applied, positions up to %d decided", l.index, r.state.Applied(), l.commit)
 		case e.upTo(l, r.snapshot) < l.base:
 			return fmt.Errorf("mencius: lane %d: positions up to %d are forgotten, the snapshot is of slot %d", l.index, l.base, r.snapshot)
-		case e.last != 0 && l.end() > e.upTo(l, e.last):
-			return fmt.Errorf("mencius: lane %d: position %d was accepted, the epoch ended with %d", l.index, l.end(), e.upTo(l, e.last))
+		case l.lead != nil && e.last != 0 && l.end() > e.upTo(l, e.last):
+			return fmt.Errorf("mencius: lane %d: position %d was proposed, the epoch ends with %d", l.index, l.end(), e.upTo(l, e.last))
 		case l.lead != nil && l.leader() != r.cfg.ID:
 			return fmt.Errorf("mencius: lane %d: led in ballot %v, another's", l.index, l.promised)
 		case l.lead != nil && l.matched != l.end():
