@@ -242,18 +242,20 @@ func (c *Control) setMode(site string, to setting) error {
 }
 
 // SetProblem has Status tell what is wrong with something, such as a file that cannot
-// be read; an empty text takes that back.
-func (c *Control) SetProblem(about, problem string) {
+// be read; an empty text takes that back. It returns whether that is news: several may find the same problem.
+func (c *Control) SetProblem(about, problem string) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	news = c.wrong[about] != problem
 	if problem == "" {
 		delete(c.wrong, about)
-		return
+		return news
 	}
 	if c.wrong == nil {
 		c.wrong = make(map[string]string)
 	}
 	c.wrong[about] = problem
+	return news
 }
 
 // Origin says what set a site's mode.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/foresay/foresay/internal/fieldpath"
+	"github.com/foresay/foresay/internal/nearest"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -70,7 +71,7 @@ func ParseConfig(data []byte) (Config, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&cfg); err != nil {
-		return Config{}, fmt.Errorf("predict: config: %w", err)
+		return Config{}, fmt.Errorf("predict: config: %w", nearest.Field(err, &cfg))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return Config{}, fmt.Errorf("predict: config: more after the first JSON value, at byte %d", d.InputOffset())

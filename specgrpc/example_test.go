@@ -75,5 +75,5 @@ func ExampleParseSites() {
 	fmt.Println(err)
 	// Output:
 	// 2 staged <nil>
-	// specgrpc: sites: method /foresay.testkv.v1.TestKV/Get: field "mode": "sometimes" is not one of off, observe, shadow, canary, on
+	// specgrpc: sites: line 2: method /foresay.testkv.v1.TestKV/Get: field "mode": "sometimes" is not one of off, observe, shadow, canary, on
 }

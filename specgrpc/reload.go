@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,9 @@ type siteFile struct {
 	predictors map[string]foresay.Predictor
 	data       []byte
 	overlays   []siteOverlay
-	failed     string // why the last version is not in force
+	made       []siteOverlay // when the connection was made
+	failed     string        // why the last version is not in force
+	waiting    string        // what of the last version the connection does not have
 }
 
 func readSiteFile(path string, predictors map[string]foresay.Predictor) (*siteFile, error) {
@@ -35,6 +38,7 @@ func readSiteFile(path string, predictors map[string]foresay.Predictor) (*siteFi
 	if f.overlays, err = parseOverlays(f.data, predictors); err != nil {
 		return nil, fmt.Errorf("specgrpc: site file %s: %w", path, err)
 	}
+	f.made = f.overlays
 	return f, nil
 }
 
@@ -87,7 +91,8 @@ func (r *reloader) close() {
 		r.once.Do(func() { close(r.stop) })
 		r.ended.Wait()
 		for _, f := range r.files {
-			r.table.control.SetProblem("site file "+f.path, "")
+			r.fail(f, "")
+			r.wait(f, "")
 		}
 	}
 }
@@ -112,6 +117,7 @@ func (r *reloader) look(f *siteFile) {
 	data, err := os.ReadFile(f.path)
 	if err == nil && bytes.Equal(data, f.data) {
 		r.fail(f, "")
+		r.wait(f, f.waiting) // who has been made anew may have taken it back
 		return
 	}
 	var overlays []siteOverlay
@@ -123,38 +129,57 @@ func (r *reloader) look(f *siteFile) {
 		return
 	}
 	r.mu.Lock()
-	before := f.overlays
 	f.data, f.overlays = data, overlays
 	r.mu.Unlock()
 	r.fail(f, "")
 	for _, m := range r.table.methods.Range {
 		r.apply(m.(*method).site)
 	}
-	known := make(map[string]siteOverlay, len(before))
-	for _, o := range before {
-		known[o.method] = o
-	}
-	for _, o := range overlays {
-		r.warn(f, known[o.method], o)
-		delete(known, o.method)
-	}
-	for _, gone := range known {
-		r.warn(f, gone, siteOverlay{method: gone.method})
-	}
+	r.wait(f, notYet(f.made, overlays))
 	r.logger.Info("specgrpc: site file read again", "file", f.path)
 }
 
-// warn tells of changes that need a new connection.
-func (r *reloader) warn(f *siteFile, before, after siteOverlay) {
-	fields := maps.Clone(before.fields)
-	if fields == nil {
-		fields = make(map[string]json.RawMessage)
+// notYet says what of the file takes effect only in new connections, if it has changed since this one was made.
+func notYet(made, now []siteOverlay) string {
+	before, after := make(map[string]siteOverlay), make(map[string]siteOverlay)
+	for _, o := range made {
+		before[o.method] = o
 	}
-	maps.Copy(fields, after.fields)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !live(name) && name != "method" && !sameJSON(before.fields[name], after.fields[name]) {
-			r.logger.Warn("specgrpc: site file: this change takes effect when the connection is made anew", "file", f.path, "method", after.method, "field", name)
+	for _, o := range now {
+		after[o.method] = o
+	}
+	methods := maps.Clone(before)
+	maps.Copy(methods, after)
+	var changes []string
+	for _, method := range slices.Sorted(maps.Keys(methods)) {
+		was, is := before[method].fields, after[method].fields
+		fields := make(map[string]json.RawMessage)
+		maps.Copy(fields, was)
+		maps.Copy(fields, is)
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !live(name) && name != "method" && !sameJSON(was[name], is[name]) {
+				names = append(names, name)
+			}
 		}
+		if len(names) > 0 {
+			changes = append(changes, method+": "+strings.Join(names, ", "))
+		}
+	}
+	if len(changes) == 0 {
+		return ""
+	}
+	return "waiting until the connection is made anew: " + strings.Join(changes, "; ")
+}
+
+// wait tells what is not in force yet: the process's connections together once.
+func (r *reloader) wait(f *siteFile, waiting string) {
+	first := waiting != f.waiting
+	if f.waiting = waiting; waiting == "" && !first {
+		return
+	}
+	if r.table.control.SetProblem("site file "+f.path+" has changed", waiting) && first && waiting != "" {
+		r.logger.Warn("specgrpc: site file", "file", f.path, "change", waiting)
 	}
 }
 
@@ -163,14 +188,13 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// fail tells, once, why the file's last version is not in force.
+// fail tells why the file's last version is not in force: the process's connections together once.
 func (r *reloader) fail(f *siteFile, reason string) {
-	if reason == f.failed {
+	first := reason != f.failed
+	if f.failed = reason; reason == "" && !first {
 		return
 	}
-	f.failed = reason
-	r.table.control.SetProblem("site file "+f.path, reason)
-	if reason != "" {
+	if r.table.control.SetProblem("site file "+f.path, reason) && first && reason != "" {
 		r.logger.Error("specgrpc: site file: what was in force stays", "file", f.path, "error", reason)
 	}
 }

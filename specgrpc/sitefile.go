@@ -3,6 +3,7 @@ package specgrpc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/internal/fieldpath"
+	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/predict"
 )
 
@@ -82,20 +84,26 @@ func parseOverlays(data []byte, predictors map[string]foresay.Predictor) ([]site
 		Sites []map[string]json.RawMessage `json:"sites"`
 	}
 	if err := strictly(data, &file); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("line %d: %w", lineOf(data, -1, unknownIn(err)), err)
 	}
 	var out []siteOverlay
 	seen := make(map[string]bool)
 	for i, fields := range file.Sites {
 		o, err := parseOverlay(fields, predictors)
 		if err != nil {
-			if o.method == "" {
-				return nil, fmt.Errorf("site %d: %w", i+1, err)
+			var about *fieldError
+			field := ""
+			if errors.As(err, &about) {
+				field = about.field
 			}
-			return nil, fmt.Errorf("method %s: %w", o.method, err)
+			line := lineOf(data, i, field)
+			if o.method == "" {
+				return nil, fmt.Errorf("line %d: site %d: %w", line, i+1, err)
+			}
+			return nil, fmt.Errorf("line %d: method %s: %w", line, o.method, err)
 		}
 		if seen[o.method] {
-			return nil, fmt.Errorf("method %s: configured twice", o.method)
+			return nil, fmt.Errorf("line %d: method %s: configured twice", lineOf(data, i, "method"), o.method)
 		}
 		seen[o.method] = true
 		out = append(out, o)
@@ -106,25 +114,36 @@ func parseOverlays(data []byte, predictors map[string]foresay.Predictor) ([]site
 func strictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	return nil
+	return nearest.Field(d.Decode(v), v)
+}
+
+// fieldError is what is wrong with a field of a site.
+type fieldError struct {
+	field string
+	err   error
+}
+
+func (e *fieldError) Error() string { return fmt.Sprintf("field %q: %v", e.field, e.err) }
+
+func (e *fieldError) Unwrap() error { return e.err }
+
+func fieldErrorf(field, format string, args ...any) error {
+	return &fieldError{field, fmt.Errorf(format, args...)}
 }
 
 func parseOverlay(fields map[string]json.RawMessage, predictors map[string]foresay.Predictor) (siteOverlay, error) {
 	var o siteOverlay
 	if err := json.Unmarshal(fields["method"], &o.method); fields["method"] != nil && err != nil {
-		return o, fmt.Errorf("field %q: %w", "method", err)
+		return o, fieldErrorf("method", "%w", err)
 	}
 	if err := checkMethodName(o.method); err != nil {
-		return siteOverlay{}, fmt.Errorf("field %q: %w", "method", err)
+		return siteOverlay{}, fieldErrorf("method", "%w", err)
 	}
 	if strings.ContainsFunc(o.method, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return siteOverlay{}, fmt.Errorf("field %q: %q has a character that no method's name has", "method", o.method)
+		return siteOverlay{}, fieldErrorf("method", "%q has a character that no method's name has", o.method)
 	}
 	if err := checkKnown(o.method); err != nil {
-		return siteOverlay{}, fmt.Errorf("field %q: %w", "method", err)
+		return siteOverlay{}, fieldErrorf("method", "%w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name == "method" {
@@ -132,17 +151,25 @@ func parseOverlay(fields map[string]json.RawMessage, predictors map[string]fores
 		}
 		set, err := parseField(o.method, name, fields[name], predictors)
 		if err != nil {
-			return o, fmt.Errorf("field %q: %w", name, err)
+			return o, fieldErrorf(name, "%w", err)
 		}
 		o.set = append(o.set, set)
 	}
 	if mode, share := o.mode(); share > 0 && mode != foresay.ModeCanary && mode != foresay.ModeShadow {
-		return o, fmt.Errorf("field %q: it is for the modes canary and shadow", "share")
+		return o, fieldErrorf("share", "it is for the modes canary and shadow")
 	} else if share == 0 && (mode == foresay.ModeCanary || mode == foresay.ModeShadow) {
-		return o, fmt.Errorf("field %q: mode %v needs the share of the requests that it is for, above 0 and up to 1", "share", mode)
+		return o, fieldErrorf("share", "mode %v needs the share of the requests that it is for, above 0 and up to 1", mode)
 	}
 	o.fields = fields
 	return o, nil
+}
+
+// siteFields are the fields of a site.
+func siteFields() []string {
+	return []string{
+		"method", "mode", "share", "effect", "predictors", "equal_ignoring", "conflict_fields", "key_fields", "ignore_metadata", "ordered",
+		"server_predictions", "limits",
+	}
 }
 
 func parseField(method, name string, value json.RawMessage, predictors map[string]foresay.Predictor) (func(*foresay.SiteConfig), error) {
@@ -172,7 +199,7 @@ func parseField(method, name string, value json.RawMessage, predictors map[strin
 	case "equal_ignoring", "conflict_fields", "key_fields":
 		return parsePaths(method, name, value)
 	default:
-		return nil, fmt.Errorf("unknown")
+		return nil, fmt.Errorf("unknown%s", nearest.Hint(name, siteFields()))
 	}
 }
 
