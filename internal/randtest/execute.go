@@ -84,6 +84,8 @@ func (x *execution) step(ctx context.Context, at string, s *step, digest string)
 		return x.futures(ctx, at, s, digest)
 	case kindQuorum, kindAny:
 		return x.replicas(ctx, at, s, digest)
+	case kindLoose:
+		return x.loose(ctx, at, s, digest)
 	case kindSleep:
 		time.Sleep(s.pause)
 		return digest, nil

@@ -13,6 +13,7 @@ type generator struct {
 	faults  bool // leave out what has more than one right outcome when something fails
 	id      int
 	budget  int // steps that may still be made
+	repeats int // around the steps that are made
 }
 
 // own returns the keys that programs write, of task n.
@@ -78,6 +79,9 @@ func (g *generator) weights(depth int) []weight {
 			weight{kindShared, 2}, weight{kindFutures, 2}, weight{kindQuorum, 1}, weight{kindAny, 1})
 		if !g.faults {
 			w = append(w, weight{kindContend, 1})
+			if g.repeats == 0 { // their keys are theirs alone
+				w = append(w, weight{kindLoose, 2})
+			}
 		}
 	}
 	return w
@@ -130,7 +134,11 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 		s.bodies = [][]*step{g.body(keys, depth+1, g.IntN(4)), g.body(keys, depth+1, 1+g.IntN(3))}
 	case kindRepeat:
 		s.count = 2 + g.IntN(2)
+		g.repeats++
 		s.bodies = [][]*step{g.body(keys, depth+1, 1+g.IntN(2))}
+		g.repeats--
+	case kindLoose:
+		g.loose(s, depth)
 	case kindDo:
 		s.bodies = [][]*step{g.body(keys, depth+1, 1+g.IntN(3))}
 	case kindGroup, kindFutures:

@@ -17,7 +17,7 @@ type plant struct {
 }
 
 func plants() []plant {
-	return []plant{
+	return append(futurePlants(), []plant{
 		{
 			name: "a discarded run's rollback hooks do not run", dir: ".",
 			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
@@ -129,7 +129,7 @@ func plants() []plant {
 			name: "a stream that is lost before Confirm is a result", dir: "specgrpc",
 			old: "\tcase w == confirmed && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n", new: "\tcase (w == confirmed || MUTANT) && !s.method.pure:\n\t\treturn true, \"\", x.lost(err)\n",
 		},
-	}
+	}...)
 }
 
 // unseen are the tree's mutations that do not show here, with the reason and the

@@ -32,13 +32,14 @@ const (
 	kindHook
 	kindBarrier
 	kindSleep
-	kindTrap // misbehaves if the digest is wrong
+	kindTrap  // misbehaves if the digest is wrong
+	kindLoose // bodies in futures that fail, or that nobody waits for
 )
 
 func (k kind) String() string {
 	return [...]string{
 		"get", "put", "append", "observed get", "relay", "branch", "repeat", "group", "shared", "contend",
-		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap",
+		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose",
 	}[k]
 }
 
@@ -57,6 +58,7 @@ type step struct {
 	then   [][]*step     // continuations of futures
 	lanes  bool          // contend in lanes of a Group, not on a shared context
 	pause  time.Duration // sleep
+	how    loosely       // what becomes of the futures
 }
 
 // relay is a list of operations that a server carries out on others.
@@ -103,7 +105,7 @@ func serverName(i int) string { return string(rune('a' + i)) }
 func concurrent(steps []*step) bool {
 	for _, s := range steps {
 		switch s.kind {
-		case kindGroup, kindShared, kindContend, kindFutures, kindQuorum, kindAny:
+		case kindGroup, kindShared, kindContend, kindFutures, kindQuorum, kindAny, kindLoose:
 			return true
 		}
 		for _, b := range s.bodies {
@@ -135,6 +137,9 @@ func format(b *strings.Builder, indent string, steps []*step) {
 			if flag.set {
 				b.WriteString(" " + flag.name)
 			}
+		}
+		if s.kind == kindLoose {
+			fmt.Fprintf(b, " %v", s.how)
 		}
 		if s.pause > 0 {
 			fmt.Fprintf(b, " %v", s.pause)

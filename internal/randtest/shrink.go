@@ -110,10 +110,10 @@ func (s *shrinker) simpler(n int) {
 		},
 		func(st *step) bool {
 			last := len(st.bodies) - 1
-			return last > 0 && st.kind != kindBranch && set(&st.bodies, st.bodies[:last:last])
+			return last > 0 && st.kind != kindBranch && st.kind != kindLoose && set(&st.bodies, st.bodies[:last:last])
 		},
 		func(st *step) bool {
-			return len(st.bodies) > 1 && st.kind != kindBranch && set(&st.bodies, st.bodies[1:]) && (len(st.then) < 2 || set(&st.then, st.then[1:]))
+			return len(st.bodies) > 1 && st.kind != kindBranch && st.kind != kindLoose && set(&st.bodies, st.bodies[1:]) && (len(st.then) < 2 || set(&st.then, st.then[1:]))
 		},
 	}
 	for _, change := range changes {

@@ -46,6 +46,10 @@ func contend(lanes bool) *step {
 	return &step{kind: kindContend, keys: []string{"bc0"}, count: 2, lanes: lanes}
 }
 
+func loose(how loosely, bodies ...[]*step) *step {
+	return &step{kind: kindLoose, how: how, bodies: bodies}
+}
+
 func relayed(write bool, ops ...op) *step {
 	return &step{kind: kindRelay, relay: &relay{server: 0, write: write, ops: ops}}
 }
@@ -68,6 +72,9 @@ func sketches() []sketch {
 		{name: "the first of several and what follows", steps: body(replicated(kindAny, add("bk0")), put("ak0"), get("br0"), put("ak0"))},
 		{name: "a future with a guess and an effect", steps: body(branches(kindFutures, body(get("ak0"), get("ak0"), add("ak0"))))},
 		{name: "a future with a guess and a barrier", steps: body(branches(kindGroup, body(branches(kindFutures, body(barrier)))))},
+		{name: "futures that nobody waits for", calm: true, steps: body(loose(unwaited, body(get("ar0"), put("ak2")), body(put("bk2"))), get("br0"))},
+		{name: "futures of which one fails", calm: true, steps: body(loose(allFails, body(get("ar0")), body(get("br1"), put("bk2"))), get("br0"), put("ak0"))},
+		{name: "writes that Any does without", calm: true, steps: body(get("ar0"), loose(anyHasFirst, body(put("ak2"), put("ak2")), body(), body(put("bk2"))))},
 		{name: "futures in futures", steps: body(branches(kindFutures, body(branches(kindFutures, body(get("ak0"), add("bk0")), body(get("br0")))), body(put("ak1"))))},
 		{name: "a wrong future among right ones", steps: body(get("br0"), continued(branches(kindFutures, body(get("bk2")), body(put("bk1"))), body(trap), nil), put("ak0"))},
 		{name: "hooks of a future and of what follows it", steps: body(continued(branches(kindFutures, body(hook, get("ak0"))), body(hook)), hook)},

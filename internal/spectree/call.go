@@ -75,6 +75,7 @@ type Call struct {
 	sentAt      int32 // by the tree's count of sendings and answers
 	answeredAt  int32
 	lane        string // that made it first; once it takes effect, that was right to make it
+	gaps        *gap   // what that gave up before, if it takes effect
 	pending     *resolution
 	chains      *chain // those that it ends
 	counted     bool   // among the unanswered ones of chains
@@ -145,6 +146,7 @@ type Use struct {
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed *Use
 	late    bool // an answer would come too late, see tooLate
+	gaps    *gap // what its lane gave up before
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
 }
@@ -190,7 +192,8 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
-	u.late = t.dropped != nil && t.tooLate(r, k, c)
+	u.gaps = l.gaps
+	u.late = t.dropped != nil && t.tooLate(l, k, c)
 	t.attach(u)
 	if s.Effect != None {
 		r.effects = true

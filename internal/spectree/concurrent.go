@@ -38,12 +38,12 @@ func (t *Tree) Owes(r *Run) bool {
 
 // owes reports whether the lane has, or one that it forked.
 func (t *Tree) owes(l *Lane) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return l.covers(c.lane) && !l.run.made(c) && !l.run.excused(c) })
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return covers(l.id, c.lane) && !l.run.made(c) && !l.run.excused(c) })
 }
 
-// covers reports whether this is the lane's id, or that of one that it forked.
-func (l *Lane) covers(id string) bool {
-	rest, ok := strings.CutPrefix(id, l.id)
+// covers reports whether id is that of the lane, or of one that the lane forked.
+func covers(lane, id string) bool {
+	rest, ok := strings.CutPrefix(id, lane)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
@@ -54,7 +54,7 @@ func (t *Tree) CutShort(l *Lane) { l.run.cut = append(l.run.cut, l) }
 
 // excused reports whether the run may be right although it did not make the call.
 func (r *Run) excused(c *Call) bool {
-	return slices.ContainsFunc(r.cut, func(l *Lane) bool { return l.covers(c.lane) })
+	return slices.ContainsFunc(r.cut, func(l *Lane) bool { return covers(l.id, c.lane) })
 }
 
 // Late reports whether the lane makes a call although the context of its code has

@@ -18,6 +18,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
 		t.dropped[k] = append(t.dropped[k], drop{u.dep.guesses(u.Run)})
+		u.lane.gaps = &gap{prev: u.lane.gaps, at: k}
 	}
 	u.lane.done(u)
 	u.answer = Actual
@@ -33,18 +34,36 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	t.reconcile()
 }
 
-// tooLate reports whether the run, on its way to make c at this place, is on
-// another path than an earlier run that was right: that one gave up waiting
-// here, or made another call, and calls took effect since that this run has not
-// made. An answer would come from after them.
-func (t *Tree) tooLate(r *Run, k key, c *Call) bool {
-	if !slices.ContainsFunc(t.dropped[k.place()], drop.right) {
-		if o := t.record.confirmedAt(k); o == nil || o == c {
-			return false
-		}
+// tooLate reports whether the lane, on its way to make c at this place, is on
+// another path than that of an earlier run that was right: that one gave up
+// waiting here, or made another call, and calls that followed took effect, which
+// this run has not made. An answer would come from after them. What other
+// goroutines did that never waited for the lane did not follow.
+func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
+	at := k.place()
+	gaveUp := slices.ContainsFunc(t.dropped[at], drop.right)
+	right := t.record.confirmedAt(k)
+	other := right != nil && right != c
+	if !gaveUp && !other {
+		return false
 	}
-	for _, o := range t.sent.all {
-		if o.key.place() != k.place() && !r.made(o) {
+	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
+		follows := gaveUp && o.gaps.has(at) || other && (covers(l.id, o.lane) || covers(o.lane, l.id))
+		return follows && o.key.place() != at && !l.run.made(o)
+	})
+}
+
+// gap is what a lane gave up waiting for, the newest first.
+type gap struct {
+	prev *gap
+	join *gap // of a lane that it waited for, in place of at
+	at   key  // its place
+}
+
+// has reports whether a lane gave up waiting at this place.
+func (g *gap) has(at key) bool {
+	for ; g != nil; g = g.prev {
+		if g.join == nil && g.at == at || g.join.has(at) {
 			return true
 		}
 	}

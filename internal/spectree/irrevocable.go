@@ -121,6 +121,7 @@ func (s *irrevocables) missing(l *Lane) *Call {
 // deterministic, and the task ends before this call takes effect too.
 func (t *Tree) release(c *Call, right *Use) bool {
 	if t.sent.missing(right.lane) == nil || c.answered {
+		c.gaps = right.gaps
 		t.sent.add(c, right.lane)
 		return true
 	}

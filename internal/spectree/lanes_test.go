@@ -287,6 +287,27 @@ func TestDropped(t *testing.T) {
 		s.want("send call 4", "resume run 2 call 4 answer -1", "settle call 4", "adopt run 2 call 3", "adopt run 2 call 1", "settle call 1",
 			"diverge run 2 call 4", "discard run 2")
 	})
+	t.Run("beside what took effect", func(t *testing.T) { // by a goroutine that did not wait, or did
+		for _, joins := range []bool{false, true} {
+			s := play(t, replayable)
+			child := s.Fork(s.lane(1))
+			s.Drop(s.read(child, "c", 0), false)
+			if joins {
+				s.Join(s.lane(1), child)
+			}
+			s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+			a := s.read(s.Fork(s.lane(1)), "a", 1)
+			s.Answered(a.Call, Actual)
+			s.skip()
+			s.Answered(s.read(s.Fork(s.lane(2)), "c", 0).Call, Actual)
+			s.write(s.lane(2), "w", Immediate, 0)
+			s.skip()
+			s.returned(s.run(2))
+			if acts := s.Take(); (acts[0].Kind == Diverge) != joins {
+				t.Errorf("joined %v: %s", joins, describe(&acts[0]))
+			}
+		}
+	})
 	t.Run("and made after all", func(t *testing.T) { // too late: what followed has happened
 		s := play(t, replayable)
 		other := s.Fork(s.lane(1))

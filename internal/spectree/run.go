@@ -60,6 +60,7 @@ type Lane struct {
 	same                     map[*Run]sameness      // see knowsNoOther
 	counts                   map[string]occurrences // by operation, once there are many uses
 	skipped                  map[string]int         // calls that it did not make, see Late
+	gaps                     *gap                   // what it gave up waiting for, or lanes that it waited for did
 }
 
 // occurrences are a lane's calls of one operation.
@@ -146,7 +147,7 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
 	return &Lane{
 		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
-		dep: l.dep, eff: l.eff, ord: l.ord, forkEff: l.eff, forkOrd: l.ord,
+		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, forkEff: l.eff, forkOrd: l.ord,
 		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined),
 	}
 }
@@ -162,6 +163,9 @@ func (t *Tree) Join(l, child *Lane) {
 	}
 	if child.ord != child.forkOrd {
 		l.ord = l.ord.pushJoin(child.ord)
+	}
+	if child.gaps != nil && child.gaps != l.gaps {
+		l.gaps = &gap{prev: l.gaps, join: child.gaps}
 	}
 }
 
