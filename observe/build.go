@@ -89,7 +89,10 @@ func (k *kind) report(r *Report) RequestReport {
 		reads.Now, reads.Requests = q.Foreseen.Now, f.ifReads.count()
 		q.IfReads = &reads
 	}
-	if f.ifPlain.count() > 0 && f.total.plainSaved != f.total.saved {
+	// What is nearly the same is not worth a line.
+	const tells = 0.05
+	differs := (f.total.saved - f.total.plainSaved).Abs()
+	if f.ifPlain.count() > 0 && differs > time.Duration(f.total.worked)*k.cfg.MinSaving && float64(differs) > tells*float64(f.total.saved.Abs()) {
 		plain := f.foreseen(f.ifPlain, f.total.plainSaved, f.total.plainExtra)
 		plain.Now, plain.Requests = q.Foreseen.Now, f.ifPlain.count()
 		q.IfPlain = &plain

@@ -34,7 +34,7 @@ func Example() {
 		fmt.Printf("%s is %s: %s\n", m.Name, m.Verdict, m.Why)
 	}
 	// Output:
-	// you could save 9.92 ms p50 of 31.0 ms; extra load 1 %
+	// you could save 9.92 ms p50 of 31.0 ms with specgrpc on the servers; extra load 1 %
 	// /shop.Users/Get is worth it: the last response to the same request would have been right 98 % of 1,000; needs 66.7 %: a right guess saves 10.0 ms, a wrong one wastes 20.0 ms of calls
 	// /shop.Prices/List is not worth it: the request's end hardly waits for it: a right guess saves 0 ms
 }

@@ -1,6 +1,9 @@
 package observe
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // summary says in a sentence what there is to save, and what is saved.
 func (q *RequestReport) summary(killed bool) string {
@@ -45,6 +48,9 @@ func (q *RequestReport) toSave(killed bool) string {
 		return q.IfReads.text() + ", if the methods that look so do only read"
 	case f.SavedMS < next*f.Now.MeanMS:
 		return fmt.Sprintf("there is nothing to save of %s p50", ms(f.Now.P50MS))
+	}
+	if q.IfPlain != nil {
+		return strings.Replace(f.text(), ";", " with specgrpc on the servers;", 1)
 	}
 	return f.text()
 }

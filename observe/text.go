@@ -131,6 +131,9 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 
 // foreseen tells whether it is known at all what predictions would save and cost.
 func (m *MethodReport) foreseen() bool {
+	if m.Verdict == InUse { // what its fuse counted is not foreseen
+		return false
+	}
 	return m.SavedMS > 0 || m.SavedAloneMS > 0 || m.GainMS > 0 || m.CostMS > 0 || m.Verdict == WorthIt || m.Verdict == NotWorthIt
 }
 

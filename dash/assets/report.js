@@ -45,7 +45,7 @@ function canary(c) {
 // sentence makes one of what was written to stand in another.
 const sentence = (s) => s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
 
-const classes = { "worth it": "yes", "not worth it": "no", "has effects": "no", "too early to tell": "wait" };
+const classes = { "worth it": "yes", "not worth it": "no", "has effects": "no", "tripped": "no", "too early to tell": "wait" };
 
 // guesser says where a method's guesses come from.
 function guesser(v, m) {
