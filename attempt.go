@@ -413,8 +413,8 @@ func (c *call) indexOf(predictions []any, withdrawn []int, v any) int {
 	return -1
 }
 
-// OnResolve sets the resolver, at most once per attempt. It is called exactly
-// once, perhaps at once: with true when the caller's assumptions held, with
+// OnResolve sets the resolver, in place of an earlier one that has not been called.
+// It is called exactly once, perhaps at once: with true when the caller's assumptions held, with
 // false when nobody wants the attempt any more. It must not block for long.
 func (a *Attempt) OnResolve(f func(confirmed bool)) {
 	t := a.call.task
@@ -425,6 +425,13 @@ func (a *Attempt) OnResolve(f func(confirmed bool)) {
 	if now {
 		f(a.verdict)
 	}
+}
+
+// Begin tells that the attempt begins only now: it had to wait for its turn.
+func (a *Attempt) Begin() {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	a.launched = time.Now()
 }
 
 // Hold tells that nothing ran at the server, or that a call without side

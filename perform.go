@@ -46,6 +46,11 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	if t.shadowOf != nil && spec.Effect != spectree.None {
 		spec.NoSpeculation = true // what a server stages for it would be in the way of others
 	}
+	if deep {
+		t.mu.Lock()
+		t.limitedBy(op.Site, LimitSiteDepth)
+		t.mu.Unlock()
+	}
 	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
 		// The code ended its own context. A time limit that ran out while it ran
 		// ahead may be another matter: see interrupted.
@@ -167,7 +172,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		t.mu.Unlock()
 		return nil, errUnprepared
 	}
-	slot := len(q.predictions) > 0 && op.Site.takeSlot()
+	slot := len(q.predictions) > 0 && t.takeSlot(op.Site)
 	if slot {
 		spec.Predictions = len(q.predictions)
 	} else {

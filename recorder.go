@@ -204,6 +204,7 @@ func (t *task) reported() {
 	if r != nil {
 		out = r.report(t.err)
 		out.Stalls = t.dog.stalls
+		out.LimitedBy = t.limitsMet()
 	}
 	t.mu.Unlock()
 	t.closeLedger(out)

@@ -29,6 +29,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Stalls > 0 {
 		wrap(&b, "stuck: ", []string{"nothing was under way that its code waited for, so it went on without speculation; this is a defect of Foresay"}, " ")
 	}
+	if len(r.LimitedBy) > 0 {
+		limits := make([]string, len(r.LimitedBy))
+		for i, l := range r.LimitedBy {
+			limits[i] = clean(string(l))
+		}
+		wrap(&b, "limited by ", limits, ", ")
+	}
 	for _, g := range v.groups {
 		if g.run != nil {
 			v.textRun(&b, g.run)

@@ -140,6 +140,11 @@ type SiteStats struct {
 	Trips       int64 `json:"trips"`
 	Stalls      int64 `json:"stalls"` // tasks that were stuck at a call, by a defect of Foresay, and went on without speculation
 	Open        int64 `json:"open"`   // calls that have a prediction and no actual response, now
+
+	// Limited is how often a limit kept a call from being predicted, or sent on a
+	// prediction; LimitedBy is the limit that was met last.
+	Limited   int64 `json:"limited"`
+	LimitedBy Limit `json:"limited_by,omitempty"`
 }
 
 // Site is one call site: its configuration, predictors and statistics. It is
@@ -162,7 +167,16 @@ type Site struct {
 type siteCounters struct {
 	calls, plain, sent, predicted, right, wrong, misled, held, adopted, abandoned, refused, invalid, learnt, stalls atomic.Int64
 
-	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips atomic.Int64
+	wouldBeRight, wouldBeWrong, savedNanos, wasted, wastedNanos, shadows, trips, limited atomic.Int64
+
+	limit atomic.Pointer[Limit] // the last
+}
+
+func (c *siteCounters) limitedBy() Limit {
+	if by := c.limit.Load(); by != nil {
+		return *by
+	}
+	return ""
 }
 
 // NewSite validates the configuration.
@@ -232,5 +246,6 @@ func (s *Site) Stats() SiteStats {
 		WouldBeRight: c.wouldBeRight.Load(), WouldBeWrong: c.wouldBeWrong.Load(),
 		SavedNanos: c.savedNanos.Load(), Wasted: c.wasted.Load(), WastedNanos: c.wastedNanos.Load(),
 		Shadows: c.shadows.Load(), Trips: c.trips.Load(), Stalls: c.stalls.Load(), Open: s.pending.Load(),
+		Limited: c.limited.Load(), LimitedBy: c.limitedBy(),
 	}
 }

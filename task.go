@@ -41,6 +41,7 @@ type task struct {
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string][]choice
+	limits  []Limit // that were met
 	rec     *recorder
 	newest  atomic.Pointer[Site]    // of the newest call, for settlesWithin
 	plain   atomic.Pointer[Attempt] // the newest without a guess, launched already, for began

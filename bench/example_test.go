@@ -18,6 +18,7 @@ func ExampleExperiments() {
 	// bandwidth [virtual real]
 	// overhead [real]
 	// observe-overhead [real]
+	// limits [virtual real]
 	// multilevel [virtual real]
 	// domino-commit [virtual]
 	// domino-percentile [virtual]

@@ -97,7 +97,7 @@ func pick[T any](s scale, quick, full T) T {
 // Experiments returns all experiments, in the order in which they are best read.
 func Experiments() []Experiment {
 	return []Experiment{
-		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), multilevel(),
+		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), limits(), multilevel(),
 		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrFailover(),
 		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(),
 	}

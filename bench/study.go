@@ -44,6 +44,7 @@ const (
 	opsRatio     ratio = "ops_ratio_to_grpc"
 	cpuRatio     ratio = "cpu_ratio_to_grpc"
 	bytesRatio   ratio = "bytes_ratio_to_grpc"
+	worstRatio   ratio = "worst_ratio_to_grpc"
 )
 
 func (r ratio) of(f figures) float64 {
@@ -54,6 +55,8 @@ func (r ratio) of(f figures) float64 {
 		return f.cpuUsPerOp
 	case bytesRatio:
 		return f.bytesPerOp
+	case worstRatio:
+		return f.worstMs
 	}
 	return f.meanMs
 }

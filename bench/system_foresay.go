@@ -18,6 +18,8 @@ type variant struct {
 	asking bool
 	// replayable lets handlers run again, so that their own calls may return predictions.
 	replayable bool
+	// streams is how many streams servers admit on a connection, 0 for any number.
+	streams int
 	// bytes is the size of the payloads, if it is not the usual one, and grouped says that each chain is a request to be observed.
 	bytes   int
 	grouped bool

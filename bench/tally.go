@@ -30,21 +30,23 @@ type tally struct {
 	dist   distribution
 	count  int
 	sum    time.Duration
+	worst  time.Duration
 	total  round
 	rounds []figures
 }
 
 // figures are the measures of which ratios are taken.
 type figures struct {
-	meanMs, opsPerSecond, cpuUsPerOp, bytesPerOp float64
+	meanMs, worstMs, opsPerSecond, cpuUsPerOp, bytesPerOp float64
 }
 
 func (t *tally) add(r round) {
-	count, sum := r.count(), time.Duration(0)
+	count, sum, worst := r.count(), time.Duration(0), time.Duration(0)
 	for _, caller := range r.latencies {
 		for _, d := range caller {
 			t.dist.record(d)
 			sum += d
+			worst = max(worst, d)
 		}
 	}
 	t.count += count
@@ -53,7 +55,10 @@ func (t *tally) add(r round) {
 	t.total.cpu += r.cpu
 	t.total.calls += r.calls
 	t.total.bytes += r.bytes
-	t.rounds = append(t.rounds, figuresOf(count, sum, r))
+	t.worst = max(t.worst, worst)
+	of := figuresOf(count, sum, r)
+	of.worstMs = milliseconds(worst)
+	t.rounds = append(t.rounds, of)
 }
 
 func figuresOf(count int, sum time.Duration, r round) figures {

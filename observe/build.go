@@ -218,6 +218,9 @@ func (m *MethodReport) site(status *foresay.Status) (stats foresay.SiteStats, fu
 		stats.Calls += s.Stats.Calls
 		stats.Predicted += s.Stats.Predicted
 		stats.Refused += s.Stats.Refused
+		if stats.Limited += s.Stats.Limited; s.Stats.LimitedBy != "" {
+			stats.LimitedBy = s.Stats.LimitedBy
+		}
 		stats.Right += s.Stats.Right
 		stats.Wrong += s.Stats.Wrong
 		stats.SavedNanos += s.Stats.SavedNanos

@@ -22,7 +22,9 @@ func (j *judge) missing() {
 			j.configure(settings + lastPredictor)
 		}
 	}
-	if s := &j.stats; 2*s.Refused > s.Calls {
+	if s := &j.stats; 10*s.Limited > s.Calls {
+		j.Why += fmt.Sprintf("; limited by %s (%s of %s calls)", s.LimitedBy, number(s.Limited), number(s.Calls))
+	} else if 2*s.Refused > s.Calls {
 		j.Why += fmt.Sprintf("; its server takes no call on a guess (refused %s of %s): make it with specgrpc.NewServer, or what follows a guess "+
 			"is not sent before that is confirmed", number(s.Refused), number(s.Calls))
 	}

@@ -53,7 +53,7 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 			return nil, err
 		}
 	}
-	c.half.limit = c.cfg.maxHalfOpen
+	c.half.room.most = c.cfg.maxHalfOpen
 	control, err := c.cfg.theControl()
 	if err != nil {
 		return nil, err
@@ -140,9 +140,11 @@ func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 	if err := foresay.BarrierBefore(ctx, foresay.WaitStream, method); err != nil {
 		return nil, asStatus(err)
 	}
+	c.half.room.want()
 	relieved := c.relieve()
 	stream, err := c.cc.NewStream(ctx, desc, method, opts...)
 	relieved()
+	c.half.room.got(false) // it takes up room, but nobody tells when it ends
 	if err == nil {
 		c.half.opened.Add(1)
 	}

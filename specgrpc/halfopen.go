@@ -22,21 +22,19 @@ const looks = 2
 type halfOpen struct {
 	count  atomic.Int32
 	opened atomic.Uint32 // streams opened so far, those of guarded calls at least
-	limit  int
+	room   room
 
 	mu          sync.Mutex
 	first, last *specStream
 	leaving     *specStream // aborted for a plain call, and not over yet
 }
 
-// add lists a stream unless there are too many.
-func (h *halfOpen) add(s *specStream) bool {
+// add lists a stream that has room.
+func (h *halfOpen) add(s *specStream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if int(h.count.Load()) >= h.limit {
-		return false
-	}
 	h.count.Add(1)
+	s.counted = countedGuess
 	s.listed = true
 	s.older = h.last
 	if h.last == nil {
@@ -45,25 +43,42 @@ func (h *halfOpen) add(s *specStream) bool {
 		h.last.newer = s
 	}
 	h.last = s
-	return true
 }
 
-// ended forgets a stream that is over.
+// ended forgets a stream that is over. It may be called again.
 func (h *halfOpen) ended(s *specStream) {
 	h.remove(s)
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	counted, left := s.counted, s.makesRoom
+	s.counted, s.makesRoom = 0, false
 	if h.leaving == s {
 		h.leaving = nil
 	}
+	h.mu.Unlock()
+	if counted != uncounted {
+		h.room.gone(counted == countedGuess, left)
+	}
+}
+
+// hold notes that a stream of a confirmed caller is open.
+func (h *halfOpen) hold(s *specStream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.counted = countedFirm
 }
 
 // remove takes a stream that was resolved off the list. It may be called again.
 func (h *halfOpen) remove(s *specStream) {
+	if h.unlist(s) {
+		h.room.told(!s.method.pure)
+	}
+}
+
+func (h *halfOpen) unlist(s *specStream) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !s.listed {
-		return
+		return false
 	}
 	s.listed = false
 	h.count.Add(-1)
@@ -78,27 +93,57 @@ func (h *halfOpen) remove(s *specStream) {
 		s.newer.older = s.older
 	}
 	s.older, s.newer = nil, nil
+	return true
 }
 
-// victim returns the stream to abort for a plain call: the oldest one whose
-// result is in already, so that nothing is lost, or else the oldest. While an
-// earlier victim is still on its way out there is none.
+// victim returns the oldest stream, to be aborted for a plain call although its
+// result is not in. While another one is on its way out there is none.
 func (h *halfOpen) victim() *specStream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.leaving != nil {
+	if h.leaving != nil || h.room.anyLeaving() {
 		return nil
 	}
-	for s := h.first; s != nil; s = s.newer {
-		if s.answered.Load() {
-			h.leaving = s
-			break
-		}
-		if h.leaving == nil && s.opened.Load() {
+	for s := h.first; s != nil && h.leaving == nil; s = s.newer {
+		if s.opened.Load() {
 			h.leaving = s
 		}
 	}
 	return h.leaving
+}
+
+// answered returns the oldest stream whose result is in, or nil.
+func (h *halfOpen) answered() *specStream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := h.first; s != nil; s = s.newer {
+		if s.answered.Load() && !s.makesRoom {
+			return s
+		}
+	}
+	return nil
+}
+
+// dismiss ends a stream whose result is in to make room. Nothing is lost by that.
+func (h *halfOpen) dismiss(s *specStream) {
+	h.mu.Lock()
+	again := s.makesRoom
+	s.makesRoom = true
+	h.mu.Unlock()
+	if again {
+		return
+	}
+	h.room.leaves(1)
+	if s.evict("its stream was needed for another call") {
+		return
+	}
+	h.mu.Lock()
+	left := s.makesRoom
+	s.makesRoom = false
+	h.mu.Unlock()
+	if left {
+		h.room.leaves(-1)
+	}
 }
 
 // spare takes back the choice of a victim that was resolved meanwhile.
@@ -118,12 +163,35 @@ func (c *ClientConn) relieve() (done func()) {
 	if c.half.count.Load() == 0 {
 		return func() {}
 	}
-	return c.whileWaiting(patience, func() (again bool) {
+	c.makeRoom()
+	stand := c.whileWaiting(patience, func() (again bool) {
 		if s := c.half.victim(); s != nil && !s.evict("its stream was needed for another call") {
 			c.half.spare(s)
 		}
 		return true
 	})
+	ready := c.cc.GetState() == connectivity.Ready
+	blocked := time.AfterFunc(blockedAfter, func() {
+		if ready && c.cc.GetState() == connectivity.Ready {
+			c.half.room.blocked()
+			c.makeRoom()
+		}
+	})
+	return func() {
+		blocked.Stop()
+		stand()
+	}
+}
+
+// makeRoom ends as many answered streams as calls of confirmed callers lack.
+func (c *ClientConn) makeRoom() {
+	for range c.half.room.crowd() {
+		s := c.half.answered()
+		if s == nil {
+			return
+		}
+		c.half.dismiss(s)
+	}
 }
 
 // whileWaiting calls act whenever the connection stood still for d, until act

@@ -34,32 +34,62 @@ func fan(ctx context.Context, c kvpb.TestKVClient, n int) error {
 	return g.Wait()
 }
 
+// No more than two streams await their caller's word at once. Further calls wait for their turn,
+// which comes when others are answered; where none is, they are made plainly in the end.
 func TestHalfOpenStreamsAreLimited(t *testing.T) {
-	inWorld(t, func(w *world) {
-		impl := newSlowServer()
-		r, _, addr := w.kv("a", impl)
-		cc := w.dial(addr, specgrpc.WithMaxHalfOpen(2))
-		c := kvpb.NewTestKVClient(cc)
-		if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
-			w.Fatal(err)
-		}
-		done := make(chan error)
-		go func() {
-			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, fan(ctx, c, 5) })
-			done <- err
-		}()
-		time.Sleep(50 * time.Millisecond)
-		if n := cc.HalfOpen(); n != 2 {
-			w.Errorf("%d half-open streams, want 2", n)
-		}
-		if err := <-done; err != nil {
-			w.Error(err)
-		}
-		if s := cc.Site(getMethod).Stats(); s.Refused != 3 {
-			w.Errorf("stats %+v, want 3 calls turned away", s)
-		}
-		w.quiet(cc, r)
-	})
+	for name, tt := range map[string]struct {
+		work    time.Duration
+		refused int64
+		took    time.Duration
+	}{
+		"answered":   {0, 0, 100 * time.Millisecond},
+		"unanswered": {150 * time.Millisecond, 3, 250 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				impl := &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+					work := tt.work
+					if r.GetKey() == "slow" {
+						work = 100 * time.Millisecond
+					}
+					return value(r.GetKey()), pause(ctx, work)
+				}}
+				r, _, addr := w.kv("a", impl)
+				cc := w.dial(addr, specgrpc.WithMaxHalfOpen(2))
+				c := kvpb.NewTestKVClient(cc)
+				if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
+					w.Fatal(err)
+				}
+				start := time.Now()
+				var report *foresay.Report
+				done := make(chan error)
+				go func() {
+					_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, fan(ctx, c, 5) },
+						foresay.WithReport(func(r *foresay.Report) { report = r }))
+					done <- err
+				}()
+				for range 50 {
+					time.Sleep(time.Millisecond)
+					if n, most := max(cc.HalfOpen(), r.HalfOpen()-3), 2; n > most {
+						w.Fatalf("%d half-open streams, want at most %d", n, most)
+					}
+				}
+				if err := <-done; err != nil {
+					w.Error(err)
+				}
+				if took := time.Since(start); took > tt.took+4*rtt {
+					w.Errorf("it took %v, want %v", took, tt.took)
+				}
+				if s := cc.Site(getMethod).Stats(); s.Refused > tt.refused || s.Limited != 3 {
+					w.Errorf("stats %+v, want at most %d calls turned away, and 3 limited", s, tt.refused)
+				}
+				if !slices.Equal(report.LimitedBy, []foresay.Limit{foresay.LimitHalfOpen}) {
+					w.Errorf("the task is limited by %q", report.LimitedBy)
+				}
+				w.quiet(cc, r)
+			})
+		})
+	}
 }
 
 func TestNoSpeculativeStreams(t *testing.T) {

@@ -75,8 +75,16 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		stop = never
 	}
 	done := x.watch()
+	if !x.speculative {
+		s.conn.half.room.want()
+	}
 	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
 	done()
+	if x.speculative {
+		s.conn.half.room.opened()
+	} else {
+		s.conn.half.room.got(err == nil)
+	}
 	if err != nil {
 		return stop, err
 	}
@@ -85,6 +93,9 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	}
 	s.opened.Store(true)
 	s.conn.half.opened.Add(1)
+	if !x.speculative {
+		s.conn.half.hold(s)
+	}
 	return stop, nil
 }
 

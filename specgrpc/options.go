@@ -48,7 +48,7 @@ func (c *clientConfig) theControl() (*foresay.Control, error) {
 
 func newClientConfig() clientConfig {
 	return clientConfig{
-		lease: 15 * time.Second, maxHalfOpen: 64, maxRequestBytes: 3 << 20,
+		lease: 15 * time.Second, maxHalfOpen: 1024, maxRequestBytes: 3 << 20,
 		logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -125,9 +125,9 @@ func WithLease(d time.Duration) ClientOption {
 }
 
 // WithMaxHalfOpen sets how many speculative streams of the connection may await
-// their caller's word at once; further calls wait until their caller is
-// confirmed. Default 64. Keep it below the server's and the proxies' limits on
-// concurrent streams. 0 sends no call for a speculative caller.
+// their caller's word at once; further calls wait for their turn, or until their
+// caller is confirmed. Default 1024. Where the peer admits fewer streams, fewer
+// are opened. 0 sends no call for a speculative caller.
 func WithMaxHalfOpen(n int) ClientOption {
 	return clientOption{apply: func(c *clientConfig) error {
 		if n < 0 {

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/foresay/foresay"
 )
 
 // unsent ends an exchange whose request never left.
@@ -49,6 +51,9 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 	defer s.end()
 	switch {
 	case x.answers.refused:
+		if x.beyond {
+			x.out.attempt.Limited(foresay.LimitServer)
+		}
 		return false, x.refusal, nil
 	case x.answers.none() && status.Code(err) == codes.Unimplemented:
 		s.method.setUnaware()

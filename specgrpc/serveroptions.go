@@ -56,7 +56,7 @@ type serverConfig struct {
 func newServerConfig() serverConfig {
 	return serverConfig{
 		staged: make(map[string]bool), pure: make(map[string]bool), replayable: make(map[string]bool),
-		maxHalfOpen: 1024, maxPerCaller: math.MaxInt, seed: maphash.MakeSeed(), maxDepth: 32, maxPayload: 4 << 20, lease: 15 * time.Second,
+		maxHalfOpen: 4096, maxPerCaller: math.MaxInt, seed: maphash.MakeSeed(), maxDepth: 32, maxPayload: 4 << 20, lease: 15 * time.Second,
 		logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -130,7 +130,7 @@ func WithReauthorize(f func(ctx context.Context, fullMethod string, req any) err
 }
 
 // WithMaxHalfOpenCalls sets how many calls of speculative callers the server runs
-// or keeps at once; it refuses more. Default 1024. Of these slots one caller, that
+// or keeps at once; it refuses more. Default 4096. Of these slots one caller, that
 // is one host or one principal, holds at most as many as are free: half of them if
 // nobody else wants any, a third if there are two that want all.
 func WithMaxHalfOpenCalls(n int) ServerOption {

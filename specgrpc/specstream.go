@@ -22,6 +22,15 @@ const (
 	smallRequestBytes = 16 << 10
 )
 
+// counted says as what a stream takes up room.
+type counted uint8
+
+const (
+	uncounted counted = iota
+	countedFirm
+	countedGuess
+)
+
 // specStream is the client's end of one speculative stream. Its attempt's
 // goroutine reads it until the result is in; from then on nobody does, until
 // the caller's word is known, is sent, and the rest is drained.
@@ -40,6 +49,8 @@ type specStream struct {
 
 	// In the connection's list, under its mutex.
 	listed       bool
+	counted      counted
+	makesRoom    bool // it is to end, or has, for another call
 	older, newer *specStream
 
 	mu      sync.Mutex
@@ -212,13 +223,17 @@ func (s *specStream) beat() {
 // is a word already, so that the attempt's goroutine drains the stream.
 func (s *specStream) settle() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.word == noWord {
+	waits := s.word == noWord
+	if waits {
 		s.reading = false
 		s.answered.Store(true)
-		return
+	} else {
+		s.after(abortGrace)
 	}
-	s.after(abortGrace)
+	s.mu.Unlock()
+	if waits && s.conn.half.room.tight() {
+		s.conn.half.dismiss(s)
+	}
 }
 
 // after has tick run after d, in place of what was to come. Under mu.

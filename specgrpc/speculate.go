@@ -36,8 +36,10 @@ func (c *ClientConn) speculate(ctx context.Context, out *outgoing, req, reply an
 		return false, "its request is larger than WithMaxSpeculativeRequest", nil
 	}
 	x := newExchange(c, out, opts, speculative, len(payload))
-	if speculative && !c.half.add(x.s) {
-		return false, "too many half-open streams, see WithMaxHalfOpen", nil
+	if speculative {
+		if why := x.enter(); why != (lack{}) {
+			return false, why.String(), nil
+		}
 	}
 	out.stream = x.s
 	return x.run(ctx, cc, opts, payload, res)
@@ -51,6 +53,7 @@ type exchange struct {
 	limitBytes  int // of a response
 	answers     answers
 	refusal     string
+	beyond      bool            // it names a limit
 	predictions []proto.Message // in the server's order; nil for what is no response
 	tentative   *result
 	ctx, own    context.Context // the interceptors', the stream's
@@ -90,6 +93,28 @@ func responseLimit(opts []grpc.CallOption) int {
 }
 
 func clamp(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+
+// enter waits until there is room for a speculative stream, or the caller's word
+// is given. It returns what was lacking if it is given first.
+func (x *exchange) enter() lack {
+	room, a := &x.s.conn.half.room, x.out.attempt
+	p, why := room.enter(!x.s.method.pure)
+	if p == nil {
+		a.Limited(why.by)
+		return why
+	}
+	if p.done != nil {
+		a.Limited(why.by)
+		a.OnResolve(func(bool) { room.leave(p) })
+		<-p.done
+		if !p.admitted {
+			return why
+		}
+		a.Begin()
+	}
+	x.s.conn.half.add(x.s)
+	return lack{}
+}
 
 func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message) (done bool, reason string, err error) {
 	stop, err := x.ask(ctx, cc, opts, payload)

@@ -84,15 +84,15 @@ func namedPlants() []named {
 		}, "TestReauthorizationThatPanicsDenies", "as before"},
 		{plant{
 			name: "the oldest stream gives way although another is answered", dir: "specgrpc",
-			old: "\t\tif s.answered.Load() {\n", new: "\t\tif s.answered.Load() && !MUTANT {\n",
+			old: "\t\tif s.answered.Load() && !s.makesRoom {\n", new: "\t\tif (s.answered.Load() || MUTANT) && !s.makesRoom {\n",
 		}, "TestAnsweredStreamsGiveWayFirst", "a call that gave way is made plainly later, with the same result"},
 		{plant{
 			name: "several streams give way to one call", dir: "specgrpc",
-			old: "\tif h.leaving != nil {\n", new: "\tif h.leaving != nil && !MUTANT {\n",
+			old: "\tif h.leaving != nil || h.room.anyLeaving() {\n", new: "\tif (h.leaving != nil || h.room.anyLeaving()) && !MUTANT {\n",
 		}, "TestOneStreamGivesWayToOneCall", "a call that gave way is made plainly later, with the same result"},
 		{plant{
 			name: "a client has any number of half-open streams", dir: "specgrpc",
-			old: "\tif int(h.count.Load()) >= h.limit {\n", new: "\tif int(h.count.Load()) >= h.limit && !MUTANT {\n",
+			old: "\tcase r.speculative >= r.most:\n", new: "\tcase r.speculative >= r.most && !MUTANT:\n",
 		}, "TestHalfOpenStreamsAreLimited", onlyWaits},
 	}
 }

@@ -305,8 +305,7 @@ func (t *Tree) maySpeculate(u *Use) bool {
 		return false // the code must not go on to make the missing call itself
 	}
 	return t.cfg.Replayable && !t.frozen && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&
-		r.open+t.cfg.Depth < t.cfg.Limits.Depth &&
-		t.started <= t.cfg.Limits.Replays && t.running <= t.cfg.Limits.Runs
+		t.within(r)
 }
 
 func (c *Call) localKey() key {

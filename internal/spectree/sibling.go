@@ -127,8 +127,11 @@ func (t *Tree) isNew(path []choice) bool {
 // limits allow it. One run is left to fall back on.
 func (t *Tree) fork(r *Run, c *Call, idx int) {
 	l := &t.cfg.Limits
-	if len(t.runs) >= l.Width && !t.breaks(ignoreWidth) || t.running >= l.Runs || t.started >= l.Replays ||
-		r.pinned || t.frozen || c.spec.NoPrediction || !t.cfg.Replayable {
+	if r.pinned || t.frozen || c.spec.NoPrediction || !t.cfg.Replayable {
+		return
+	}
+	if len(t.runs) >= l.Width && !t.breaks(ignoreWidth) || t.running >= l.Runs || t.started >= l.Replays {
+		t.limited |= ByWidth
 		return
 	}
 	if path := append([]choice{{c, idx}}, r.before(c, r.madeBefore(c))...); t.isNew(path) {

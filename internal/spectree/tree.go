@@ -86,9 +86,10 @@ type Tree struct {
 	doubtful  bool           // see reconcile
 	early     []*Call        // see release
 	freed     []*Call        // to be evaluated by reconcile
-	frozen    bool           // takes no predictions any more
-	stalls    int            // runs that were started since the task was stuck
-	over      bool           // committed, refuted or diverged: nothing happens any more
+	limited   Limited
+	frozen    bool // takes no predictions any more
+	stalls    int  // runs that were started since the task was stuck
+	over      bool // committed, refuted or diverged: nothing happens any more
 
 	record record
 	// The first run and call are here to save allocations.

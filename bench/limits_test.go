@@ -1,0 +1,25 @@
+package bench
+
+import (
+	"testing"
+)
+
+// TestNeverSlowerAtALimit: whatever number of streams the server admits, and however many callers
+// there are, speculation costs at most 5 % of the mean and of the throughput.
+func TestNeverSlowerAtALimit(t *testing.T) {
+	st := limits().study(scale{mode: Virtual, quick: true})
+	s := newSession("limits", st, Virtual, 7, nil)
+	if err := s.virtual(t.Context(), bubbles(t)); err != nil {
+		t.Fatal(err)
+	}
+	for g, group := range s.groups {
+		base, own := s.tally[g][0], s.tally[g][1]
+		mean, ops := own.ratio(base, latencyRatio.of), own.ratio(base, opsRatio.of)
+		if mean > 1.05 || ops < 0.95 {
+			t.Errorf("%v: %.2f of the mean, %.2f of the throughput", group[1], mean, ops)
+		}
+		if group[1].stack.variant.streams == 0 && mean > 0.34 {
+			t.Errorf("%v: %.2f of the mean without a limit: not all calls are sent at once", group[1], mean)
+		}
+	}
+}
