@@ -76,7 +76,7 @@ func (n *node) start() error {
 		opts = append(opts, grpc.MaxConcurrentStreams(s))
 	}
 	e.grpc = grpc.NewServer(opts...)
-	if n.w.plain {
+	if n.w.plain || n.w.sc.knobs.Plain[n.index] {
 		kvpb.RegisterTestKVServer(e.grpc, n.server)
 	} else {
 		e.reg = specgrpc.Registrar(e.grpc, n.options()...)
@@ -280,6 +280,7 @@ func (w *world) sites() []foresay.SiteConfig {
 			Name: m.name, IgnoreMetadata: []string{"at"}, Ordered: k.Ordered && !(w.sc.clock && m.bit == methodRelayRead), ServerPredictions: k.ServerPredictions,
 			Predictors: []foresay.Predictor{&oracleOfClients{w, m.request, m.blank}},
 		}
+		cfg.SendPlainly = k.SendPlainly && m.bit == 0 // what a relay reads its predictors would learn
 		writes := m.bit&(methodPut|methodAppend|methodRelayWrite) != 0
 		if writes && k.ClientStages&m.bit != 0 {
 			cfg.Effect = foresay.EffectStaged

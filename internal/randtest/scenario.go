@@ -36,10 +36,12 @@ type knobs struct {
 	ServerPredictions bool
 	OwnKey            bool // Site.Key is set
 	Off               bool // writes take no predictions
+	SendPlainly       bool // clients send Gets of plain servers on a guess
 
 	ClientStages methods             // what clients take to be staged
 	Stages       [maxServers]methods // what each server declares to stage
 	Replayable   [maxServers]methods // what each server declares replayable
+	Plain        [maxServers]bool    // servers that know nothing of speculation
 	Streams      uint32              // how many streams a connection admits, 0 for any number
 	HalfOpen     [2]int              // the limits of clients and servers on half-open streams, 0 for the default
 	Keepalive    bool                // connections notice a dead network, in place of a deadline
@@ -69,6 +71,7 @@ func NewScenario(seed uint64, faults bool) *Scenario {
 	sc := &Scenario{Seed: seed, Faults: faults, chance: chance(seed)}
 	r := rand.New(rand.NewPCG(seed, 0xf0e5a4))
 	sc.knobs = newKnobs(r, faults)
+	sc.knobs.choosePlainServers(seed)
 	sc.matrix = newMatrix(r, sc.knobs.Servers)
 	g := &generator{Rand: r, servers: sc.knobs.Servers, faults: faults}
 	sc.tasks = g.tasks()
