@@ -78,9 +78,9 @@ func lookOf(name string) (look, bool) {
 		return look{green, draw.PyramidGlyph{}, broken, narrow}, true
 
 	case "durable":
-		return look{sky, draw.CircleGlyph{}, nil, wide}, true
+		return look{blue, draw.CircleGlyph{}, nil, wide}, true
 	case "executed":
-		return look{blue, draw.BoxGlyph{}, short, narrow}, true
+		return look{vermilion, draw.BoxGlyph{}, short, narrow}, true
 	}
 	return look{}, false
 }

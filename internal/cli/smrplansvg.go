@@ -45,8 +45,8 @@ func (r *planned) svg() []byte {
 	add(`<title>%s</title>`, escaped(title))
 	add(`<rect x="0.5" y="0.5" width="%d" height="%d" rx="6" fill="#ffffff" stroke="#d0d7de"/>`, planWidth-1, bottom+39)
 	add(`<text x="16" y="28" font-size="15" font-weight="bold">%s</text>`, escaped(title))
-	add(`<circle cx="22" cy="48" r="4.5" fill="#0969da"/><text x="32" y="52">a client&#8217;s latency until durable</text>`)
-	add(`<circle cx="232" cy="48" r="4" fill="#ffffff" stroke="#bc4c00" stroke-width="2"/><text x="242" y="52">until executed</text>`)
+	add(`<circle cx="22" cy="48" r="4.5" fill="#0072b2"/><text x="32" y="52">a client&#8217;s latency until durable</text>`)
+	add(`<circle cx="232" cy="48" r="4" fill="#ffffff" stroke="#d55e00" stroke-width="2"/><text x="242" y="52">until executed</text>`)
 	add(`<path d="M350 42v12" stroke="#24292f" stroke-width="2"/><text x="358" y="52">median; ms</text>`)
 	for t := time.Duration(0); t <= end; t += step {
 		add(`<path d="M%.1f %dV%d" stroke="#eaeef2"/><text x="%.1f" y="%d" text-anchor="middle" fill="#57606a">%s</text>`, x(t), planTop-6, bottom+4, x(t), bottom+22, millis(t))
@@ -61,9 +61,9 @@ func (r *planned) svg() []byte {
 		add(`<text x="16" y="%.1f" font-size="10" fill="#57606a">%s</text>`, y+12, escaped(place))
 		add(`<path d="M%.1f %.1fH%d" stroke="#d0d7de"/>`, left, y, planRight)
 		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
-			up, style := -8.0, `r="4.5" fill="#0969da" fill-opacity="0.75"`
+			up, style := -8.0, `r="4.5" fill="#0072b2" fill-opacity="0.75"`
 			if ack == smr.AckExecuted {
-				up, style = 8, `r="4" fill="#ffffff" fill-opacity="0.6" stroke="#bc4c00" stroke-width="2"`
+				up, style = 8, `r="4" fill="#ffffff" fill-opacity="0.6" stroke="#d55e00" stroke-width="2"`
 			}
 			rows := plan.Of(s.rows, s.system, ack)
 			for _, row := range rows {
