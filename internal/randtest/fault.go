@@ -24,10 +24,11 @@ const (
 	faultDrain                      // a server stops gracefully, and starts again
 	faultCancel                     // the program's context is cancelled
 	faultDeadline                   // the program's context expires
+	faultPause                      // a process stands still for a while
 )
 
 func (k faultKind) String() string {
-	return [...]string{"reset", "crash", "black hole", "graceful stop", "cancel", "deadline"}[k]
+	return [...]string{"reset", "crash", "black hole", "graceful stop", "cancel", "deadline", "pause"}[k]
 }
 
 // event is what a fault waits for at a server, in place of a time.
@@ -65,6 +66,8 @@ func (f *fault) String() string {
 	switch f.kind {
 	case faultCrash, faultDrain:
 		s += fmt.Sprintf(", server %s, for %v", serverName(f.server), f.lasts)
+	case faultPause:
+		s += fmt.Sprintf(", of %v, for %v", f.paused(), f.lasts)
 	case faultReset, faultBlackhole:
 		s += fmt.Sprintf(", %v, one way %v, for %v", f.link, f.oneWay, f.lasts)
 	}
@@ -127,7 +130,7 @@ func (s *strikes) begin(ctx *context.Context) (stop func()) {
 		return func() {}
 	}
 	deadline := faultyDeadline
-	if s.w.sc.knobs.Keepalive {
+	if s.w.sc.knobs.Keepalive || s.w.sc.onlyPauses() {
 		deadline = patience
 	}
 	for _, f := range s.w.sc.faults {
@@ -210,6 +213,9 @@ func (s *strikes) strike(f *fault) {
 				s.w.journal.brokenRule("restart: %v", err)
 			}
 		})
+	case faultPause:
+		s.standStill(f.paused(), true)
+		s.after(f.lasts, func() { s.standStill(f.paused(), false) })
 	case faultBlackhole:
 		s.hole(f, true)
 		if f.lasts > 0 {

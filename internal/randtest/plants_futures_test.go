@@ -1,6 +1,6 @@
 package randtest
 
-// futurePlants are about futures, and goroutines that race.
+// futurePlants are about futures, goroutines that race, and processes that stand still.
 func futurePlants() []plant {
 	return []plant{
 		{
@@ -9,6 +9,9 @@ func futurePlants() []plant {
 		}, {
 			name: "writes of a future that was not needed are given up", sketch: "writes that Any does without", dir: ".",
 			old: "\t\tif spec.Effect == spectree.None {\n", new: "\t\tif spec.Effect == spectree.None || MUTANT {\n",
+		}, {
+			name: "a Confirm that nobody heard counts", sketch: "staged writes, and a pause", dir: "specgrpc",
+			old: "\tcase w == confirmed && unconfirmed:\n", new: "\tcase w == confirmed && unconfirmed && !MUTANT:\n",
 		},
 	}
 }

@@ -77,6 +77,7 @@ func NewScenario(seed uint64, faults bool) *Scenario {
 	sc.tasks = g.tasks()
 	if faults {
 		sc.faults = newFaults(r, sc)
+		sc.pause()
 	}
 	return sc
 }

@@ -19,6 +19,7 @@ type sketch struct {
 	staged        bool // all is staged, calls on different keys commute, and a Confirm is lost
 	silent        bool // the network fails for good once a call was made on a guess
 	ordered       bool // all sites are ordered
+	paused        bool // all is staged and guessed rightly, and a process stands still after a call on a guess
 	calm          bool // not for worlds with faults: it goes on after errors, or has no one right outcome
 }
 
@@ -88,6 +89,7 @@ func sketches() []sketch {
 		{name: "a context that has ended", calm: true, steps: body(get("ak0"), dead(put("ak0")), dead(get("br0")), put("bk0"))},
 		{name: "writes everywhere", steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), get("ar0"), add("bk1"), put("ak0"), add("bk0"))},
 		{name: "staged writes of which one is lost", staged: true, steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), add("bk1"))},
+		{name: "staged writes, and a pause", paused: true, steps: body(get("br0"), put("ak0"), get("ar0"), put("bk0"), add("ak1"), add("bk1"))},
 		{name: "a client that goes silent", silent: true, sure: true, steps: body(get("br0"), get("ak0"), get("bk0"), put("ak0"))},
 		{name: "goroutines that share a context, in order", ordered: true, steps: body(branches(kindShared,
 			body(relayed(false, op{kind: kindGet, key: "bk0"})), body(get("bk1"))), put("bk0"), get("ak0"), put("ak0"))},
@@ -160,6 +162,15 @@ func (sk sketch) scenario(seed uint64, faults bool) *Scenario {
 			f := sc.faults[0]
 			f.kind, f.event, f.nth, f.at, f.server = faultReset, eventConfirmLost, 1, 0, int(seed%2)
 			f.link = wan.Path{From: clientSite, To: siteOf(f.server)}
+		}
+	}
+	if sk.paused {
+		sc.knobs.stage()
+		sc.knobs.Guessed, sc.knobs.Right = 200, 100
+		if faults {
+			f := sc.standStill(int(seed % 2))
+			f.event, f.nth, f.at = eventRequested, 1, 0
+			sc.knobs.Lease = time.Minute
 		}
 	}
 	if sk.then != nil {
