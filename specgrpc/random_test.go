@@ -18,6 +18,13 @@ func TestRandomFaults(t *testing.T) {
 	randtest.Run(t, true, randtest.Scale(300))
 }
 
+// TestRandomTiming: a speculative execution takes no longer than a sequential one
+// and what speculation may cost, on fast networks and busy machines, too, however
+// many guesses are wrong; and nothing in it is ever stuck.
+func TestRandomTiming(t *testing.T) {
+	randtest.RunTimed(t, randtest.Scale(250))
+}
+
 // TestRandomMutations: each rule that can be removed from the outside is missed.
 func TestRandomMutations(t *testing.T) {
 	if randtest.Raced {

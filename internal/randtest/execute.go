@@ -87,6 +87,7 @@ func (x *execution) step(ctx context.Context, at string, s *step, digest string)
 	case kindLoose:
 		return x.loose(ctx, at, s, digest)
 	case kindSleep:
+		x.w.oracle.computes(x.w.plain, s.pause)
 		time.Sleep(s.pause)
 		return digest, nil
 	default:

@@ -11,6 +11,7 @@ type generator struct {
 	*rand.Rand
 	servers int
 	faults  bool // leave out what has more than one right outcome when something fails
+	timed   bool // leave out what waits for its turn in a task, and not without: calls of goroutines that share a lane
 	id      int
 	budget  int // steps that may still be made
 	repeats int // around the steps that are made
@@ -58,7 +59,7 @@ func (g *generator) body(keys []string, depth, n int) []*step {
 			break
 		}
 		g.budget--
-		steps = append(steps, g.step(keys, depth))
+		steps = g.again(append(steps, g.step(keys, depth)))
 	}
 	return steps
 }
@@ -76,8 +77,11 @@ func (g *generator) weights(depth int) []weight {
 	}
 	if depth < 3 {
 		w = append(w, weight{kindBranch, 4}, weight{kindRepeat, 2}, weight{kindDo, 1}, weight{kindGroup, 2},
-			weight{kindShared, 2}, weight{kindFutures, 2}, weight{kindQuorum, 1}, weight{kindAny, 1})
-		if !g.faults {
+			weight{kindFutures, 2}, weight{kindQuorum, 1}, weight{kindAny, 1})
+		if !g.timed {
+			w = append(w, weight{kindShared, 2})
+		}
+		if !g.faults && !g.timed {
 			w = append(w, weight{kindContend, 1})
 			if g.repeats == 0 { // their keys are theirs alone
 				w = append(w, weight{kindLoose, 2})

@@ -27,6 +27,13 @@ func (w *world) guesses(at, purpose string, often int, blank proto.Message) []an
 	}
 	right = proto.Clone(right)
 	isRight := c.percent(w.sc.knobs.Right, "right", purpose, at)
+	if w.sc.knobs.Timing.Many && c.percent(40, "many", purpose, at) {
+		last := wrong(right, 3)
+		if isRight {
+			last = right
+		}
+		return []any{wrong(right, 1), wrong(right, 2), last}
+	}
 	switch variant := c.below(8, "variant", purpose, at); {
 	case isRight && variant == 0:
 		return []any{wrong(right, 1), right}

@@ -63,12 +63,17 @@ const Raced = raced
 // replay it, and shows the scenario in a smaller form if there is one.
 func Run(t *testing.T, faults bool, seeds int) {
 	t.Helper()
+	run(t, seeds, func(seed uint64) *Scenario { return NewScenario(seed, faults) })
+}
+
+func run(t *testing.T, seeds int, scenario func(seed uint64) *Scenario) {
+	t.Helper()
 	var stats Stats
 	n := 0
 	start := time.Now()
 	for seed := range Seeds(t, seeds) {
 		n++
-		sc := NewScenario(seed, faults)
+		sc := scenario(seed)
 		res := sc.Check(t, Mutation{}, false)
 		stats.Add(res.Stats)
 		if len(res.Wrong) == 0 {

@@ -29,6 +29,12 @@ func (sc *Scenario) judge(o *oracle, want, got *outcome) []string {
 	}
 	v.tokens()
 	v.acks()
+	v.late(o)
+	for _, r := range got.reports {
+		if r.Stalls > 0 {
+			v.wrong("%s was stuck %d times", r.Task, r.Stalls)
+		}
+	}
 	v.list = append(v.list, got.journal.broken...)
 	switch {
 	case sc.clock:

@@ -67,7 +67,7 @@ func (n *node) start() error {
 	}
 	opts := []grpc.ServerOption{
 		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(enter, n.w.mutation.authorize(n.server.authorize)),
-		grpc.ChainStreamInterceptor(n.w.mutation.streamInterceptor(), n.w.strikes.watch(n.index)),
+		grpc.ChainStreamInterceptor(n.w.mutation.streamInterceptor(), n.w.strikes.watch(n.index), n.w.pretending),
 	}
 	if n.w.sc.knobs.Keepalive {
 		opts = append(opts, grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second}))
@@ -249,7 +249,7 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen}, nil
+	return &connection{conn: cc, close: cc.Close, state: cc, halfOpen: cc.HalfOpen, sites: control.Sites}, nil
 }
 
 // method is what the world knows of a method.

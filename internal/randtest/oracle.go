@@ -12,6 +12,7 @@ import (
 // oracle is what the sequential run tells of the right one.
 type oracle struct {
 	mu      sync.Mutex
+	code    time.Duration       // that the program's own code took
 	calls   map[string]*answer  // by place in the program
 	digests map[string]string   // at traps and ends of lanes
 	pairs   map[string]struct{} // requests with their responses
@@ -26,6 +27,15 @@ type answer struct {
 
 func newOracle() *oracle {
 	return &oracle{calls: make(map[string]*answer), digests: make(map[string]string), pairs: make(map[string]struct{})}
+}
+
+// computes notes that the program's own code takes time.
+func (o *oracle) computes(plain bool, d time.Duration) {
+	if plain {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.code += d
+	}
 }
 
 func (o *oracle) record(at, method string, request, response proto.Message, err error, took time.Duration) {

@@ -48,6 +48,7 @@ type knobs struct {
 	Lease        time.Duration       // of clients
 	Limits       foresay.Limits      // of tasks
 	HandlerLimit foresay.Limits      // of handlers
+	Timing       timing
 }
 
 const maxServers = 3

@@ -77,9 +77,8 @@ func (s *kvServer) early(in *invocation, blank proto.Message) error {
 
 // work takes as long as the place says.
 func (s *kvServer) work(in *invocation) error {
-	d := time.Duration(s.w.sc.chance.below(4_000_000, "work", in.at))
 	select {
-	case <-time.After(d):
+	case <-time.After(s.w.sc.work(in.at)):
 		return nil
 	case <-in.ctx.Done():
 		return status.FromContextError(in.ctx.Err()).Err()

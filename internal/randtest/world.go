@@ -112,7 +112,7 @@ func (w *world) runTasks() *outcome {
 	n := len(w.sc.tasks)
 	out := &outcome{digests: make([]string, n), errs: make([]error, n)}
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(w.pretend(context.Background()), patience)
 	defer cancel()
 	if !w.plain {
 		stop := w.strikes.begin(&ctx)
@@ -216,6 +216,7 @@ type connection struct {
 		WaitForStateChange(ctx context.Context, source connectivity.State) bool
 	}
 	halfOpen func() int
+	sites    func() []*foresay.Site
 }
 
 func (c *connection) check(j *journal, who string) {
@@ -224,5 +225,10 @@ func (c *connection) check(j *journal, who string) {
 	}
 	if n := c.halfOpen(); n != 0 {
 		j.brokenRule("%s has %d half-open streams left", who, n)
+	}
+	for _, s := range c.sites() {
+		if n := s.Stats().Stalls; n > 0 {
+			j.brokenRule("%d tasks of %s were stuck at a call of %s", n, who, s.Config().Name)
+		}
 	}
 }

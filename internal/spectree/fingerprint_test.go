@@ -26,8 +26,8 @@ type pointer struct {
 // idleFields are those that do not count.
 var idleFields = map[string][]string{
 	"Tree":       {"out", "few", "walks", "now", "cfg", "unanswered"},
-	"Run":        {"fewUses", "assumed", "guesses", "tree"},
-	"Lane":       {"fewUses", "counts"},
+	"Run":        {"fewUses", "assumed", "guesses", "tree", "at", "inAt"},
+	"Lane":       {"fewUses", "counts", "same"},
 	"Call":       {"oneUse", "sentAt", "answeredAt", "chains", "counted", "hold", "wakes"},
 	"Use":        {"assumed"},
 	"record":     {"few", "index", "confirmed"},

@@ -197,9 +197,9 @@ func (t *Tree) Live() iter.Seq[*Run] { return slices.Values(t.runs) }
 // starts that takes no predictions. It reports whether that changes anything.
 func (t *Tree) GoOn() bool {
 	t.frozen = true
-	var firm *Run
+	var firm, from *Run
 	for _, r := range t.runs {
-		if r.open == 0 {
+		if from = r; r.open == 0 {
 			firm = r
 		}
 	}
@@ -210,7 +210,7 @@ func (t *Tree) GoOn() bool {
 	}
 	if firm == nil {
 		t.stalls++
-		firm = t.startRun(nil, nil)
+		firm = t.startRun(from, nil)
 	}
 	t.sweep(t.started + 1)
 	t.evaluateAll(slices.Clone(t.record.all))

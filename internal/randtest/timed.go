@@ -1,0 +1,156 @@
+package randtest
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/internal/processors"
+	"github.com/foresay/foresay/wan"
+)
+
+// timing are the settings of a scenario of which it is known how long it may
+// take: nothing in it waits for its turn in a task that does not without one.
+type timing struct {
+	On   bool
+	Fast bool // the network is, and so are servers: what a guess would save is hardly worth it
+	Busy int  // in so many of 100 looks goroutines queue for the processors
+	Many bool // calls are guessed several times over
+	Slow bool // some handlers take much longer than others
+}
+
+// NewTimed returns such a scenario, with the default limits. Its programs write
+// early, read the same again while the first reading is under way, and guess a lot.
+func NewTimed(seed uint64) *Scenario {
+	sc := &Scenario{Seed: seed, chance: chance(seed)}
+	r := rand.New(rand.NewPCG(seed, 0x71ed))
+	sc.knobs = newKnobs(r, false)
+	k := &sc.knobs
+	k.Ordered, k.Tight, k.Streams, k.Limits, k.HandlerLimit = false, false, 0, foresay.Limits{}, foresay.Limits{}
+	k.Timing = timing{On: true, Fast: r.IntN(3) == 0, Busy: []int{0, 0, 50, 100}[r.IntN(4)], Many: r.IntN(2) == 0, Slow: r.IntN(2) == 0}
+	sc.matrix = k.Timing.steady(newMatrix(r, k.Servers))
+	g := &generator{Rand: r, servers: k.Servers, timed: true}
+	sc.tasks = g.tasks()
+	if r.IntN(2) == 0 {
+		g.id++
+		first := &step{id: g.id, kind: kindAppend, keys: []string{keyOf(0, classOwn, 0)}, value: "v1"}
+		sc.tasks[0].links[0] = append([]*step{first}, sc.tasks[0].links[0]...)
+	}
+	return sc
+}
+
+// steady takes the jitter from the links, and most of the delay if the network is
+// to be fast.
+func (g *timing) steady(m wan.Matrix) wan.Matrix {
+	for p, l := range m.Links() {
+		if l.Jitter = 0; g.Fast {
+			l.Delay /= 100
+		}
+		m = m.WithLink(p, l)
+	}
+	return m
+}
+
+// again repeats some readings at once.
+func (g *generator) again(steps []*step) []*step {
+	last := steps[len(steps)-1]
+	if !g.timed || last.kind != kindGet || g.IntN(3) > 0 {
+		return steps
+	}
+	g.id++
+	same := *last
+	same.id = g.id
+	return append(steps, &same)
+}
+
+// work is how long the handler takes for a call at a place.
+func (sc *Scenario) work(at string) time.Duration {
+	most := 4_000_000
+	if g := sc.knobs.Timing; g.On {
+		if g.Slow && sc.chance.percent(15, "slow", at) {
+			most = 60_000_000
+		}
+		if g.Fast {
+			most /= 40
+		}
+	}
+	return time.Duration(sc.chance.below(most, "work", at))
+}
+
+// pretend has the world's processors be as busy as the scenario wants them.
+func (w *world) pretend(ctx context.Context) context.Context {
+	busy := w.sc.knobs.Timing.Busy
+	if busy == 0 {
+		return ctx
+	}
+	return processors.Pretend(ctx, func() bool { return w.sc.chance.percent(busy, "busy", time.Since(w.start).String()) })
+}
+
+// pretending does the same for a server's streams.
+func (w *world) pretending(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return handler(srv, &contextStream{ss, w.pretend(ss.Context())})
+}
+
+type contextStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *contextStream) Context() context.Context { return s.ctx }
+
+// late checks that the program took no longer than the sequential one, and what
+// speculation may cost:
+//   - for each call that is guessed wrong, or several times over, a run goes through
+//     the program's own code once more;
+//   - a handler's replay does so with the handler's, and there is one for each call
+//     that it makes, at most;
+//   - a call that is refused after its caller turned out right is made only then;
+//   - who passes a barrier, or pins, waits for what its neighbours guess, once and
+//     once more in each of these runs.
+func (v *verdict) late(o *oracle) {
+	if !v.sc.knobs.Timing.On {
+		return
+	}
+	again := time.Duration(0) // calls for which runs began anew
+	allowed := v.want.took + 2*time.Millisecond
+	for _, r := range v.got.reports {
+		causes := make(map[int]bool)
+		for _, run := range r.Runs {
+			if run.Cause > 0 && !causes[run.Cause] {
+				causes[run.Cause] = true
+				again++
+			}
+		}
+		for _, c := range r.Calls {
+			if last := len(c.Sent) - 1; last > 0 && c.Confirmed >= 0 {
+				allowed += max(0, c.Sent[last].At-c.Confirmed)
+			}
+		}
+	}
+	longest := time.Duration(0)
+	for at, a := range o.calls {
+		longest = max(longest, a.took)
+		if i := strings.LastIndexByte(at, '/'); i > 0 && !strings.Contains(at[i:], ".") {
+			allowed += v.sc.work(at[:i]) + v.sc.work(at)
+		}
+	}
+	allowed += again * o.code
+	if slices.ContainsFunc(v.sc.tasks, func(t *task) bool { return slices.ContainsFunc(t.links, concurrent) }) {
+		allowed += (1 + again) * longest
+	}
+	if v.got.took > allowed {
+		v.wrong("it took %v, sequentially %v, and with all that speculation may cost %v", v.got.took, v.want.took, allowed)
+	}
+}
+
+// RunTimed checks so many scenarios of which it is known how long they may take.
+func RunTimed(t *testing.T, seeds int) {
+	t.Helper()
+	run(t, seeds, NewTimed)
+}
