@@ -55,6 +55,9 @@ func (x *exchange) openAndSend(ctx context.Context, cc *grpc.ClientConn, opts []
 		return stop, err
 	}
 	x.s.debug("stream opened", "speculative", x.speculative)
+	if err := x.sendable(len(payload)); err != nil {
+		return stop, err
+	}
 	err = x.s.stream.SendMsg(x.request(payload))
 	if err == io.EOF { // RecvMsg tells what happened
 		err = nil
@@ -74,11 +77,12 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		x.own, s.cancel = context.WithCancel(ctx)
 		stop = never
 	}
+	x.configure(cc)
 	done := x.watch()
 	if !x.speculative {
 		s.conn.half.room.want()
 	}
-	s.stream, err = s.conn.open(x.own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
+	s.stream, err = s.conn.open(&unlimited{Context: x.own}, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
 	done()
 	if x.speculative {
 		s.conn.half.room.opened()
@@ -91,6 +95,8 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	if x.speculative {
 		s.stream.Context() // from here on grpc repeats nothing of its own accord
 	}
+	x.configure(cc)
+	x.limit()
 	s.opened.Store(true)
 	s.conn.half.opened.Add(1)
 	if !x.speculative {
@@ -141,14 +147,21 @@ func (x *exchange) ctxEnded() {
 	x.s.drop()
 }
 
-// options returns the call's options, with room for the frame around the
-// largest response.
+// options returns the call's options, with room for the frame around the largest
+// response. What is sent on a guess does not wait for a connection that fails: if the
+// guess is right the call is made plainly, and waits if it is to.
 func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
 	room := x.s.conn.receive
 	if x.limitBytes != defaultReceiveBytes {
 		room = grpc.MaxCallRecvMsgSize(x.limitBytes + min(frameOverheadBytes, math.MaxInt-x.limitBytes))
 	}
-	return append(opts[:len(opts):len(opts)], room)
+	out := append(opts[:len(opts):len(opts)], room)
+	if x.speculative {
+		out = append(out, grpc.WaitForReady(false))
+	} else if x.policy.WaitForReady != nil {
+		out = append([]grpc.CallOption{grpc.WaitForReady(*x.policy.WaitForReady)}, out...)
+	}
+	return out
 }
 
 // watch deals with a peer that admits no further stream: a confirmed call has

@@ -58,12 +58,16 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 	case x.answers.none() && status.Code(err) == codes.Unimplemented:
 		s.method.setUnaware()
 		return false, "the server does not speak " + s.method.spec, nil
+	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF) && x.retried(x.tentative.err):
+		return x.tryAgain(x.tentative.err)
 	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF):
 		return true, "", x.tentative.give(reply)
 	case w == confirmed && x.cancelled(why) != nil:
 		return true, "", x.cancelled(why)
 	case w == confirmed && unconfirmed:
 		return false, "the server undid it before it heard Confirm", nil
+	case w == confirmed && x.retried(err):
+		return x.tryAgain(err)
 	case w == confirmed && !s.method.pure:
 		return true, "", x.lost(err)
 	case why != "":

@@ -50,7 +50,9 @@ type exchange struct {
 	s           *specStream
 	out         *outgoing
 	speculative bool
-	limitBytes  int // of a response
+	policy      grpc.MethodConfig
+	accepts     *int // how large a response the caller's options accept, if they say so
+	limitBytes  int  // of a response
 	answers     answers
 	refusal     string
 	beyond      bool            // it names a limit
@@ -75,18 +77,18 @@ func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculati
 	if !speculative {
 		s.word = confirmed
 	}
-	return &exchange{s: s, out: out, speculative: speculative, limitBytes: responseLimit(opts)}
+	return &exchange{s: s, out: out, speculative: speculative, accepts: responseLimit(opts)}
 }
 
 // defaultReceiveBytes is the largest message that grpc receives by default.
 const defaultReceiveBytes = 4 << 20
 
-// responseLimit returns the size of the largest response that the caller accepts.
-func responseLimit(opts []grpc.CallOption) int {
-	limit := defaultReceiveBytes
+// responseLimit returns the size of the largest response that the caller accepts, nil
+// if it does not say.
+func responseLimit(opts []grpc.CallOption) (limit *int) {
 	for _, o := range opts {
 		if o, ok := o.(grpc.MaxRecvMsgSizeCallOption); ok {
-			limit = o.MaxRecvMsgSize
+			limit = &o.MaxRecvMsgSize
 		}
 	}
 	return limit
@@ -179,6 +181,9 @@ func (x *exchange) read(reply proto.Message) (done bool, reason string, err erro
 		}
 		if stands || x.tentative != nil {
 			x.s.method.setAware()
+		}
+		if stands && x.retried(result.err) {
+			return x.tryAgain(result.err)
 		}
 		if stands {
 			x.s.settle()
