@@ -193,6 +193,7 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	if len(names) > 0 && f.others() {
 		words.notes = append(words.notes, othersNote)
 	}
+	words.labels = f.labels(lines, len(names) > 0)
 	for _, l := range lines {
 		names = append(names, l.name)
 	}
@@ -229,21 +230,26 @@ func gridAcross(horizontalValues bool) *plotter.Grid {
 	return grid
 }
 
-// wording is what stands above and below a figure.
+// wording is what stands around a figure.
 type wording struct {
 	title string
 	notes []string
+	// labels are the lines that are named where they end, if there is room. Without them there is a legend.
+	labels []line
 }
 
 const noteSize = 9.5
 
-// render draws the title above all, the legend to the plot's right, where it hides nothing, and the notes below.
+// render draws the title above all, the legend or the lines' labels to the plot's right, where they hide nothing, and the notes below.
 func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length, words wording) ([]byte, error) {
 	width := vg.Length(0)
 	for _, name := range names {
 		width = max(width, legend.TextStyle.Width(name))
 	}
 	width += legend.ThumbnailWidth + 3*margin
+	if words.labels != nil {
+		width += 2 * margin // from the lines' ends to their labels
+	}
 	title, note := p.Title.TextStyle, legend.TextStyle
 	title.XAlign, title.YAlign, note.XAlign, note.YAlign = draw.XLeft, draw.YTop, draw.XLeft, draw.YBottom
 	note.Font.Size = vg.Points(noteSize)
@@ -266,8 +272,11 @@ func render(p *plot.Plot, legend *plot.Legend, names []string, height vg.Length,
 		c.FillText(note, vg.Point{X: c.Min.X, Y: c.Min.Y + vg.Length(len(words.notes)-1-i)*line}, text)
 	}
 	inner := draw.Crop(c, 0, 0, bottom, -top)
-	p.Draw(draw.Crop(inner, 0, -width, 0, 0))
-	legend.Draw(draw.Crop(inner, c.Max.X-c.Min.X-width+2*margin, 0, 0, 0))
+	left := draw.Crop(inner, 0, -width, 0, 0)
+	p.Draw(left)
+	if words.labels == nil || !drawLabels(inner, p, p.DataCanvas(left), words.labels, legend.TextStyle) {
+		legend.Draw(draw.Crop(inner, c.Max.X-c.Min.X-width+2*margin, 0, 0, 0))
+	}
 	var b bytes.Buffer
 	if _, err := svg.WriteTo(&b); err != nil {
 		return nil, err
