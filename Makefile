@@ -17,7 +17,7 @@ FUZZTIME ?= 10s
 SOAK_SECONDS ?= $(or $(SECONDS),600)
 
 # The packages whose tests soak runs, seed after seed.
-SEEDED = . ./internal/spectree ./internal/randtest ./predict ./specgrpc/... ./wan/... ./sim ./smr/... ./store/...
+SEEDED = . ./internal/spectree ./internal/randtest ./predict ./observe ./specgrpc/... ./wan/... ./sim ./smr/... ./store/...
 
 # What bench runs.
 EXPERIMENT ?= chain

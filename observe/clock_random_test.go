@@ -103,8 +103,7 @@ func randomLine(chance *rand.Rand) []step {
 }
 
 // TestRandomForesight composes programs of steps that follow each other, which is what the rule of the model is right
-// for, and holds what is foreseen of them to the clock. It is exact but for staged calls: how long the word takes that
-// confirms one is not known, so that as long as the call is taken, which foresees less.
+// for, and holds what is foreseen of them to the clock: never too much, and exactly where the model knows all.
 func TestRandomForesight(t *testing.T) {
 	seeds, from := seedsOf(t, 150)
 	for seed := from; seed < from+seeds; seed++ {
@@ -112,31 +111,35 @@ func TestRandomForesight(t *testing.T) {
 			steps := randomLine(rand.New(rand.NewPCG(uint64(seed), 8)))
 			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
 			truth, f := milliseconds(plain.took-on.took), plain.report.Foreseen.SavedMS
-			if f > truth+1e-3 || f < truth-1e-3 && !strings.Contains(fmt.Sprint(steps), string(staged)) {
+			if f > truth+1e-3 || f < truth-1e-3 && !mayForeseeLess(fmt.Sprint(steps)) {
 				t.Errorf("%v\ntrue %.3f (%v less %v), foreseen %.3f", steps, truth, plain.took, on.took, f)
 			}
 		})
 	}
 }
 
-// seedsOf returns how many seeds there are to try, and the first: FORESAY_SEEDS, and FORESAY_SEED for a single one.
+// seedsOf returns how many seeds there are to try, FORESAY_SEEDS, and the first, FORESAY_SEED. A failing one is replayed
+// by its name: go test -run TestRandomClock/44 with FORESAY_SEED=44.
 func seedsOf(t *testing.T, usual int) (seeds, from int) {
 	t.Helper()
 	seeds = usual
 	for name, value := range map[string]*int{"FORESAY_SEEDS": &seeds, "FORESAY_SEED": &from} {
-		s := os.Getenv(name)
-		if s == "" {
-			continue
-		}
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if *value = n; name == "FORESAY_SEED" {
-			return 1, n
+		if s := os.Getenv(name); s != "" {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*value = n
 		}
 	}
 	return seeds, from
+}
+
+// mayForeseeLess says whether the model is known to foresee too little of a program: it has a staged call, since how long
+// the word takes that confirms one is not known and is taken to be as long as the call; or several wrong guesses, after
+// which the program's own computing may be done again once for all of them.
+func mayForeseeLess(program string) bool {
+	return strings.Contains(program, string(staged)) || strings.Contains(program, string(work)) && strings.Count(program, "wrong") > 1
 }
 
 // TestRandomClock composes programs and holds what is reported of them to the clock.

@@ -180,6 +180,9 @@ func TestCanaryIsCompared(t *testing.T) {
 		if !strings.Contains(c.Summary, "lower with speculation") || !strings.Contains(c.Summary, "fail as often") {
 			s.t.Errorf("summary: %s", c.Summary)
 		}
+		if says := fmt.Sprintf(", by the canary of %d requests on and %d off", c.On.Requests, c.Off.Requests); !strings.HasPrefix(q.Summary, "speculation saves ") || !strings.HasSuffix(q.Summary, says) {
+			s.t.Errorf("the headline is not what the canary measured: %s", q.Summary)
+		}
 		var b bytes.Buffer
 		if err := r.WriteText(&b); err != nil {
 			s.t.Fatal(err)

@@ -158,6 +158,53 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
+// A barrier waits for the predicted calls of other strands too, so that a right prediction may cost: here c waits for a.
+func TestBarrier(t *testing.T) {
+	calls := []critpath.Call{call("a", 0, 50, true), call("barrier", 10, 10, false), call("c", 10, 30, true)}
+	calls[1].Barrier = true
+	p := newPath(t, 50, calls...)
+	for outcome, end := range map[string]time.Duration{"---": 50, "r--": 70, "w--": 50} {
+		if got := p.Replay(outcomes(outcome)); got.End != end*ms {
+			t.Errorf("%s: ends at %v, want %v", outcome, got.End, end*ms)
+		}
+	}
+	p.Replay(outcomes("r--"))
+	if p.Held(1) != 40*ms || p.Held(2) != 0 {
+		t.Errorf("the barrier is held for %v, c for %v", p.Held(1), p.Held(2))
+	}
+}
+
+// What comes past a barrier is not predicted, what is staged waits for the word, and computing before a wrong prediction
+// is done again, but for that of an earlier task.
+func TestWhatIsKnown(t *testing.T) {
+	firm := []critpath.Call{call("a", 0, 50, true), call("b", 50, 90, true)}
+	firm[0].Firm = true
+	staged := []critpath.Call{call("a", 0, 50, true), call("b", 50, 80, true)}
+	staged[1].Staged = true
+	fresh := []critpath.Call{call("end", 20, 20, false), call("a", 30, 50, true), call("b", 50, 90, true)}
+	fresh[0].Fresh = true
+	for _, row := range []struct {
+		name     string
+		calls    []critpath.Call
+		outcomes string
+		was, end time.Duration
+	}{
+		{"firm", firm, "r-", 90, 90},
+		{"staged", staged, "r-", 80, 80},
+		{"staged, nothing open", staged, "--", 80, 80},
+		{"done again", []critpath.Call{call("a", 30, 50, true), call("b", 50, 90, true)}, "w-", 90, 120},
+		{"done again since the last task", fresh, "-w-", 90, 100},
+	} {
+		p, err := critpath.New(critpath.Request{End: row.was * ms, Calls: row.calls, Redo: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Replay(outcomes(row.outcomes)); got.End != row.end*ms {
+			t.Errorf("%s: ends at %v, want %v", row.name, got.End, row.end*ms)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, row := range []struct {
 		r    critpath.Request

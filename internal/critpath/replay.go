@@ -14,8 +14,8 @@ const (
 
 // Result is a request as it would have been.
 type Result struct {
-	// End is on the time axis of Request. It is never later than Request.End, and never earlier than Request.Start
-	// and the duration of any call that the request waited for.
+	// End is on the time axis of Request. It is never earlier than Request.Start and the duration of any call that the
+	// request waited for, and without Request.Redo and barriers never later than Request.End.
 	End time.Duration
 	// Extra is how many calls would have been sent in vain: pure calls that stood on a wrong prediction, each once
 	// per wrong prediction on which it would have been sent before the actual answer. An engine that finds that a

@@ -1,0 +1,57 @@
+package observe_test
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+)
+
+// TestPlants plants a bug for each rule of what reports say, and has the test of that rule catch it.
+func TestPlants(t *testing.T) {
+	const dir, model = "observe", "internal/critpath"
+	plant.Catch(t, []plant.Bug{
+		{
+			Name: "a barrier waits for its own strand only", Dir: model, Test: "TestBarrier",
+			Old: "s.held[i] = max(guessed-start, s.known[k]-start, 0)",
+			New: "s.held[i] = max(guessed-start, s.known[k]-start, 0)\n\t\t\tif MUTANT {\n\t\t\t\ts.held[i] = max(s.known[k]-start, 0)\n\t\t\t}",
+		},
+		{
+			Name: "predictions after a barrier", Dir: dir, Test: "TestClock",
+			Old: "Firm: outside || w.pinned(c),", New: "Firm: outside || !MUTANT && w.pinned(c),",
+		},
+		{
+			Name: "plain servers take calls on a guess", Dir: dir, Test: "TestClock",
+			Old: "held := c.Peer == foresay.PeerPlain ||", New: "held := !MUTANT && c.Peer == foresay.PeerPlain ||",
+		},
+		{
+			Name: "computing is not done again", Dir: dir, Test: "TestRandomForesight",
+			Old: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: true})\n\tif err != nil {\n\t\treturn err\n\t}\n\tw.together",
+			New: "p, err := critpath.New(critpath.Request{End: duration, Calls: w.calls, Redo: !MUTANT})\n\tif err != nil {\n\t\treturn err\n\t}\n\tw.together",
+		},
+		{
+			Name: "tasks side by side add up", Dir: dir, Test: "TestRandomClock",
+			Old: "	return p.Stretch(func(unit int) time.Duration {",
+			New: "	if MUTANT {\n\t\tsum := time.Duration(0)\n\t\tfor _, t := range r.Tasks {\n\t\t\tsum += t.Saved\n\t\t}\n\t\treturn sum\n\t}\n\treturn p.Stretch(func(unit int) time.Duration {",
+		},
+		{
+			Name: "a tripped site is judged by what is foreseen", Dir: dir, Test: "TestWordsAgree",
+			Old: "	if j.fused() {", New: "	if !MUTANT && j.fused() {",
+		},
+		{
+			Name: "the break-even is the foreseen one", Dir: dir, Test: "TestWordsAgree",
+			Old: "		j.BreakEven = f.BreakEven\n", New: "		if !MUTANT {\n\t\t\tj.BreakEven = f.BreakEven\n\t\t}\n",
+		},
+		{
+			Name: "killed and in use", Dir: dir, Test: "TestWordsAgree",
+			Old: "func (j *judge) inUse() {\n\tif j.killed {", New: "func (j *judge) inUse() {\n\tif !MUTANT && j.killed {",
+		},
+		{
+			Name: "a canary is not the headline", Dir: dir, Test: "TestCanaryIsCompared",
+			Old: "if c := q.Canary; c != nil && c.MeanMS != nil {", New: "if c := q.Canary; !MUTANT && c != nil && c.MeanMS != nil {",
+		},
+		{
+			Name: "a prediction waits with its held call", Dir: model, Test: "TestRandomAgainstTwin",
+			Old: "from = s.spans[i].Start - s.held[i]", New: "from = s.spans[i].Start\n\t\t\t\tif !MUTANT {\n\t\t\t\t\tfrom -= s.held[i]\n\t\t\t\t}",
+		},
+	})
+}
