@@ -30,8 +30,8 @@ const specSuffix = ".spec"
 //     its method's name, as a unary call with the status that it would have as an
 //     ordinary one; how long it took does not include the wait for its caller's word,
 //     and its span says foresay.speculative;
-//   - such a call that was called off, or that its server does not serve, is not an
-//     error: the status of its span stays unset;
+//   - such a call that was called off, or that its server does not take or serve, is
+//     not an error: the status of its span stays unset;
 //   - a call that was held, and is sent as an ordinary one, has its span where it
 //     would be without Foresay.
 //
@@ -181,6 +181,7 @@ func unary(ctx context.Context, s stats.RPCStats) (context.Context, stats.RPCSta
 // stream is what is known of a call over a speculative stream: how it ended.
 type stream struct {
 	result   atomic.Pointer[rpcstatus.Status]
+	refused  atomic.Bool               // its server did not take it
 	answered atomic.Pointer[time.Time] // when its result was there, if that stands without the caller's word
 }
 
@@ -200,11 +201,17 @@ func asked(ctx context.Context, payload any) {
 // answered looks in a frame for the call's result.
 func answered(ctx context.Context, payload any, at time.Time) {
 	frame, ok := payload.(*specv1.ServerFrame)
-	if !ok || frame.GetFinal() == nil {
+	if !ok {
 		return
 	}
 	s, ok := ctx.Value(streamKey{}).(*stream)
 	if !ok {
+		return
+	}
+	if frame.GetRefused() != nil {
+		s.refused.Store(true)
+	}
+	if frame.GetFinal() == nil {
 		return
 	}
 	if !frame.GetFinal().GetTentative() {
@@ -228,13 +235,16 @@ func ended(ctx context.Context, end *stats.End) (context.Context, stats.RPCStats
 	if at := s.answered.Load(); at != nil {
 		own.EndTime = *at // what follows is the wait for its caller's word
 	}
-	if end.Error == nil {
-		if result := s.result.Load(); result != nil {
-			own.Error = status.ErrorProto(result)
-		}
+	switch result := s.result.Load(); {
+	case end.Error == nil && s.refused.Load(): // it did not run
+		own.Error = status.Error(grpccodes.Canceled, "the server takes no such call on a guess now")
+	case end.Error == nil && result != nil:
+		own.Error = status.ErrorProto(result)
+		return ctx, &own
+	case end.Error == nil:
 		return ctx, &own
 	}
-	switch status.Code(end.Error) {
+	switch status.Code(own.Error) {
 	case grpccodes.Canceled, grpccodes.Unimplemented:
 		ctx = trace.ContextWithSpan(ctx, calm{trace.SpanFromContext(ctx)})
 	}

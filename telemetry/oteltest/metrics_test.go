@@ -120,6 +120,7 @@ func TestMetrics(t *testing.T) {
 			"foresay_site_mode{mode=on site=TestKV/Get} 1",
 			"foresay_site_state{site=TestKV/Get state=learning} 1",
 			"foresay_site_tripped{site=TestKV/Get} 0",
+			"foresay_stalls_total{site=TestKV/Get} 0",
 			"foresay_trips_total{site=TestKV/Get} 0",
 			"foresay_wasted_calls_total{site=TestKV/Get} 1",
 			"foresay_wasted_time_seconds_total{site=TestKV/Get} 0.01",

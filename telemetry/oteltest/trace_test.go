@@ -151,8 +151,8 @@ func TestHeldByServer(t *testing.T) {
 caller 0-30
   task page 0-30 outcome=confirmed runs=1 saved_ms=0 task=page wasted_calls=0 wasted_ms=0
     branch /TestKV/Get 0-20 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=confirmed prediction=0 run=1 site=/TestKV/Get
-      TestKV/Get 0-10 client speculative=true
-        TestKV/Get 5-5 server speculative=true
+      TestKV/Get 0-10 client speculative=true CANCELLED
+        TestKV/Get 5-5 server speculative=true CANCELLED
     TestKV/Get 0-20 client
       TestKV/Get 5-15 server
     held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server refused it: REASON_LIMIT 0 calls of speculative callers are under way site=/TestKV/Get
