@@ -92,7 +92,6 @@ func rooms() []room {
 		{pattern: "internal/catalog/...", layer: assembly},
 		{pattern: "internal/cli/...", layer: assembly},
 		{pattern: "internal/demo/...", layer: assembly},
-		{pattern: "internal/dash/...", layer: assembly},
 		{pattern: "internal/plansim/...", layer: assembly},
 		{pattern: "internal/plant/...", layer: assembly},
 		{pattern: "internal/randtest/...", layer: assembly},
