@@ -215,6 +215,9 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if c.irrevocable() {
 		t.recheck()
 	}
+	if r.missedPath(c, k) {
+		t.reconcile()
+	}
 	return u
 }
 

@@ -231,6 +231,24 @@ func (t *Tree) reconcile() {
 // agrees reports whether both runs may turn out right.
 func (r *Run) agrees(o *Run) bool { return !o.contradicts(r.before(nil, len(r.uses))) }
 
+// missedPath reports whether the run was to assume an answer of a call that it
+// has just not made, since it made c in its place, which is another variant. Nothing
+// tells the run from the one that made that call any more, so one of the two must
+// go: both might turn out right, and take effect.
+func (r *Run) missedPath(c *Call, k key) bool {
+	i := slices.IndexFunc(r.path, func(ch choice) bool {
+		o := ch.call.key
+		return ch.call != c && o.lane == k.lane && o.op == k.op && o.occ == k.occ
+	})
+	if i < 0 || r.discarded {
+		return false
+	}
+	r.path = slices.Delete(r.path, i, i+1)
+	r.open--
+	r.tree.doubtful = true
+	return true
+}
+
 // leavePath has the run assume nothing of calls that it has yet to make. It may
 // turn out the same as another one then, see reconcile.
 func (r *Run) leavePath() {

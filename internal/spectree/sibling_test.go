@@ -168,3 +168,22 @@ func TestRunsThatDoNotEnd(t *testing.T) {
 	s.answers(s.read(s.lane(2), "c", 1), 0)
 	s.skip()
 }
+
+// TestSiblingThatLeavesItsPath: a run that was to take another prediction of a call,
+// and makes another variant of it, can no longer be told from the first one, which
+// goes on alone: the effects of both would happen.
+func TestSiblingThatLeavesItsPath(t *testing.T) {
+	s := play(t, replayable)
+	s.read(s.lane(1), "first", 1)
+	s.read(s.lane(1), "a", 2)
+	s.skip()
+	second := s.run(2)
+	s.read(second.Main(), "first", 1)
+	u := s.Call(s.lane(2), &CallSpec{Op: "a", Variant: 1, Predictions: 1})
+	if !second.Discarded() {
+		t.Errorf("the second run goes on, with answer %d", u.Answer())
+	}
+	if len(s.runs) != 1 || s.runs[0].ID != 1 {
+		t.Errorf("%d runs are alive", len(s.runs))
+	}
+}
