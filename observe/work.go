@@ -215,7 +215,13 @@ func (w *work) simple(duration time.Duration) bool {
 		gain, redo = duration-max(c.Start+duration-c.End, c.End), c.Start
 	}
 	worth := func(o critpath.Outcome) time.Duration {
-		return map[critpath.Outcome]time.Duration{critpath.Right: gain, critpath.Wrong: -redo}[o]
+		switch o {
+		case critpath.Right:
+			return gain
+		case critpath.Wrong:
+			return -redo
+		}
+		return 0
 	}
 	u.sharedSaved = worth(w.shared[0])
 	if !predicted(w.outcomes[0]) {
