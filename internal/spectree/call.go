@@ -215,7 +215,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if c.irrevocable() {
 		t.recheck()
 	}
-	if r.missedPath(c, k) {
+	if t.record.variants > 0 && r.missedPath(c, k) {
 		t.reconcile()
 	}
 	return u
