@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
@@ -19,14 +20,27 @@ import (
 // configure has the stream keep to what the service config says of its method. That
 // is certain once a stream was opened, which waits for the first config.
 func (x *exchange) configure(cc *grpc.ClientConn) {
-	x.policy = cc.GetMethodConfig(x.s.method.name)
-	x.limitBytes = least(x.policy.MaxRespSize, x.accepts, defaultReceiveBytes)
+	c := cc.GetMethodConfig(x.s.method.name)
+	x.policy = policy{timeout: c.Timeout, waitForReady: c.WaitForReady, maxRequestBytes: c.MaxReqSize}
+	if c.RetryPolicy != nil {
+		x.policy.retryable = c.RetryPolicy.RetryableStatusCodes
+	}
+	x.limitBytes = least(c.MaxRespSize, x.accepts, defaultReceiveBytes)
+}
+
+// policy is what a service config says of a method, as far as it is kept to here. A nil
+// field is not set.
+type policy struct {
+	timeout         *time.Duration
+	waitForReady    *bool
+	maxRequestBytes *int
+	retryable       map[codes.Code]bool
 }
 
 // limit bounds the call by the config's time-out. As one that the code sets, it counts
 // from when the caller is right.
 func (x *exchange) limit() {
-	s, timeout := x.s, x.policy.Timeout
+	s, timeout := x.s, x.policy.timeout
 	if timeout == nil || *timeout < 0 {
 		return
 	}
@@ -44,7 +58,7 @@ func (x *exchange) limit() {
 // sendable fails if gRPC would not send so large a request. The call is then made
 // plainly, so that gRPC says so.
 func (x *exchange) sendable(requestBytes int) error {
-	if most := least(x.policy.MaxReqSize, nil, math.MaxInt32); requestBytes > most {
+	if most := least(x.policy.maxRequestBytes, nil, math.MaxInt32); requestBytes > most {
 		return fmt.Errorf("the service config allows requests of %d bytes only", most)
 	}
 	return nil
@@ -66,7 +80,7 @@ func least(a, b *int, otherwise int) int {
 // retried reports whether the service config has gRPC try again after this error. It
 // is no result then: gRPC does so once the call is made plainly.
 func (x *exchange) retried(err error) bool {
-	return err != nil && x.policy.RetryPolicy != nil && x.policy.RetryPolicy.RetryableStatusCodes[status.Code(err)]
+	return err != nil && x.policy.retryable[status.Code(err)]
 }
 
 // tryAgain ends an exchange whose result is none, since it is to be retried.

@@ -158,8 +158,8 @@ func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
 	out := append(opts[:len(opts):len(opts)], room)
 	if x.speculative {
 		out = append(out, grpc.WaitForReady(false))
-	} else if x.policy.WaitForReady != nil {
-		out = append([]grpc.CallOption{grpc.WaitForReady(*x.policy.WaitForReady)}, out...)
+	} else if x.policy.waitForReady != nil {
+		out = append([]grpc.CallOption{grpc.WaitForReady(*x.policy.waitForReady)}, out...)
 	}
 	return out
 }

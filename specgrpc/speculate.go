@@ -50,7 +50,7 @@ type exchange struct {
 	s           *specStream
 	out         *outgoing
 	speculative bool
-	policy      grpc.MethodConfig
+	policy      policy
 	accepts     *int // how large a response the caller's options accept, if they say so
 	limitBytes  int  // of a response
 	answers     answers
