@@ -213,6 +213,7 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 		grpc.WithContextDialer(w.net.DialContext(from)), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithChainUnaryInterceptor(introduce), grpc.WithPerRPCCredentials(sessions{}),
 	}
+	opts = append(opts, w.sc.serviceConfig()...)
 	if w.sc.knobs.Keepalive {
 		opts = append(opts, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
 	}

@@ -86,6 +86,9 @@ func plants() []plant {
 			name: "a call is shared before it is known what it sends", dir: ".",
 			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
 		}, {
+			name: "a status that is to be retried is a result", dir: "specgrpc",
+			old: "\treturn err != nil && x.policy.RetryPolicy != nil", new: "\treturn !MUTANT && err != nil && x.policy.RetryPolicy != nil",
+		}, {
 			name: "calls that look at the transport are predicted", dir: "specgrpc",
 			old: "Observed: observed,", new: "Observed: observed && !MUTANT,",
 		}, {

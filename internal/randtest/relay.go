@@ -23,6 +23,9 @@ func (s *kvServer) RelayWrite(ctx context.Context, r *kvpb.RelayRequest) (*kvpb.
 
 func (s *kvServer) relay(ctx context.Context, method methods, r *kvpb.RelayRequest) (*kvpb.RelayResponse, error) {
 	in := s.begin(ctx, method)
+	if err := s.failing(in); err != nil {
+		return nil, err
+	}
 	if err := s.early(in, &kvpb.RelayResponse{Name: r.GetName()}); err != nil {
 		return nil, err
 	}

@@ -88,6 +88,11 @@ func (s *kvServer) work(in *invocation) error {
 // Get reads a key; who asks shows in the value, as in what Put and Append write.
 func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 	in := s.begin(ctx, 0)
+	if class := r.GetKey()[1]; class != classReplica && class != classClock { // the first answer of several may count
+		if err := s.failing(in); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.early(in, &kvpb.GetResponse{}); err != nil {
 		return nil, err
 	}
@@ -136,6 +141,9 @@ func (s *kvServer) state(key string) *kvpb.GetResponse {
 // Put replaces a key's value.
 func (s *kvServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
 	in := s.begin(ctx, methodPut)
+	if err := s.failing(in); err != nil {
+		return nil, err
+	}
 	if err := s.early(in, &kvpb.PutResponse{}); err != nil {
 		return nil, err
 	}
@@ -152,6 +160,9 @@ func (s *kvServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutRespon
 // Append extends a key's value.
 func (s *kvServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
 	in := s.begin(ctx, methodAppend)
+	if err := s.failing(in); err != nil {
+		return nil, err
+	}
 	if err := s.early(in, &kvpb.AppendResponse{}); err != nil {
 		return nil, err
 	}

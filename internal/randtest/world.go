@@ -24,14 +24,15 @@ type world struct {
 	mutation Mutation
 	logger   *slog.Logger
 
-	start   time.Time
-	net     *shape.Network
-	nodes   []*node
-	conns   []*connection
-	clients []kvpb.TestKVClient // the program's, by server
-	oracle  *oracle
-	journal *journal
-	strikes *strikes
+	start    time.Time
+	net      *shape.Network
+	nodes    []*node
+	conns    []*connection
+	clients  []kvpb.TestKVClient // the program's, by server
+	oracle   *oracle
+	journal  *journal
+	strikes  *strikes
+	failures failures
 
 	mu      sync.Mutex
 	reports []*foresay.Report
