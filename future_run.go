@@ -157,6 +157,12 @@ func (l *lane) hasEffects() bool {
 // awaitLane waits for a part of the same run. Its predictions are taken as
 // those of a local call, which the run itself answers.
 func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
+	v, err := f.fromLane(ctx, l)
+	l.hear(f.name, v, err)
+	return v, err
+}
+
+func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 	l.hook(hooks{future: f})
 	began := l.run.task.clock()
 	if isClosed(f.ready) {
@@ -242,11 +248,7 @@ type localCall struct {
 
 func (s *localCall) predicted(v any) {
 	t := s.c.task
-	value := t.localValue(s.c.tree, v)
 	t.mu.Lock()
-	if len(s.c.predictions) == 0 {
-		s.c.tree.Value = value
-	}
 	s.c.predictions = append(s.c.predictions, v)
 	if t.rec != nil {
 		t.rec.predicted(s.c)

@@ -256,27 +256,49 @@ func (t *task) stillFound(ctx context.Context, l *lane, spec *spectree.CallSpec,
 	return true
 }
 
-// localValue returns a number that is the same for equal values that runs predict for
-// the local call at one place.
-func (t *task) localValue(c *spectree.Call, v any) int {
-	place := fmt.Sprint(c.Lane(), "\x00", c.Op(), "\x00", c.Occurrence())
+// word is what runs of a task heard of one future.
+type word struct {
+	number int
+	values []any
+	errs   []string
+}
+
+// hear tells the tree what the lane's code got from a future of its run: equal values
+// have equal numbers, in all runs.
+func (l *lane) hear(name string, v any, err error) {
+	t := l.run.task
+	text := ""
+	if err != nil {
+		text = fmt.Sprintf("%T %v", err, err)
+	}
 	for {
 		t.mu.Lock()
-		known := t.locals[place]
-		t.mu.Unlock()
-		for i, w := range known {
-			if equalValues(v, w) {
-				return i
+		w := t.words[name]
+		if w == nil {
+			w = &word{number: len(t.words)}
+			if t.words == nil {
+				t.words = make(map[string]*word)
 			}
+			t.words[name] = w
+		}
+		values, errs := w.values, w.errs
+		t.mu.Unlock()
+		at := 0
+		for at < len(values) && (errs[at] != text || !equalValues(values[at], v)) { // may be code of the user's
+			at++
+		}
+		kept := v
+		if at == len(values) {
+			kept = own(v)
 		}
 		t.mu.Lock()
-		if len(t.locals[place]) == len(known) {
-			if t.locals == nil {
-				t.locals = make(map[string][]any)
+		if len(w.values) == len(values) {
+			if at == len(values) {
+				w.values, w.errs = append(values, kept), append(errs, text)
 			}
-			t.locals[place] = append(known, v)
+			t.tree.Heard(l.tree, w.number, at)
 			t.mu.Unlock()
-			return len(known)
+			return
 		}
 		t.mu.Unlock()
 	}

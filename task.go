@@ -21,7 +21,7 @@ type task struct {
 	shadowOf *shadow          // it is one
 	shadow   *task            // it has one; under mu
 	shadowed bool             // it has had one; under mu
-	locals   map[string][]any // what was predicted for local calls, by place; under mu
+	words    map[string]*word // what runs heard of futures, by name; under mu
 	request  *Request         // that it belongs to, or nil
 	tracer   TaskTracer       // that follows it, or nil
 	lot      atomic.Uint64

@@ -81,7 +81,7 @@ func plants() []plant {
 			old: "!child.knowsNoOther(o) {", new: "!child.knowsNoOther(o) && !MUTANT {",
 		}, {
 			name: "a call is the same whatever a future was guessed to be", dir: "internal/spectree",
-			old: "u.Call.Value == w.Call.Value)", new: "u.Call.Value == w.Call.Value || MUTANT)",
+			old: "return x.what == y.what && x.value == y.value }", new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
 		}, {
 			name: "a call is shared before it is known what it sends", dir: ".",
 			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",

@@ -53,9 +53,6 @@ type Call struct {
 	ID int
 	// Data is the engine's own.
 	Data any
-	// Value is equal for local calls at one place, of several runs, whose first
-	// predictions are equal values.
-	Value int
 
 	spec        CallSpec
 	key         key

@@ -123,6 +123,9 @@ func (t *Tree) release(c *Call, right *Use) bool {
 	if t.sent.missing(right.lane) == nil || c.answered {
 		c.gaps = right.gaps
 		t.sent.add(c, right.lane)
+		if len(t.runs) > 1 {
+			t.released = append(t.released, c)
+		}
 		return true
 	}
 	if !slices.Contains(t.early, c) {

@@ -9,9 +9,10 @@ type Run struct {
 	Data any
 
 	tree      *Tree
-	from      *Run         // whose place it took, or beside which it was started
-	at        map[key]*Use // the uses by place, see useAt
-	inAt      int          // so many are in it
+	from      *Run             // whose place it took, or beside which it was started
+	at        map[key]*Use     // the uses by place, see useAt
+	inAt      int              // so many are in it
+	forked    map[string]*Lane // by ID
 	main      Lane
 	discarded bool
 	returned  bool
@@ -56,6 +57,8 @@ type Lane struct {
 	// parent forked the lane after so many uses, and having joined so many lanes.
 	parent                   *Lane
 	parentUses, parentJoined int
+	parentHeard              int
+	heard                    []heard
 	joined                   []*Lane
 	same                     map[*Run]sameness      // see knowsNoOther
 	counts                   map[string]occurrences // by operation, once there are many uses
@@ -145,11 +148,16 @@ func (l *Lane) enter(c *Call) {
 // Fork returns a lane for a goroutine that the lane starts.
 func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
-	return &Lane{
+	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, forkEff: l.eff, forkOrd: l.ord,
-		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined),
+		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined), parentHeard: len(l.heard),
 	}
+	if l.run.forked == nil {
+		l.run.forked = make(map[string]*Lane)
+	}
+	l.run.forked[child.id] = child
+	return child
 }
 
 // Join tells that the lane waited for child to end.

@@ -85,6 +85,7 @@ type Tree struct {
 	ambiguous bool           // calls overlapped in one lane: which was which is uncertain, in all runs
 	doubtful  bool           // see reconcile
 	early     []*Call        // see release
+	released  []*Call        // see supersede
 	freed     []*Call        // to be evaluated by reconcile
 	limited   Limited
 	frozen    bool // takes no predictions any more
@@ -129,6 +130,7 @@ func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 // Take returns the actions since the last Take. The slice is the tree's own
 // until the next call of any method.
 func (t *Tree) Take() []Action {
+	t.supersede()
 	out := t.out
 	t.out = t.out[:0]
 	return out

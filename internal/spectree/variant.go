@@ -1,5 +1,10 @@
 package spectree
 
+import (
+	"slices"
+	"sort"
+)
+
 // What makes two calls the same call cannot always be written down: a token that
 // an interceptor takes from the context, an option that can only be compared. So
 // calls of one Op in one place may come in variants. Who makes a call asks Find for
@@ -30,20 +35,74 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (c *Call, sure bool) {
 // repeats reports whether the lane is sure to make c at this place, since one of
 // another run did, and this one was told nothing else.
 func (l *Lane) repeats(c *Call, k key) bool {
-	if l.knowsNoOther(c.use.Run) {
+	repeats := func(o *Run) bool {
+		u := o.useAt(k)
+		return u != nil && u.Call == c && l.knowsNoOther(o) && l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index))
+	}
+	if repeats(c.use.Run) {
 		return true
 	}
 	for _, u := range c.uses {
-		if l.knowsNoOther(u.Run) {
+		if repeats(u.Run) {
 			return true
 		}
 	}
 	for o := l.run.from; o != nil; o = o.from {
-		if u := o.useAt(k); u != nil && u.Call == c && l.knowsNoOther(o) {
+		if repeats(o) {
 			return true
 		}
 	}
 	return false
+}
+
+// supersede replaces runs that made another variant of a call that is irrevocable now.
+// Nobody was sure whether it was the same call; now the run that turns out right makes
+// this one there, and none other.
+func (t *Tree) supersede() {
+	for len(t.released) > 0 && !t.over {
+		c := t.released[0]
+		t.released = t.released[1:]
+		var lost []loss
+		for _, r := range t.runs {
+			if u := r.useAt(c.key); u != nil && u.Call != c {
+				lost = append(lost, loss{r, u.index})
+			}
+		}
+		if len(lost) > 0 {
+			t.replace(lost, c)
+		}
+	}
+}
+
+// heard is what a lane's code got from waiting for others of its run. Whether it had to
+// make a local call for that is a matter of time.
+type heard struct{ what, value, at int }
+
+// Heard tells that the lane's code got a value from waiting for others of its run.
+// Equal numbers mean what it waited for, and which value it got.
+func (t *Tree) Heard(l *Lane, what, value int) {
+	if !l.run.discarded {
+		l.heard = append(l.heard, heard{what, value, len(l.run.uses)})
+	}
+}
+
+// heardBefore returns how often the lane heard something before it made the run's
+// use of this index.
+func (l *Lane) heardBefore(index int) int {
+	return sort.Search(len(l.heard), func(i int) bool { return l.heard[i].at > index })
+}
+
+// heardAs reports whether the lane first heard, n times, what another run's lane did,
+// m times, and the same with those that forked them.
+func (l *Lane) heardAs(n int, o *Lane, m int) bool {
+	if n != m || !sameWords(l.heard[:n], o.heard[:m]) {
+		return false
+	}
+	return l.parent == nil || o.parent == nil || l.parent.heardAs(l.parentHeard, o.parent, o.parentHeard)
+}
+
+func sameWords(a, b []heard) bool {
+	return slices.EqualFunc(a, b, func(x, y heard) bool { return x.what == y.what && x.value == y.value })
 }
 
 // useAt returns what the run made at this place, whatever became of it since.
@@ -80,8 +139,14 @@ func (l *Lane) sawNoOther(o *Run, uses, joined int) bool {
 		}
 	}
 	for ; known.joined < joined; known.joined++ {
-		if child := l.joined[known.joined]; !child.knowsNoOther(o) {
+		child := l.joined[known.joined]
+		if !child.knowsNoOther(o) {
 			return false
+		}
+		if w := o.forked[child.id]; w != nil {
+			if n := min(len(child.heard), len(w.heard)); !sameWords(child.heard[:n], w.heard[:n]) {
+				return false
+			}
 		}
 	}
 	if l.same == nil {
@@ -95,14 +160,12 @@ func (l *Lane) sawNoOther(o *Run, uses, joined int) bool {
 // made at its place, if it did; and whether that is known for good.
 func (u *Use) toldAs(w *Use) (same, final bool) {
 	switch {
+	case u.Call.spec.Local: // see Heard
+		return true, true
 	case w == nil || u.answer == Waiting || w.answer == Waiting:
 		return true, false
 	case u.unneeded || w.unneeded, u.gaveUp && w.gaveUp:
 		return true, true
 	}
-	same = w.answer == u.answer && w.gaveUp == u.gaveUp
-	if u.Call.spec.Local { // each run computes its own; who waits for the result joins those who did
-		return same && (u.answer != 0 || u.Call.Value == w.Call.Value), true
-	}
-	return same && w.Call == u.Call, true
+	return w.answer == u.answer && w.gaveUp == u.gaveUp && w.Call == u.Call, true
 }
