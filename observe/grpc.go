@@ -17,8 +17,8 @@ import (
 var errPanic = errors.New("observe: the handler panicked")
 
 // UnaryServerInterceptor begins a request for each unary call that a server gets, named by its full method, and ends
-// it with the handler's error. It should be the outermost but for what puts spans into contexts. It also belongs into
-// specgrpc.UnaryInterceptors: a call whose speculative caller took it back is no request and does not count.
+// it with the handler's error. It should be the outermost but for what puts spans into contexts. On a server of
+// specgrpc.NewServer it runs around speculative calls too: one whose caller took it back is no request and does not count.
 //
 // The request's id, which decides the side of a canary, is the trace id of the context's OpenTelemetry span, else that
 // of an incoming traceparent header, else an incoming x-request-id.

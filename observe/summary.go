@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// tells reports whether there were requests enough on both sides to say anything.
+func (c *Canary) tells() bool { return c.MeanMS != nil && c.P50MS != nil && c.FailedShare != nil }
+
 // summary says in a sentence what there is to save, and what is saved.
 func (q *RequestReport) summary(killed bool) string {
 	r := q.Realised
@@ -14,7 +17,7 @@ func (q *RequestReport) summary(killed bool) string {
 	case q.Foreseen.Requests == 0 && r == nil:
 		return "nothing is known yet"
 	}
-	if c := q.Canary; c != nil && c.MeanMS != nil {
+	if c := q.Canary; c != nil && c.tells() {
 		return c.headline()
 	}
 	if r == nil {
@@ -78,7 +81,7 @@ func (c *Canary) headline() string {
 
 // summary says in a sentence what the canary shows.
 func (c *Canary) summary() string {
-	if c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
+	if !c.tells() {
 		return fmt.Sprintf("too early to tell: %s requests on, %s off; %d on each side are needed at least",
 			number(c.On.Requests), number(c.Off.Requests), fewestForMedian)
 	}

@@ -94,8 +94,7 @@ func (p *Process) NewClient(target string, opts ...grpc.DialOption) (*specgrpc.C
 func (p *Process) Handler(next http.Handler) http.Handler { return observe.Handler(p.control, next) }
 
 // ServerOptions does for a gRPC server what Handler does for HTTP: the calls that a method makes belong to the request
-// that it answers. They go first among the server's options. A server with a registrar of specgrpc's gets the same
-// interceptor, observe.UnaryServerInterceptor with the Control, by specgrpc.UnaryInterceptors.
+// that it answers. They go first among the server's options, of grpc.NewServer and of specgrpc.NewServer alike.
 func (p *Process) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(observe.UnaryServerInterceptor(p.control)),

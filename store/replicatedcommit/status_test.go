@@ -59,6 +59,7 @@ func TestStatus(t *testing.T) {
 	st.Old = 0
 	want := ServerStatus{
 		Shard: shard, Admitted: true, Txns: 2, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest,
+		Counts: Counts{Accepted: 1, Refused: ByReason{store.Locked: 1}},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {
 		t.Errorf("while two wait (-want +got):\n%s", diff)
