@@ -75,7 +75,7 @@ func plants() []plant {
 			old: "\t\tif !same {\n\t\t\treturn false\n", new: "\t\tif !same && !MUTANT {\n\t\t\treturn false\n",
 		}, {
 			name: "a call is the same whatever the lane that forked its own was told", dir: "internal/spectree",
-			old: "\treturn l.parent == nil || o.parent", new: "\treturn l.parent == nil || MUTANT || o.parent",
+			old: "\treturn l.parent == nil || l.parent.saw", new: "\treturn l.parent == nil || MUTANT || l.parent.saw",
 		}, {
 			name: "a call is the same whatever its lane waited for", dir: "internal/spectree",
 			old: "!child.knowsNoOther(o) {", new: "!child.knowsNoOther(o) && !MUTANT {",
