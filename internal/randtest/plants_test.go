@@ -74,7 +74,7 @@ func plants() []plant {
 			name: "a call is the same whatever its code was told", dir: "internal/spectree",
 			old: "\t\tif !same {\n\t\t\treturn false\n", new: "\t\tif !same && !MUTANT {\n\t\t\treturn false\n",
 		}, {
-			name: "a call is the same whatever the lane that forked its own was told", dir: "internal/spectree",
+			name: "a call is the same whatever the lane that forked its own was told", slow: true, dir: "internal/spectree",
 			old: "\treturn l.parent == nil || l.parent.saw", new: "\treturn l.parent == nil || MUTANT || l.parent.saw",
 		}, {
 			name: "a call is the same whatever its lane waited for", dir: "internal/spectree",
