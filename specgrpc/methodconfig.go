@@ -89,7 +89,11 @@ func (x *exchange) tryAgain(err error) (done bool, reason string, _ error) {
 	x.s.over = true
 	x.s.mu.Unlock()
 	x.s.end()
-	return false, fmt.Sprintf("the service config has it tried again: %v", err), nil
+	return false, triedAgain(err), nil
+}
+
+func triedAgain(err error) string {
+	return fmt.Sprintf("the service config has it tried again: %v", err)
 }
 
 // unlimited is a context to which gRPC adds no time-out of the service config: before

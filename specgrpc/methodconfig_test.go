@@ -3,12 +3,14 @@ package specgrpc_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
@@ -228,6 +230,83 @@ func TestWaitForReady(t *testing.T) {
 			})
 			if status.Code(err) != k.code {
 				w.Errorf("service %v, method %v, %d options: got %v, want code %v", k.service, k.method, len(k.opts), err, k.code)
+			}
+		})
+	}
+}
+
+// configResolver is a resolver that gives a service config with an address.
+type configResolver struct{ addr, config string }
+
+func (configResolver) Scheme() string                        { return "config" }
+func (configResolver) ResolveNow(resolver.ResolveNowOptions) {}
+func (configResolver) Close()                                {}
+
+func (r configResolver) Build(_ resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	return r, cc.UpdateState(resolver.State{
+		Addresses: []resolver.Address{{Addr: r.addr, ServerName: "a"}}, ServiceConfig: cc.ParseServiceConfig(r.config),
+	})
+}
+
+// TestServiceConfigOfTheResolver: it counts as one by default does, and not at all if
+// the connection says so.
+func TestServiceConfigOfTheResolver(t *testing.T) {
+	const config = `{"methodConfig": [{"name": [{"service": "foresay.testkv.v1.TestKV"}], "timeout": "0.150s"}]}`
+	for _, disabled := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			k := configured{takes: 300 * time.Millisecond, code: codes.DeadlineExceeded}
+			_, gate := configured{}.server(w)
+			_, addr := k.server(w)
+			opts := append(w.dialOptions("client"), grpc.WithResolvers(configResolver{addr, config}), specgrpc.WithMode(foresay.ModeOn))
+			if disabled {
+				opts, k.code = append(opts, grpc.WithDisableServiceConfig()), codes.OK
+			}
+			cc, err := specgrpc.NewClient("config:///", opts...)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.Cleanup(func() { cc.Close() })
+			first := kvpb.NewTestKVClient(w.dial(gate))
+			_, err = kvpb.NewTestKVClient(cc).Get(w.Context(), &kvpb.GetRequest{Key: "plainly"})
+			wantCode(w, err, k.code)
+			_, err = foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+				if _, err := guessed(ctx, first, "first", value("first")); err != nil {
+					return "", err
+				}
+				_, err := kvpb.NewTestKVClient(cc).Get(ctx, &kvpb.GetRequest{Key: "k"})
+				return "", err
+			})
+			wantCode(w, err, k.code)
+		})
+	}
+}
+
+// TestAttempts: a status that the policy names has the call made plainly, with all its
+// attempts. What the attempt on the guess staged is undone. Where gRPC is told not to
+// try again, the call is made plainly once.
+func TestAttempts(t *testing.T) {
+	for attempts, opts := range map[int][]grpc.DialOption{4: nil, 1: {grpc.WithDisableRetry()}} {
+		inWorld(t, func(w *world) {
+			k := configuredCalls()[0]
+			s := &kvServer{get: slow("first", 50*time.Millisecond)}
+			s.put = func(ctx context.Context, _ *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+				foresay.OnCommit(ctx, func() { s.note("effect") })
+				return nil, status.Error(codes.Unavailable, "try again")
+			}
+			_, addr := w.server("a", s, specgrpc.Stages(putMethod))
+			opts := append([]grpc.DialOption{serviceConfig(`{}`, k.says), specgrpc.WithSites(staged)}, opts...)
+			c := kvpb.NewTestKVClient(w.dial(addr, opts...))
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+				if _, err := guessed(ctx, c, "first", value("first")); err != nil {
+					return "", err
+				}
+				_, err := c.Put(ctx, &kvpb.PutRequest{Key: "k"})
+				return "", err
+			})
+			wantCode(w, err, codes.Unavailable)
+			time.Sleep(time.Second)
+			if puts, effects := len(notesWith(s, "put")), len(slices.DeleteFunc(s.notes(), func(n string) bool { return n != "effect" })); puts != attempts+1 || effects != attempts {
+				w.Errorf("of %d attempts that gRPC makes the server saw %d, and the effects of %d", attempts, puts, effects)
 			}
 		})
 	}

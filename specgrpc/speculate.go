@@ -185,6 +185,10 @@ func (x *exchange) read(reply proto.Message) (done bool, reason string, err erro
 		if stands && x.retried(result.err) {
 			return x.tryAgain(result.err)
 		}
+		if x.tentative != nil && x.retried(x.tentative.err) {
+			// Its effects are to be undone. If it has Confirm, it is a failed attempt as any.
+			x.s.give(aborted, triedAgain(x.tentative.err))
+		}
 		if stands {
 			x.s.settle()
 			return true, "", result.give(reply)
