@@ -178,27 +178,18 @@ func hasUnknown(m protoreflect.Message) bool {
 
 // TestNames: the tests, the files and the directories that the pages name exist.
 func TestNames(t *testing.T) {
-	tests := make(map[string]bool)
-	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w+)\(`)
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
-			return err
-		}
-		b, err := os.ReadFile(name)
-		for _, m := range function.FindAllStringSubmatch(string(b), -1) {
-			tests[m[1]] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)\\w+)`")
+	tests := testSources(t)
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	for name, page := range pages(t) {
-		for _, m := range named.FindAllStringSubmatch(page, -1) {
-			if !tests[m[1]] {
+		for _, m := range namedTest.FindAllStringSubmatch(page, -1) {
+			sources, ok := tests[m[1]]
+			if !ok {
 				t.Errorf("%s names the test %s, which does not exist", name, m[1])
+			}
+			for sub := range strings.SplitSeq(m[2], "/") {
+				if quoted := `"` + strings.ReplaceAll(sub, "_", " "); sub != "" && !strings.Contains(sources, quoted) {
+					t.Errorf("%s names the test %s%s, but its source has no %q", name, m[1], m[2], sub)
+				}
 			}
 		}
 		for _, m := range link.FindAllStringSubmatch(page, -1) {
@@ -206,5 +197,47 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s links to %s: %v", name, m[1], err)
 			}
 		}
+	}
+}
+
+// namedTest is how pages name a test, and a subtest of it.
+var namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)\\w+)((?:/[^`/]+)*)`")
+
+// testSources returns the names of all tests, each with the files in which it is.
+func testSources(t *testing.T) map[string]string {
+	t.Helper()
+	tests := make(map[string]string)
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w+)\(`)
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		for _, m := range function.FindAllStringSubmatch(string(b), -1) {
+			tests[m[1]] += string(b)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
+}
+
+// TestEachOptionIsTested: each row of the tables of docs/grpc.md names the test that proves it.
+func TestEachOptionIsTested(t *testing.T) {
+	rows := 0
+	for i, line := range strings.Split(pages(t)["docs/grpc.md"], "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| ---") || cells[len(cells)-1] == "test" {
+			continue
+		}
+		rows++
+		if !namedTest.MatchString(cells[len(cells)-1]) {
+			t.Errorf("docs/grpc.md:%d: the row names no test: %s", i+1, line)
+		}
+	}
+	if rows < 30 {
+		t.Errorf("%d rows, want those of all options", rows)
 	}
 }
