@@ -13,6 +13,9 @@ type Status struct {
 	// ExtraLoad the one caused lately: calls in vain per call that counts.
 	Budget    float64 `json:"budget"`
 	ExtraLoad float64 `json:"extra_load"`
+	// ControlShare is which share of the requests mode on leaves without speculation:
+	// see ControlConfig.
+	ControlShare float64 `json:"control_share,omitempty"`
 	// Runs is how many runs of the Control's tasks went on with predictions and are
 	// neither confirmed nor discarded.
 	Runs  int64        `json:"runs"`
@@ -56,7 +59,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func (c *Control) Status() Status {
 	c.judge()
 	_, tasks := c.Tasks(0)
-	out := Status{At: time.Now(), Killed: c.Killed(), Budget: c.cfg.Budget, Runs: c.runs.Load(), Tasks: tasks}
+	out := Status{At: time.Now(), Killed: c.Killed(), Budget: c.cfg.Budget, ControlShare: max(c.cfg.ControlShare, 0), Runs: c.runs.Load(), Tasks: tasks}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out.Problems = maps.Clone(c.wrong)

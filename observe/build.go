@@ -82,7 +82,7 @@ func (k *kind) report(r *Report) RequestReport {
 	q := RequestReport{
 		Name: f.name, Requests: f.total.requests, Failed: f.total.failed, Latency: all.latency(),
 		Foreseen: f.foreseen(f.without, f.total.saved, f.total.extra),
-		Realised: f.realised(), Canary: f.canary(), Recent: f.recently(r.At), Methods: []MethodReport{},
+		Realised: f.realised(), Recent: f.recently(r.At), Methods: []MethodReport{},
 	}
 	if f.ifReads.count() > 0 && f.total.readsSaved > f.total.saved {
 		reads := f.foreseen(f.ifReads, f.total.readsSaved, f.total.readsExtra)
@@ -111,6 +111,7 @@ func (k *kind) report(r *Report) RequestReport {
 	if q.Realised != nil {
 		q.Realised.Untaken = f.untaken(r.Status)
 	}
+	q.Canary = f.canary(q.left(r.Status))
 	q.Summary = q.summary(r.Status != nil && r.Status.Killed)
 	return q
 }
@@ -146,12 +147,23 @@ func (f *frozen) recently(now time.Time) Recent {
 	}
 }
 
-func (f *frozen) canary() *Canary {
+// left returns the share of the requests that mode on leaves without speculation, 0 if a canary decides that.
+func (q *RequestReport) left(status *foresay.Status) float64 {
+	mode := func(m foresay.Mode) bool {
+		return slices.ContainsFunc(q.Methods, func(r MethodReport) bool { return r.Mode == m.String() })
+	}
+	if status == nil || mode(foresay.ModeCanary) || !mode(foresay.ModeOn) {
+		return 0
+	}
+	return status.ControlShare
+}
+
+func (f *frozen) canary(left float64) *Canary {
 	off, on := &f.arms[0], &f.arms[1]
 	if off.n+on.n == 0 {
 		return nil
 	}
-	c := &Canary{On: on.report(), Off: off.report()}
+	c := &Canary{On: on.report(), Off: off.report(), Left: left}
 	if d, ok := welch(on.moments, off.moments); ok {
 		c.MeanMS = &d
 	}
@@ -189,6 +201,9 @@ func (f *frozen) method(m *method, cfg *Config, r *Report) MethodReport {
 		out.GainMS, out.CostMS = s.gainOfRight()/s.workedGuessed, s.cost/s.workedGuessed
 	}
 	j := judge{MethodReport: &out, method: m, cfg: cfg, budget: r.Budget, killed: r.Status != nil && r.Status.Killed, requests: f.total.requests, speculated: f.total.speculated}
+	if r.Status != nil {
+		j.left = r.Status.ControlShare
+	}
 	j.stats, j.fuse = out.site(r.Status)
 	j.judge()
 	return out

@@ -44,7 +44,7 @@ type RequestReport struct {
 	Stops []Stop `json:"stops,omitempty"`
 	// Realised is what speculation has saved. Nil as long as no call was speculated.
 	Realised *Realised      `json:"realised,omitempty"`
-	Canary   *Canary        `json:"canary,omitempty"` // nil as long as none runs
+	Canary   *Canary        `json:"canary,omitempty"` // nil as long as nothing is compared
 	Recent   Recent         `json:"recent"`
 	Methods  []MethodReport `json:"methods"` // what would save most first
 }
@@ -179,10 +179,13 @@ type MethodReport struct {
 	Configure string `json:"configure,omitempty"`
 }
 
-// Canary compares requests on both sides of a canary. Intervals hold the true value in 95 % of cases.
+// Canary compares requests on both sides of a canary, or those in mode on with the few that it leaves without
+// speculation. Intervals hold the true value in 95 % of cases.
 type Canary struct {
 	On  Arm `json:"on"`
 	Off Arm `json:"off"`
+	// Left is the share of the requests that mode on leaves without speculation; 0 if the sides are a canary's.
+	Left float64 `json:"left,omitempty"`
 	// MeanMS, P50MS and FailedShare are on less off: less than nothing is better. The interval of the means is
 	// Welch's, that of the medians Price and Bonett's of 2002, from order statistics, that of the shares Newcombe's.
 	// Nil as long as there are too few requests.

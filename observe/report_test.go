@@ -123,6 +123,40 @@ func TestUndeclaredReads(t *testing.T) {
 	}
 }
 
+// TestLeftWithout: in mode on the headline is the difference to the requests that are left without speculation, and these
+// are foreseen.
+func TestLeftWithout(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(s.t, foresay.ControlConfig{Budget: 10, ControlShare: 0.1})
+		sites := predictors()
+		sites[0].Mode = foresay.ModeOn
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		n := 0
+		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			n++
+			return handler(metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", fmt.Sprint("request ", n))), req)
+		}
+		visit := func(visits int) *observe.RequestReport {
+			s.visit(visits, &page{back: conn, wrap: inTask}, number, observe.UnaryServerInterceptor(control))
+			return only(s.t, collector.Report(control))
+		}
+		if q := visit(1000); q.Canary != nil || q.Foreseen.Requests != 0 {
+			s.t.Errorf("before any is left without: %+v, foreseen %+v", q.Canary, q.Foreseen)
+		}
+		q := visit(300)
+		c := q.Canary
+		if c == nil || c.Left != 0.1 || c.Off.Requests < 15 || c.Off.Requests > 50 || q.Foreseen.Requests != c.Off.Requests {
+			s.t.Fatalf("compared %+v, foreseen %+v", c, q.Foreseen)
+		}
+		if says := fmt.Sprintf(", against the 10 %% left without: %d requests on and %d off", c.On.Requests, c.Off.Requests); !strings.HasSuffix(q.Summary, says) {
+			s.t.Errorf("the headline is %q, want one that ends in %q", q.Summary, says)
+		}
+		if text := textOf(s.t, collector.Report(control)); !strings.Contains(text, "\n  mode on ") || strings.Contains(text, "canary ") {
+			s.t.Errorf("the text speaks of a canary:\n%s", text)
+		}
+	})
+}
+
 // TestEffectsHoldWhatFollows: a view is recorded between the reads, and the price waits for it: 15 + 10 + 10 + 20 ms.
 // With all reads known the view still waits for the user and the permission, and the price for the view.
 func TestEffectsHoldWhatFollows(t *testing.T) {

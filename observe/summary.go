@@ -66,9 +66,12 @@ func (f *Foreseen) text() string {
 	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(f.SavedP50MS), ms(f.Now.P50MS), percent(f.ExtraLoad))
 }
 
-// headline says what the canary measured, which is what a clock says.
+// headline says what was measured, which is what a clock says.
 func (c *Canary) headline() string {
 	d, of := c.MeanMS, fmt.Sprintf("by the canary of %s requests on and %s off", number(c.On.Requests), number(c.Off.Requests))
+	if c.Left > 0 {
+		of = fmt.Sprintf("against the %s left without: %s requests on and %s off", percent(c.Left), number(c.On.Requests), number(c.Off.Requests))
+	}
 	switch {
 	case d.High < 0:
 		return fmt.Sprintf("speculation saves %s of %s on average (%s to %s), %s", ms(-d.Value), ms(c.Off.Latency.MeanMS), ms(-d.High), ms(-d.Low), of)
@@ -79,7 +82,7 @@ func (c *Canary) headline() string {
 	}
 }
 
-// summary says in a sentence what the canary shows.
+// summary says in a sentence what the comparison shows.
 func (c *Canary) summary() string {
 	if !c.tells() {
 		return fmt.Sprintf("too early to tell: %s requests on, %s off; %d on each side are needed at least",

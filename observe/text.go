@@ -153,7 +153,11 @@ func (m *MethodReport) modeText() string {
 
 func (c *Canary) write(b *bytes.Buffer) {
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "  canary\trequests\tfailed\tmean\tp50\tp95")
+	title := "canary"
+	if c.Left > 0 {
+		title = "mode on"
+	}
+	fmt.Fprintf(t, "  %s\trequests\tfailed\tmean\tp50\tp95\n", title)
 	for _, row := range []struct {
 		name string
 		arm  *Arm

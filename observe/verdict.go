@@ -16,6 +16,7 @@ type judge struct {
 	cfg        *Config
 	budget     float64
 	killed     bool
+	left       float64             // the share of requests that mode on leaves without speculation
 	requests   int64               // all
 	speculated int64               // requests in which calls were
 	stats      foresay.SiteStats   // of all connections
@@ -183,8 +184,11 @@ func (j *judge) inUse() {
 	if j.Mode != foresay.ModeOn.String() && j.Mode != foresay.ModeCanary.String() {
 		why := "no request without speculation was worked out yet, so what that saves is not foreseen"
 		if j.speculated > 0 && j.speculated == j.requests {
-			why = "there was no request without speculation, so what that saves is not foreseen, and waiting does not help: to foresee it, " +
-				"leave some requests without speculation: canary with a share of 0.9"
+			why = "there was no request without speculation, so what that saves is not foreseen"
+			if j.left > 0 {
+				why += fmt.Sprintf(": mode on leaves %s without, once a thousand have begun", percent(j.left))
+			}
+			why += ", a canary with a share of 0.9 leaves 10 %"
 		}
 		j.say(TooEarly, "%s; %s", j.hits(), why)
 		return

@@ -60,7 +60,7 @@ function mean(list, weight, figure) {
   return n > 0 ? sum / n : NaN;
 }
 
-// saved shows what a request saves: as a canary measures it if there is one, else as the tasks reckon, else as it is foreseen.
+// saved shows what a request saves: as a comparison with requests without measures it if there is one, else as the tasks reckon, else as it is foreseen.
 function saved(t) {
   const rate = `${number(t.saved, t.saved < 10 ? 1 : 0)} ms/s in all`;
   const all = kinds();
@@ -72,10 +72,11 @@ function saved(t) {
     show("saved", label, figure, unit, note, ms < -0.5);
   };
   if (measured.length === 1) {
-    const { low, high } = measured[0].canary.mean_ms;
-    return put("Saved per request", -measured[0].canary.mean_ms.value, `by the canary, ${number(-high, 1)} to ${number(-low, 1)}`);
+    const { left, mean_ms: { value, low, high } } = measured[0].canary;
+    const by = left ? `against the ${percent(left)} left without` : "by the canary";
+    return put("Saved per request", -value, `${by}, ${number(-high, 1)} to ${number(-low, 1)}`);
   }
-  if (measured.length) return put("Saved per request", mean(measured, (k) => k.canary.on.requests, (k) => -k.canary.mean_ms.value), `by ${measured.length} canaries`);
+  if (measured.length) return put("Saved per request", mean(measured, (k) => k.canary.on.requests, (k) => -k.canary.mean_ms.value), `by ${measured.length} comparisons`);
   if (realised.length) return put("Saved per request", mean(realised, (k) => k.realised.requests, (k) => k.realised.saved_ms), rate);
   const tasks = shown().flatMap((v) => v.tasks).filter((k) => k.outcome === "confirmed");
   if (!all.length && tasks.length) return put("Saved per task", mean(tasks, () => 1, (k) => k.saved_ns / 1e6), rate);

@@ -38,7 +38,7 @@ function request(v, r) {
 }
 
 function canary(c) {
-  return h("p", { cls: "canary" }, h("b", null, "Canary. "), sentence(c.summary), " ",
+  return h("p", { cls: "canary" }, h("b", null, c.left ? "Mode on. " : "Canary. "), sentence(c.summary), " ",
     h("span", { cls: "sub" }, `${plural(c.on.requests, "request")} with speculation, ${number(c.off.requests)} without.`));
 }
 
