@@ -214,8 +214,10 @@ func (w *world) join(ctx context.Context, c *Client) {
 func (w *world) figures(replicas []*ran) {
 	w.Helper()
 	executed := 0
+	var pages []string
 	for _, r := range replicas {
 		page := w.page(r, "/metrics", http.StatusOK)
+		pages = append(pages, page)
 		metricstest.Check(w, page, "foresay_smr_")
 		for _, want := range []string{"foresay_smr_disk_commit_duration_seconds_bucket{le=\"0.02\"} ", "process_resident_memory_bytes ", "go_goroutines "} {
 			if !strings.Contains(page, "\n"+want) {
@@ -226,6 +228,11 @@ func (w *world) figures(replicas []*ran) {
 			executed++
 		}
 	}
+	absent := []string{"foresay_smr_leader", "foresay_smr_has_leader", "foresay_smr_command_duration_seconds"}
+	if w.cfg.Protocol == "raft" {
+		absent = nil
+	}
+	metricstest.Documented(w, pages, "foresay_smr_", "../../../docs/smr.md", absent...)
 	if executed != 1 && !(executed == 0 && strings.HasPrefix(w.cfg.Protocol, "domino")) {
 		w.Errorf("%d replicas tell how long one command took", executed)
 	}
