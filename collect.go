@@ -17,9 +17,10 @@ type collection struct {
 // than so many comparisons.
 const fewPredictions = 16
 
-// collect returns what the code and the site's predictors guess.
+// collect returns what the code and the site's predictors guess. It is called once
+// for an Operation.
 func (op *Operation) collect(ctx context.Context) []any {
-	set := collection{op: op}
+	set := collection{op: op, values: op.few[:0]}
 	set.add(offered(ctx), op.Transport.Accept)
 	if len(op.Site.cfg.Predictors) > 0 {
 		ctx = op.asking(ctx)

@@ -24,7 +24,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	if InTask(ctx) {
 		return f(ctx)
 	}
-	t := newTask(ctx, func(ctx context.Context) (any, error) { return f(ctx) })
+	t := newTask(ctx, function[T](f))
 	t.cfg = with(t.cfg, opts)
 	t.setUp(spectree.Config{Replayable: true})
 	t.idle, t.watched = true, true

@@ -214,7 +214,7 @@ func (f *future) subscribe(s subscriber) {
 func goTask(ctx context.Context, cfg *taskConfig, fn func(context.Context) (any, error)) *future {
 	f := newFuture(ctx, cfg.equal)
 	f.guess(cfg.predictions)
-	t := newTask(ctx, fn)
+	t := newTask(ctx, function[any](fn))
 	t.cfg = cfg
 	t.setUp(spectree.Config{Replayable: true})
 	f.task = t

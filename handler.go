@@ -74,7 +74,7 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 // for a function that is not replayable, which runs in the calling goroutine.
 func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	t := h.task
-	t.fn = f
+	t.fn = function[any](f)
 	t.mu.Lock()
 	if t.tree.Over() {
 		t.mu.Unlock()

@@ -28,6 +28,8 @@ type Operation struct {
 	Peer Peer
 	// Transport carries the attempts.
 	Transport Transport
+
+	few [1]any // what the call's predictions begin with; here to save an allocation
 }
 
 // Peer is what is known of a call's server: whether it takes the call of a caller

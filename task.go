@@ -14,7 +14,7 @@ import (
 // put off until mu is released.
 type task struct {
 	ctx context.Context
-	fn  func(context.Context) (any, error)
+	fn  body        // nil until the function is known
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
@@ -61,6 +61,16 @@ type task struct {
 	sole    *waiter
 }
 
+// body is a task's function, as it is executed.
+type body interface {
+	run(ctx context.Context) (any, error)
+}
+
+// function is a body as the user wrote it: to make one takes no allocation.
+type function[T any] func(ctx context.Context) (T, error)
+
+func (f function[T]) run(ctx context.Context) (any, error) { return f(ctx) }
+
 // sink is told of a task's results, in order and without locks held.
 type sink interface {
 	offer(r *run)
@@ -102,7 +112,7 @@ type duty struct {
 
 // newTask returns a task that has its context's defaults and is to be
 // configured, and then set up.
-func newTask(ctx context.Context, fn func(context.Context) (any, error)) *task {
+func newTask(ctx context.Context, fn body) *task {
 	return &task{ctx: ctx, fn: fn, cfg: defaults(ctx), request: RequestOf(ctx), done: make(chan struct{}, 1)}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // loopback serves an echo over TCP.
-func loopback(b *testing.B) string {
+func loopback(b testing.TB) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

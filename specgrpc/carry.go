@@ -42,41 +42,41 @@ func (o *outgoing) drain() {
 // carry is the innermost unary interceptor: it chooses between a plain call and
 // a speculative stream. Calls that are no attempts of a task, those that other
 // interceptors make of their own included, are plain.
-func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	out, _ := ctx.Value(outgoingKey{}).(*outgoing)
 	if out == nil || out.call.conn != c || out.call.method.name != method {
-		return c.plain(ctx, method, req, reply, cc, opts)
+		return c.plain(ctx, method, req, reply, cc, invoke, opts)
 	}
 	a, m := out.attempt, out.call.method
 	if !out.used.CompareAndSwap(false, true) {
 		// An interceptor tries again. The attempt has one stream only.
 		if out.stream == nil {
-			return c.plain(ctx, method, req, reply, cc, opts)
+			return c.plain(ctx, method, req, reply, cc, invoke, opts)
 		}
-		return c.hold(ctx, out, "an interceptor tries again", req, reply, cc, opts)
+		return c.hold(ctx, out, "an interceptor tries again", req, reply, cc, invoke, opts)
 	}
 	speculative := a.Speculative()
 	if !speculative && (!a.WantPredictions() || m.unaware() || !plainCodec(opts)) {
-		return c.plain(ctx, method, req, reply, cc, opts)
+		return c.plain(ctx, method, req, reply, cc, invoke, opts)
 	}
 	result, reason, err := c.speculate(ctx, out, req, reply, cc, opts, speculative)
 	if result {
 		return err
 	}
 	if speculative && m.cfg.SendPlainly && m.unaware() {
-		if err := c.ahead(ctx, out, req, reply, cc, opts); err == nil {
+		if err := c.ahead(ctx, out, req, reply, cc, invoke, opts); err == nil {
 			return nil
 		} else if ctx.Err() == nil {
 			reason = "sent plainly ahead, it failed: " + err.Error()
 		}
 	}
-	return c.hold(ctx, out, reason, req, reply, cc, opts)
+	return c.hold(ctx, out, reason, req, reply, cc, invoke, opts)
 }
 
 // ahead makes a plain call for a speculative caller: it has no side effects, and its
 // site says that the server may be asked. A failure is no result: it may be one of
 // being asked too early.
-func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption) error {
+func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
 	left := out.attempt.Timeout()
 	if limit := out.attempt.Limit(); limit > 0 && (left == 0 || limit < left) {
 		left = limit
@@ -86,14 +86,14 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}
-	return c.plain(ctx, out.call.method.name, req, reply, cc, opts)
+	return c.plain(ctx, out.call.method.name, req, reply, cc, invoke, opts)
 }
 
 var unaryDesc grpc.StreamDesc //tidy:ok nobody changes it
 
 // hold waits until the call may be made plainly, and makes it: nothing that the
 // attempt did so far counts.
-func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption) error {
+func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
 	m := out.call.method.name
 	c.cfg.logger.Debug("specgrpc: call held", "method", m, "target", c.cc.Target(), "reason", reason)
 	err := out.attempt.Hold(reason)
@@ -107,13 +107,17 @@ func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req
 	}
 	ctx, cancel := out.attempt.PlainContext(ctx)
 	defer cancel()
-	return c.plain(ctx, m, req, reply, cc, opts)
+	return c.plain(ctx, m, req, reply, cc, invoke, opts)
 }
 
-// plain makes an ordinary call, as grpc's own invoker does. Only when speculative
-// streams may take up what the peer admits does it watch whether the call gets a
-// stream.
-func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption) error {
+// plain makes an ordinary call. Only when speculative streams may take up what the
+// peer admits does it do itself what grpc's own invoker does, and watch whether the
+// call gets a stream: grpc then has a goroutine watch each stream, too.
+func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
+	if c.half.room.ample() {
+		defer c.half.room.gone(false, false)
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
 	c.half.room.want()
 	relieved := c.relieve()
 	stream, err := c.open(ctx, &unaryDesc, cc, method, opts...)

@@ -38,7 +38,10 @@ func runHandler(ctx context.Context, m *serverMethod, req any, handler grpc.Unar
 // stands takes the result of the run that stands apart, and hands its metadata on.
 func stands(ctx context.Context, value any, err error) (any, error) {
 	r, ok := value.(*runResult)
-	if !ok && !errors.As(err, &r) {
+	if !ok && err != nil {
+		r, ok = errors.AsType[*runResult](err)
+	}
+	if !ok {
 		return value, err
 	}
 	r.metadata.flush(grpc.ServerTransportStreamFromContext(ctx))

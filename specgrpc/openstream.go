@@ -66,6 +66,8 @@ func (x *exchange) openAndSend(ctx context.Context, cc *grpc.ClientConn, opts []
 	return stop, err
 }
 
+var specDesc = grpc.StreamDesc{ClientStreams: true, ServerStreams: true} //tidy:ok nobody changes it
+
 // open opens the stream. Until the returned function is called the end of ctx
 // ends the stream.
 func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
@@ -78,11 +80,12 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		stop = never
 	}
 	x.configure(cc)
+	s.own.Context = x.own
 	done := x.watch()
 	if !x.speculative {
 		s.conn.half.room.want()
 	}
-	s.stream, err = s.conn.open(&unlimited{Context: x.own}, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, cc, s.method.spec, x.options(opts)...)
+	s.stream, err = s.conn.open(&s.own, &specDesc, cc, s.method.spec, x.options(opts)...)
 	done()
 	if x.speculative {
 		s.conn.half.room.opened()

@@ -70,6 +70,20 @@ func (r *room) want() {
 	r.demand()
 }
 
+// ample notes a call of a confirmed caller and reports true if nobody needs to know
+// whether it gets its stream at once: no limit of the peer's is known, and there are no
+// speculative streams in its way.
+func (r *room) ample() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limit > 0 || r.entered > 0 || len(r.queue) > 0 {
+		return false
+	}
+	r.open++
+	r.demand()
+	return true
+}
+
 // demand returns how many streams confirmed callers have wanted at once of late. Under mu.
 func (r *room) demand() int {
 	now := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -217,7 +218,9 @@ func (c *serverCall) named(why error) error {
 }
 
 func (c *serverCall) debug(msg string, args ...any) {
-	c.registrar.cfg.logger.Debug("specgrpc: "+msg, append(args, "method", c.method.name, "call", c.id.String())...)
+	if l := c.registrar.cfg.logger; l.Enabled(context.Background(), slog.LevelDebug) {
+		l.Debug("specgrpc: "+msg, append(args, "method", c.method.name, "call", c.id.String())...)
+	}
 }
 
 func (c *serverCall) warn(msg string, args ...any) {

@@ -25,13 +25,11 @@ type caller struct {
 	principal uint64 // 0 for none
 }
 
-// each returns under what a call counts.
-func (c caller) each() []caller {
-	out := []caller{{host: c.host}}
-	if c.principal != 0 {
-		out = append(out, caller{principal: c.principal})
+// each yields under what a call counts.
+func (c caller) each(yield func(caller) bool) {
+	if yield(caller{host: c.host}) && c.principal != 0 {
+		yield(caller{principal: c.principal})
 	}
-	return out
 }
 
 // callerOf returns who makes the call of this context.
@@ -75,7 +73,7 @@ func (s *slots) take(c *serverCall, by caller, cfg *serverConfig) (count *int64,
 	if free <= 0 {
 		return &s.stats.RefusedFull, fmt.Sprintf("%d calls of speculative callers are under way", len(s.calls))
 	}
-	for _, k := range by.each() {
+	for k := range by.each {
 		if n := s.held[k]; n >= min(free, cfg.maxPerCaller) {
 			who := "its principal"
 			if k.principal == 0 {
@@ -85,7 +83,7 @@ func (s *slots) take(c *serverCall, by caller, cfg *serverConfig) (count *int64,
 		}
 	}
 	s.calls[c] = by
-	for _, k := range by.each() {
+	for k := range by.each {
 		s.held[k]++
 	}
 	return nil, ""
@@ -93,7 +91,7 @@ func (s *slots) take(c *serverCall, by caller, cfg *serverConfig) (count *int64,
 
 // give gives a call's slot back.
 func (s *slots) give(c *serverCall) {
-	for _, k := range s.calls[c].each() {
+	for k := range s.calls[c].each {
 		if s.held[k]--; s.held[k] <= 0 {
 			delete(s.held, k)
 		}

@@ -40,6 +40,7 @@ type specStream struct {
 	id     attemptID
 	stream grpc.ClientStream
 	cancel context.CancelFunc
+	own    unlimited // its context; here to save an allocation
 	lease  time.Duration
 	limit  time.Duration // the call's own time limit, from Confirm on; 0 for none
 	small  bool          // the word can be sent without waiting

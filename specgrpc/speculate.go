@@ -88,7 +88,8 @@ const defaultReceiveBytes = 4 << 20
 func responseLimit(opts []grpc.CallOption) (limit *int) {
 	for _, o := range opts {
 		if o, ok := o.(grpc.MaxRecvMsgSizeCallOption); ok {
-			limit = &o.MaxRecvMsgSize
+			most := o.MaxRecvMsgSize // allocated only if there is one
+			limit = &most
 		}
 	}
 	return limit

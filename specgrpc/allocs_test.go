@@ -1,0 +1,59 @@
+//go:build !race
+
+package specgrpc_test
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// What speculation adds to an echo's allocations, both ends counted. The race
+// detector allocates for itself.
+func TestEchoAllocations(t *testing.T) {
+	addr := loopback(t)
+	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
+	bare, err := grpc.NewClient(addr, creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close()
+	dial := func(opts ...grpc.DialOption) *specgrpc.ClientConn {
+		cc, err := specgrpc.NewClient(addr, append(opts, creds, specgrpc.WithMode(foresay.ModeOn))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cc.Close() })
+		return cc
+	}
+	cc, streams := dial(), dial(specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	allocations := func(call func(context.Context) error) float64 {
+		return testing.AllocsPerRun(2000, func() {
+			if err := call(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	plain := allocations(get(bare))
+	for _, tt := range []struct {
+		name string
+		call func(context.Context) error
+		most float64 // more than grpc's own
+	}{
+		{"outside of tasks", get(cc), 4},
+		{"in a task, unpredicted", inTask(cc, ""), 15},
+		{"in a task, rightly predicted", inTask(cc, echoed), 18},
+		{"over a speculative stream", inTask(streams, echoed), 66},
+	} {
+		if n := allocations(tt.call); n > plain+tt.most {
+			t.Errorf("%s: %v allocations, grpc alone %v; want at most %v more", tt.name, n, plain, tt.most)
+		} else {
+			t.Logf("%s: %v allocations, grpc alone %v", tt.name, n, plain)
+		}
+	}
+}
