@@ -118,11 +118,11 @@ func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, c
 		defer c.half.room.gone(false, false)
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	c.half.room.want()
+	since := c.half.room.want()
 	relieved := c.relieve()
 	stream, err := c.open(ctx, &unaryDesc, cc, method, opts...)
 	relieved()
-	c.half.room.got(err == nil)
+	c.half.room.got(since, err == nil)
 	if err != nil {
 		return err
 	}

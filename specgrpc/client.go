@@ -54,6 +54,8 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 		}
 	}
 	c.half.room.most = c.cfg.maxHalfOpen
+	c.half.room.ready = func() bool { return c.cc.GetState() == connectivity.Ready }
+	c.half.room.full = c.makeRoom
 	control, err := c.cfg.theControl()
 	if err != nil {
 		return nil, err
@@ -140,12 +142,13 @@ func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 	if err := foresay.BarrierBefore(ctx, foresay.WaitStream, method); err != nil {
 		return nil, asStatus(err)
 	}
-	c.half.room.want()
+	since := c.half.room.want()
 	relieved := c.relieve()
 	stream, err := c.cc.NewStream(ctx, desc, method, opts...)
 	relieved()
-	c.half.room.got(false) // it takes up room, but nobody tells when it ends
+	c.half.room.got(since, err == nil)
 	if err == nil {
+		c.half.room.untracked()
 		c.half.opened.Add(1)
 	}
 	return stream, err

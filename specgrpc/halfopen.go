@@ -96,14 +96,31 @@ func (h *halfOpen) unlist(s *specStream) bool {
 	return true
 }
 
-// victim returns the oldest stream, to be aborted for a plain call although its
-// result is not in. While another one is on its way out there is none.
+// giveWay ends a stream for a plain call: the oldest one whose result is in, or, if no result is,
+// the oldest of all, whose call is made again later. While one is on its way out none else is ended.
+func (h *halfOpen) giveWay() {
+	if h.anyLeaving() {
+		return
+	}
+	if s := h.answered(); s != nil {
+		h.dismiss(s)
+	} else if s := h.victim(); s != nil && !s.evict(neededElsewhere) {
+		h.spare(s)
+	}
+}
+
+const neededElsewhere = "its stream was needed for another call"
+
+func (h *halfOpen) anyLeaving() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leaving != nil || h.room.anyLeaving()
+}
+
+// victim returns the oldest stream, to be aborted for a plain call although its result is not in.
 func (h *halfOpen) victim() *specStream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.leaving != nil || h.room.anyLeaving() {
-		return nil
-	}
 	for s := h.first; s != nil && h.leaving == nil; s = s.newer {
 		if s.opened.Load() {
 			h.leaving = s
@@ -134,7 +151,7 @@ func (h *halfOpen) dismiss(s *specStream) {
 		return
 	}
 	h.room.leaves(1)
-	if s.evict("its stream was needed for another call") {
+	if s.evict(neededElsewhere) {
 		return
 	}
 	h.mu.Lock()
@@ -164,23 +181,10 @@ func (c *ClientConn) relieve() (done func()) {
 		return func() {}
 	}
 	c.makeRoom()
-	stand := c.whileWaiting(patience, func() (again bool) {
-		if s := c.half.victim(); s != nil && !s.evict("its stream was needed for another call") {
-			c.half.spare(s)
-		}
+	return c.whileWaiting(patience, func() (again bool) {
+		c.half.giveWay()
 		return true
 	})
-	ready := c.cc.GetState() == connectivity.Ready
-	blocked := time.AfterFunc(blockedAfter, func() {
-		if ready && c.cc.GetState() == connectivity.Ready {
-			c.half.room.blocked()
-			c.makeRoom()
-		}
-	})
-	return func() {
-		blocked.Stop()
-		stand()
-	}
 }
 
 // makeRoom ends as many answered streams as calls of confirmed callers lack.

@@ -81,16 +81,18 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	}
 	x.configure(cc)
 	s.own.Context = x.own
-	done := x.watch()
-	if !x.speculative {
-		s.conn.half.room.want()
+	ask := s.conn.half.room.want
+	if x.speculative {
+		ask = s.conn.half.room.opens
 	}
+	since := ask()
+	done := x.watch()
 	s.stream, err = s.conn.open(&s.own, &specDesc, cc, s.method.spec, x.options(opts)...)
 	done()
 	if x.speculative {
-		s.conn.half.room.opened()
+		s.conn.half.room.opened(since)
 	} else {
-		s.conn.half.room.got(err == nil)
+		s.conn.half.room.got(since, err == nil)
 	}
 	if err != nil {
 		return stop, err

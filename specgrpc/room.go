@@ -10,12 +10,6 @@ import (
 )
 
 const (
-	// blockedAfter is how long a call may be without a stream on a ready connection before the
-	// peer's limit on concurrent streams is taken for the reason, which peers do not tell.
-	blockedAfter = 2 * time.Millisecond
-	// probeEvery is how often a limit that was learnt is taken to be a little higher, in case it has
-	// been taken for lower than it is.
-	probeEvery = time.Second
 	// demandSpan is for how long calls of confirmed callers are expected to want as many streams as
 	// before.
 	demandSpan = 250 * time.Millisecond
@@ -48,8 +42,10 @@ type room struct {
 	speculative int // streams whose callers' word is still to come
 	kept        int // those of them whose server keeps effects back, so that they stay open until then
 	most        int // of speculative ones, see WithMaxHalfOpen
-	limit       int // how many streams the peer admits, as far as was learnt; 0 for any number
-	learnt      time.Time
+	streams     bound
+	lookout     lookout
+	ready       func() bool // reports whether the connection is
+	full        func()      // called when calls were found to wait for streams
 	queue       []*place
 	peaks       [2]int    // how many streams confirmed callers wanted at once, at most, in this span and the one before
 	since       time.Time // this span
@@ -63,11 +59,12 @@ type place struct {
 }
 
 // want notes that a call of a confirmed caller is about to open a stream.
-func (r *room) want() {
+func (r *room) want() (since look) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wanting++
 	r.demand()
+	return r.asks()
 }
 
 // ample notes a call of a confirmed caller and reports true if nobody needs to know
@@ -76,12 +73,19 @@ func (r *room) want() {
 func (r *room) ample() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.limit > 0 || r.entered > 0 || len(r.queue) > 0 {
+	if r.speculates() {
 		return false
 	}
 	r.open++
+	r.lookout.opened++
 	r.demand()
 	return true
+}
+
+// speculates reports whether there are speculative streams on the connection, or calls that wait
+// for one, or were of late. Under mu.
+func (r *room) speculates() bool {
+	return r.streams.most > 0 || r.entered > 0 || len(r.queue) > 0
 }
 
 // demand returns how many streams confirmed callers have wanted at once of late. Under mu.
@@ -98,24 +102,38 @@ func (r *room) demand() int {
 }
 
 // got notes what became of that.
-func (r *room) got(stream bool) {
+func (r *room) got(since look, stream bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wanting--
+	r.lookout.answered(since, stream)
 	if stream {
-		if r.open++; r.limit > 0 && r.open > r.limit {
-			r.limit = r.open
-		}
+		r.open++
 		return
 	}
 	r.serve()
 }
 
-// opened notes that a speculative call has its stream, or that it will get none.
-func (r *room) opened() {
+// untracked notes that nobody will tell when a stream ends, which its caller got.
+func (r *room) untracked() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open--
+}
+
+// opens notes that a speculative call is about to open its stream.
+func (r *room) opens() (since look) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asks()
+}
+
+// opened notes that it has done so, or will get none.
+func (r *room) opened(since look) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.opening--
-	r.mu.Unlock()
+	r.lookout.answered(since, true)
 }
 
 // gone notes that a stream has ended, one of a speculative call's perhaps, which left
@@ -124,6 +142,7 @@ func (r *room) gone(speculative, left bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
+	r.lookout.ended++
 	if speculative {
 		r.entered--
 	}
@@ -146,44 +165,36 @@ func (r *room) leaves(n int) {
 	r.mu.Unlock()
 }
 
-// blocked notes that a call gets no stream with those that are open.
-func (r *room) blocked() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.limit, r.learnt = max(r.open-r.opening, 1), time.Now()
-}
-
 // tight reports whether a stream that is of no more use should end: others need its place.
 func (r *room) tight() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.limit > 0 && r.open+r.wanting > r.limit-r.reserve() || len(r.queue) > 0
+	return r.streams.most > 0 && r.open+r.wanting > r.streams.most-r.reserve() || len(r.queue) > 0
 }
 
 // crowd returns how many calls of confirmed callers find no room.
 func (r *room) crowd() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.limit == 0 {
+	if r.streams.most == 0 {
 		return 0
 	}
-	return min(r.wanting, r.open+r.wanting-r.limit) - r.leaving
+	return min(r.wanting, r.open+r.wanting-r.streams.most) - r.leaving
 }
 
 // reserve is how many streams are left to calls of confirmed callers. Under mu.
-func (r *room) reserve() int { return r.limit / 8 }
+func (r *room) reserve() int { return r.streams.most / 8 }
 
 // lacking returns what a speculative call lacks to be sent now, or nothing. Under mu.
 func (r *room) lacking(keeps bool) lack {
-	if r.limit > 0 && time.Since(r.learnt) > probeEvery {
-		r.limit, r.learnt = r.limit+max(1, r.limit/8), time.Now()
-	}
-	switch {
+	demand := r.demand()
+	r.streams.age(time.Now(), demand+r.most+r.reserve())
+	switch most := r.streams.most; {
 	case r.speculative >= r.most:
 		return lack{foresay.LimitHalfOpen, r.most}
-	case r.limit == 0:
-	case r.demand()+r.entered >= r.limit-r.reserve(), keeps && r.kept >= max(1, r.limit/4):
-		return lack{foresay.LimitStreams, r.limit}
+	case most == 0:
+	case demand+r.entered >= most-r.reserve(), keeps && r.kept >= max(1, most/4):
+		return lack{foresay.LimitStreams, most}
 	}
 	return lack{}
 }

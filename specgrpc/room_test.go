@@ -8,25 +8,30 @@ import (
 	"github.com/foresay/foresay"
 )
 
+func testRoom(most int) *room {
+	return &room{most: most, ready: func() bool { return true }, full: func() {}}
+}
+
 // TestRoom: calls of confirmed callers never ask; speculative ones get what they leave, in turn.
 func TestRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &room{most: 10}
+		r := testRoom(10)
 		for range 6 {
-			r.want()
-			r.got(true)
+			r.got(r.want(), true)
 		}
 		if p, _ := r.enter(false); !p.admitted {
 			t.Fatal("a call waits although no limit is known")
 		}
-		r.opened()
-		r.blocked() // seven streams are open
+		r.opened(r.opens())
+		waits := r.want() // seven streams are open
+		time.Sleep(4 * lookEvery)
 		first, _ := r.enter(false)
 		second, _ := r.enter(false)
 		third, why := r.enter(false)
-		if first.admitted || second.admitted || third.admitted || r.limit != 7 || !r.tight() || why.most != 7 {
-			t.Fatalf("%+v, %+v and %+v enter at a limit of %d: %v", first, second, third, r.limit, why)
+		if first.admitted || second.admitted || third.admitted || r.streams.most != 7 || !r.tight() || why.most != 7 {
+			t.Fatalf("%+v, %+v and %+v enter at a limit of %d: %v", first, second, third, r.streams.most, why)
 		}
+		r.got(waits, false)
 		r.leave(first)
 		<-first.done
 		r.gone(false, false)
@@ -46,22 +51,25 @@ func TestRoom(t *testing.T) {
 		}
 		time.Sleep(2 * probeEvery)
 		r.gone(true, false)
-		if <-fourth.done; !fourth.admitted || r.limit != 8 {
-			t.Errorf("%+v at a limit of %d: one that was learnt is tried again", fourth, r.limit)
+		if <-fourth.done; !fourth.admitted || r.streams.most != 8 {
+			t.Errorf("%+v at a limit of %d: one that was learnt is tried again", fourth, r.streams.most)
 		}
-		r.want()
-		r.got(true)
-		r.want()
-		r.got(true)
-		if r.open != 9 || r.limit != 9 {
-			t.Errorf("the limit is %d although %d streams are open", r.limit, r.open)
+		for range 3 {
+			r.opened(r.opens())
+		}
+		r.got(r.want(), true)
+		r.got(r.want(), true)
+		time.Sleep(4 * lookEvery)
+		if r.open != 9 || r.streams.most != 9 {
+			t.Errorf("the limit is %d although %d streams are open", r.streams.most, r.open)
 		}
 	})
 }
 
 // TestRoomForEffects: streams that stay open until their callers' word take a quarter at most.
 func TestRoomForEffects(t *testing.T) {
-	r := &room{most: 100, limit: 16, learnt: time.Now()}
+	r := testRoom(100)
+	r.streams.learn(16, time.Now())
 	for i := range 5 {
 		p, why := r.enter(true)
 		if p.admitted != (i < 4) || (why == lack{foresay.LimitStreams, 16}) != (i == 4) {
@@ -72,8 +80,98 @@ func TestRoomForEffects(t *testing.T) {
 
 // TestNoQueueForNothing: where no half-open call is allowed none waits for one.
 func TestNoQueueForNothing(t *testing.T) {
-	r := &room{}
+	r := testRoom(0)
 	if p, why := r.enter(false); p != nil || why == (lack{}) {
 		t.Errorf("%+v, %v", p, why)
 	}
+}
+
+// TestBound: a bound of which there is no further sign is forgotten in some seconds, whether or
+// not anybody asks, and one of which there is stays.
+func TestBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, every := range map[string]time.Duration{"often": 50 * time.Millisecond, "rarely": 11 * time.Second} {
+			var b bound
+			b.learn(7, time.Now())
+			begun := time.Now()
+			for b.most > 0 && time.Since(begun) < time.Minute {
+				time.Sleep(every)
+				b.age(time.Now(), 1024)
+			}
+			if took := time.Since(begun); took < 5*time.Second || took > 12*time.Second {
+				t.Errorf("asked %s: forgotten after %v", name, took)
+			}
+		}
+		var b bound
+		for range 100 {
+			b.learn(7, time.Now())
+			for range 9 {
+				time.Sleep(probeEvery / 5)
+				b.age(time.Now(), 1024)
+			}
+			if b.most != 8 {
+				t.Fatalf("%d, where 7 was learnt not two seconds ago", b.most)
+			}
+		}
+	})
+}
+
+// TestLookout: a connection is full if calls wait while as many streams end as are opened, and
+// not if calls get their streams, come and go, or wait for a connection.
+func TestLookout(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ready bool
+		live  func(r *room, i int) // every millisecond
+		want  int
+	}{
+		"full, and calm": {ready: true, live: func(*room, int) {}, want: 4},
+		"full, and lively": {ready: true, live: func(r *room, _ int) {
+			r.gone(false, false)
+			r.got(r.want(), true)
+		}, want: 4},
+		"not full": {ready: true, live: func(r *room, i int) {
+			if i%5 == 0 {
+				r.got(r.want(), true)
+			}
+		}},
+		"not connected": {live: func(*room, int) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := testRoom(10)
+				r.ready = func() bool { return tt.ready }
+				_, _ = r.enter(false)
+				r.opened(r.opens())
+				for range 3 {
+					r.got(r.want(), true)
+				}
+				waits := r.want()
+				for i := range 100 {
+					time.Sleep(time.Millisecond)
+					tt.live(r, i)
+				}
+				if r.streams.most != tt.want {
+					t.Errorf("it admits %d streams, as it seems, want %d", r.streams.most, tt.want)
+				}
+				r.got(waits, true)
+			})
+		})
+	}
+	t.Run("calls come and go", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := testRoom(10)
+			_, _ = r.enter(false)
+			waits := r.want()
+			for range 100 {
+				time.Sleep(lookEvery * 3 / 4)
+				next := r.want()
+				r.got(waits, true)
+				r.gone(false, false)
+				waits = next
+			}
+			if r.got(waits, true); r.streams.most != 0 {
+				t.Errorf("it admits %d streams, as it seems: no call waited for as long as it takes to look twice", r.streams.most)
+			}
+		})
+	})
 }

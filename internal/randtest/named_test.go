@@ -88,12 +88,24 @@ func namedPlants() []named {
 		}, "TestAnsweredStreamsGiveWayFirst", "a call that gave way is made plainly later, with the same result"},
 		{plant{
 			name: "several streams give way to one call", dir: "specgrpc",
-			old: "\tif h.leaving != nil || h.room.anyLeaving() {\n", new: "\tif (h.leaving != nil || h.room.anyLeaving()) && !MUTANT {\n",
+			old: "\treturn h.leaving != nil || h.room.anyLeaving()\n", new: "\treturn (h.leaving != nil || h.room.anyLeaving()) && !MUTANT\n",
 		}, "TestOneStreamGivesWayToOneCall", "a call that gave way is made plainly later, with the same result"},
 		{plant{
 			name: "a client has any number of half-open streams", dir: "specgrpc",
 			old: "\tcase r.speculative >= r.most:\n", new: "\tcase r.speculative >= r.most && !MUTANT:\n",
 		}, "TestHalfOpenStreamsAreLimited", onlyWaits},
+		{plant{
+			name: "a connection on which streams are opened is taken for full", dir: "specgrpc",
+			old: "l.before > 0 && l.opened <= l.ended {\n", new: "l.before > 0 && (l.opened <= l.ended || MUTANT) {\n",
+		}, "TestLookout", onlyWaits},
+		{plant{
+			name: "a call that has just asked for a stream is one that waits", dir: "specgrpc",
+			old: "l.steady && l.before > 0 &&", new: "l.steady && (l.before > 0 || MUTANT) &&",
+		}, "TestLookout", onlyWaits},
+		{plant{
+			name: "a peer's limit is never forgotten", dir: "specgrpc",
+			old: "\tif b.most > needed || past > forgetAfter {\n", new: "\tif (b.most > needed || past > forgetAfter) && !MUTANT {\n",
+		}, "TestBound", onlyWaits},
 	}
 }
 
