@@ -304,6 +304,18 @@ func (a *Attempt) Budget() int {
 	return a.call.task.tree.Budget()
 }
 
+// TaskBegan returns when the task sent its first call. Where calls queue, those of
+// older tasks should go first.
+func (a *Attempt) TaskBegan() time.Time {
+	t := a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if first := t.firstCall.first.launched; !first.IsZero() {
+		return first
+	}
+	return a.launched
+}
+
 // Speculative reports whether the caller stands on an open assumption. It is
 // false from the moment that Hold returned nil.
 func (a *Attempt) Speculative() bool {

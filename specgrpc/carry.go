@@ -118,7 +118,7 @@ func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, c
 		defer c.half.room.gone(false, false)
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	since := c.half.room.want()
+	since := c.half.room.want(ctx)
 	relieved := c.relieve()
 	stream, err := c.open(ctx, &unaryDesc, cc, method, opts...)
 	relieved()

@@ -142,7 +142,7 @@ func (c *ClientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 	if err := foresay.BarrierBefore(ctx, foresay.WaitStream, method); err != nil {
 		return nil, asStatus(err)
 	}
-	since := c.half.room.want()
+	since := c.half.room.want(ctx)
 	relieved := c.relieve()
 	stream, err := c.cc.NewStream(ctx, desc, method, opts...)
 	relieved()

@@ -88,6 +88,8 @@ func (r *room) look() {
 	}
 	full := l.still >= sureAfter || l.still > 0 && r.streams.most > 0
 	switch streams := r.open - r.opening; {
+	case !ready: // the next connection may have another one
+		r.streams = bound{}
 	case full:
 		r.streams.learn(streams, now)
 		l.still = 0
@@ -97,6 +99,7 @@ func (r *room) look() {
 	l.steady, l.opened, l.ended = steady, 0, 0
 	l.before, l.after = l.before+l.after, 0
 	l.now++
+	r.serve()
 	if l.on = l.before > 0; l.on {
 		l.next(now, max(r.unhurried(), min(10*late, slowestLook)), r.look)
 	}

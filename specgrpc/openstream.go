@@ -81,18 +81,20 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	}
 	x.configure(cc)
 	s.own.Context = x.own
-	ask := s.conn.half.room.want
+	room := &s.conn.half.room
+	var since look
 	if x.speculative {
-		ask = s.conn.half.room.opens
+		since = room.opens()
+	} else {
+		since = room.want(x.own)
 	}
-	since := ask()
 	done := x.watch()
 	s.stream, err = s.conn.open(&s.own, &specDesc, cc, s.method.spec, x.options(opts)...)
 	done()
 	if x.speculative {
-		s.conn.half.room.opened(since)
+		room.opened(since)
 	} else {
-		s.conn.half.room.got(since, err == nil)
+		room.got(since, err == nil)
 	}
 	if err != nil {
 		return stop, err

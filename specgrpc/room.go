@@ -44,6 +44,7 @@ type room struct {
 	most        int // of speculative ones, see WithMaxHalfOpen
 	streams     bound
 	lookout     lookout
+	line        []*turn     // calls of confirmed callers, see turn
 	ready       func() bool // reports whether the connection is
 	full        func()      // called when calls were found to wait for streams
 	queue       []*place
@@ -56,15 +57,6 @@ type place struct {
 	keeps    bool
 	admitted bool
 	done     chan struct{} // closed when it is admitted, or has left; nil if it was admitted at once
-}
-
-// want notes that a call of a confirmed caller is about to open a stream.
-func (r *room) want() (since look) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.wanting++
-	r.demand()
-	return r.asks()
 }
 
 // ample notes a call of a confirmed caller and reports true if nobody needs to know
@@ -109,7 +101,6 @@ func (r *room) got(since look, stream bool) {
 	r.lookout.answered(since, stream)
 	if stream {
 		r.open++
-		return
 	}
 	r.serve()
 }
@@ -119,6 +110,7 @@ func (r *room) untracked() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
+	r.serve()
 }
 
 // opens notes that a speculative call is about to open its stream.
@@ -134,6 +126,7 @@ func (r *room) opened(since look) {
 	defer r.mu.Unlock()
 	r.opening--
 	r.lookout.answered(since, true)
+	r.serve()
 }
 
 // gone notes that a stream has ended, one of a speculative call's perhaps, which left
@@ -185,10 +178,13 @@ func (r *room) crowd() int {
 // reserve is how many streams are left to calls of confirmed callers. Under mu.
 func (r *room) reserve() int { return r.streams.most / 8 }
 
+// age raises limits of which there has been no sign of late. Under mu.
+func (r *room) age(demand int) { r.streams.age(time.Now(), demand+r.most+r.reserve()) }
+
 // lacking returns what a speculative call lacks to be sent now, or nothing. Under mu.
 func (r *room) lacking(keeps bool) lack {
 	demand := r.demand()
-	r.streams.age(time.Now(), demand+r.most+r.reserve())
+	r.age(demand)
 	switch most := r.streams.most; {
 	case r.speculative >= r.most:
 		return lack{foresay.LimitHalfOpen, r.most}
@@ -255,6 +251,7 @@ func (r *room) told(keeps bool) {
 
 // serve admits those for whom there is room now, the oldest first. Under mu.
 func (r *room) serve() {
+	r.call()
 	for len(r.queue) > 0 {
 		p := r.queue[0]
 		if r.lacking(p.keeps) != (lack{}) {

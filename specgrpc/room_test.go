@@ -17,13 +17,13 @@ func TestRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := testRoom(10)
 		for range 6 {
-			r.got(r.want(), true)
+			r.got(r.want(t.Context()), true)
 		}
 		if p, _ := r.enter(false); !p.admitted {
 			t.Fatal("a call waits although no limit is known")
 		}
 		r.opened(r.opens())
-		waits := r.want() // seven streams are open
+		waits := r.want(t.Context()) // seven streams are open
 		time.Sleep(4 * lookEvery)
 		first, _ := r.enter(false)
 		second, _ := r.enter(false)
@@ -57,8 +57,8 @@ func TestRoom(t *testing.T) {
 		for range 3 {
 			r.opened(r.opens())
 		}
-		r.got(r.want(), true)
-		r.got(r.want(), true)
+		r.got(r.want(t.Context()), true)
+		r.got(r.want(t.Context()), true)
 		time.Sleep(4 * lookEvery)
 		if r.open != 9 || r.streams.most != 9 {
 			t.Errorf("the limit is %d although %d streams are open", r.streams.most, r.open)
@@ -127,11 +127,11 @@ func TestLookout(t *testing.T) {
 		"full, and calm": {ready: true, live: func(*room, int) {}, want: 4},
 		"full, and lively": {ready: true, live: func(r *room, _ int) {
 			r.gone(false, false)
-			r.got(r.want(), true)
+			r.got(r.want(t.Context()), true)
 		}, want: 4},
 		"not full": {ready: true, live: func(r *room, i int) {
 			if i%5 == 0 {
-				r.got(r.want(), true)
+				r.got(r.want(t.Context()), true)
 			}
 		}},
 		"not connected": {live: func(*room, int) {}},
@@ -143,9 +143,9 @@ func TestLookout(t *testing.T) {
 				_, _ = r.enter(false)
 				r.opened(r.opens())
 				for range 3 {
-					r.got(r.want(), true)
+					r.got(r.want(t.Context()), true)
 				}
-				waits := r.want()
+				waits := r.want(t.Context())
 				for i := range 100 {
 					time.Sleep(time.Millisecond)
 					tt.live(r, i)
@@ -161,10 +161,10 @@ func TestLookout(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := testRoom(10)
 			_, _ = r.enter(false)
-			waits := r.want()
+			waits := r.want(t.Context())
 			for range 100 {
 				time.Sleep(lookEvery * 3 / 4)
-				next := r.want()
+				next := r.want(t.Context())
 				r.got(waits, true)
 				r.gone(false, false)
 				waits = next

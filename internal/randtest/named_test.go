@@ -103,6 +103,14 @@ func namedPlants() []named {
 			old: "l.steady && l.before > 0 &&", new: "l.steady && (l.before > 0 || MUTANT) &&",
 		}, "TestLookout", onlyWaits},
 		{plant{
+			name: "calls of old tasks stand behind", dir: "specgrpc",
+			old: "\t\tif a.began.After(b.began) {\n", new: "\t\tif a.began.After(b.began) && !MUTANT {\n",
+		}, "TestLineOfOldTasks", onlyWaits},
+		{plant{
+			name: "calls stand in line where there is no connection", dir: "specgrpc",
+			old: "\tcase !ready: // the", new: "\tcase !ready && !MUTANT: // the",
+		}, "TestNobodyQueuesForNothing", onlyWaits},
+		{plant{
 			name: "a peer's limit is never forgotten", dir: "specgrpc",
 			old: "\tif b.most > needed || past > forgetAfter {\n", new: "\tif (b.most > needed || past > forgetAfter) && !MUTANT {\n",
 		}, "TestBound", onlyWaits},

@@ -1,0 +1,83 @@
+package specgrpc
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// turn is the place in line of a confirmed caller's call at a full connection. There grpc gives a
+// stream that becomes free to whoever comes first, and sends those that come too late to the end
+// of its own queue, so that some calls wait for several times as long as others. Calls of older
+// tasks go first here, and only a few at a time wait in grpc's queue. Those show how many streams
+// the peer admits, and see to it that somebody always gets the next one.
+type turn struct {
+	began time.Time // the task
+	since look
+	come  chan struct{}
+}
+
+// want notes that a call of a confirmed caller needs a stream, and returns when it may open one.
+func (r *room) want(ctx context.Context) look {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanting++
+	r.age(r.demand())
+	if r.serve(); len(r.line) == 0 && r.straight(r.wanting-1) {
+		return r.asks()
+	}
+	r.mu.Unlock()
+	t := &turn{began: taskBegan(ctx), come: make(chan struct{})}
+	r.mu.Lock()
+	r.join(t)
+	r.mu.Unlock()
+	r.full()
+	select {
+	case <-t.come:
+	case <-ctx.Done(): // grpc has an error for that
+	}
+	r.mu.Lock()
+	if i := slices.Index(r.line, t); i >= 0 {
+		r.line = slices.Delete(r.line, i, i+1)
+		t.since = r.asks()
+	}
+	return t.since
+}
+
+// join puts a call in line. Under mu.
+func (r *room) join(t *turn) {
+	i, _ := slices.BinarySearchFunc(r.line, t, func(a, b *turn) int {
+		if a.began.After(b.began) {
+			return 1
+		}
+		return -1 // who comes later stands behind
+	})
+	r.line = slices.Insert(r.line, i, t)
+	r.serve()
+}
+
+// taskBegan returns when the task began that makes the call of this context.
+func taskBegan(ctx context.Context) time.Time {
+	if out, ok := ctx.Value(outgoingKey{}).(*outgoing); ok {
+		return out.attempt.TaskBegan()
+	}
+	return time.Now()
+}
+
+// straight reports whether one more call may ask grpc for a stream, beside so many of confirmed
+// callers that have. Under mu.
+func (r *room) straight(inside int) bool {
+	most := r.streams.most
+	return most == 0 || inside < max(2, most/8) || r.open-r.opening+r.lookout.before+r.lookout.after < most
+}
+
+// call calls up those whose turn it is. Under mu.
+func (r *room) call() {
+	for len(r.line) > 0 && r.straight(r.wanting-len(r.line)) {
+		t := r.line[0]
+		r.line[0] = nil
+		r.line = r.line[1:]
+		t.since = r.asks()
+		close(t.come)
+	}
+}
