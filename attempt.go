@@ -36,15 +36,8 @@ type call struct {
 	phantom     bool            // a shadow's, that no one makes
 	right       bool            // one of the predictions was
 	watchers    []chan struct{} // closed when the actual result is in
+	released    bool            // nothing but its answer is kept, see letGo
 	slot        bool            // it counts as having a prediction, see SiteLimits.Pending
-}
-
-// answer returns the result that a use of the call goes on with. Under mu.
-func (c *call) answer(idx int) (any, error) {
-	if idx >= 0 {
-		return c.predictions[idx], nil
-	}
-	return c.value, c.err
 }
 
 // send starts an attempt, or lets a held one go on plainly. Under mu. It is the
@@ -234,21 +227,6 @@ func (t *task) abandon(c *call) {
 	}
 	a.resolved = true
 	t.todo = append(t.todo, duty{kind: dutyCancel, attempt: a})
-}
-
-// settle counts a confirmed call's predictions, and has the predictors learn its
-// result. Under mu.
-func (t *task) settle(c *call) {
-	c.score()
-	c.op.Site.count(&c.guess)
-	c.entered(c.right || c.guess.right)
-	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 && c.mode != ModeOff {
-		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
-	}
-}
-
-func (c *call) learn() {
-	c.op.Site.learn(c.source(), c.op, &c.guess, c.value)
 }
 
 // Attempt is one try at carrying out a call, as its transport sees it. Its
@@ -556,24 +534,6 @@ func (c *call) told() {
 	if s := c.task.shadow; s != nil && s.shadowOf.at == c {
 		c.task.uncast()
 	}
-}
-
-// score counts whether the predictions of a confirmed call were any good. What
-// was asked on a wrong guess says nothing about who guesses. Under mu.
-func (c *call) score() {
-	match, _ := c.tree.Answered()
-	switch {
-	case len(c.predictions) == 0:
-	case match >= 0:
-		c.right = true
-		c.op.Site.stats.right.Add(1)
-		if !c.goneOn.IsZero() {
-			c.op.Site.stats.savedNanos.Add(int64(max(c.finished.Sub(c.goneOn), 0)))
-		}
-	default:
-		c.op.Site.stats.wrong.Add(1)
-	}
-	c.task.judge(c.op.Site)
 }
 
 // match returns the index of the first prediction still offered that v is

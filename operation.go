@@ -115,3 +115,12 @@ type Keeper interface {
 	// uses the Operation once Perform has returned.
 	Keep()
 }
+
+// Releaser is a Transport that can let go of what only its attempts need.
+type Releaser interface {
+	Transport
+	// Release is called once the call has its result and its caller is known to be
+	// right: no attempt of it is made any more, and nobody learns from its Request,
+	// which may be nil from then on. It must not block.
+	Release()
+}

@@ -133,7 +133,9 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 	}
 	defer t.mu.Unlock()
 	if c.answered() {
-		return c.value, c.err, true
+		match, _ := c.tree.Answered()
+		v, err = c.answer(match)
+		return v, err, true
 	}
 	*op = &Operation{Site: (*op).Site, Conn: (*op).Conn, Identity: (*op).Identity, Whole: (*op).Whole, Request: (*op).Request, CanSpeculate: true, Transport: unanswered{(*op).Transport}}
 	q.mode, q.predictions = ModeOn, c.guess.values[:1]

@@ -2,6 +2,7 @@ package specgrpc
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -73,12 +74,24 @@ func (k *call) Keep() {
 	}
 }
 
+// Release lets go of the request: nobody sends it again, nor learns from it.
+func (k *call) Release() { k.request, k.op.Request = nil, nil }
+
+// maxIdentityBytes is how long an identity may be that a task keeps as it is. Of a
+// longer one it keeps a hash.
+const maxIdentityBytes = 256
+
 // identity tells calls apart: by connection, method, request or the site's key
 // of it, outgoing metadata, and whether the caller looks at the transport.
 func (c *ClientConn) identity(ctx context.Context, m *method, req proto.Message, observed bool) (identity string, err error) {
 	c.scratch(func(b []byte) []byte {
 		b, err = c.appendIdentity(b, ctx, m, req, observed)
-		identity = string(b)
+		if len(b) <= maxIdentityBytes {
+			identity = string(b)
+		} else {
+			sum := sha256.Sum256(b)
+			identity = string(sum[:])
+		}
 		return b
 	})
 	return identity, err

@@ -1,0 +1,74 @@
+package foresay
+
+// answer returns the result that a use of the call goes on with. A use of a
+// discarded run that comes for a wrong prediction after that was let go of is told
+// so. Under mu.
+func (c *call) answer(idx int) (any, error) {
+	if match, _ := c.tree.Answered(); c.released && idx != match {
+		return nil, ErrMisspeculated
+	}
+	if idx >= 0 {
+		return c.predictions[idx], nil
+	}
+	return c.value, c.err
+}
+
+// letGo lets go of all but the answer that the call has: its caller is right, so
+// that no run of the task goes on with another one, and none of them sends the call
+// any more. Under mu.
+func (c *call) letGo() {
+	match, _ := c.tree.Answered()
+	switch {
+	case match < 0:
+		c.predictions = nil
+	case len(c.predictions) == 1:
+		c.value = nil
+	default:
+		c.value = nil
+		kept := make([]any, match+1)
+		kept[match] = c.predictions[match]
+		c.predictions = kept
+	}
+	c.released, c.guess.values = true, nil
+	if r, ok := c.op.Transport.(Releaser); ok {
+		r.Release()
+	}
+}
+
+// settle counts a confirmed call's predictions, and has the predictors learn its
+// result. Under mu.
+func (t *task) settle(c *call) {
+	c.score()
+	c.op.Site.count(&c.guess)
+	c.entered(c.right || c.guess.right)
+	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 && c.mode != ModeOff {
+		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
+		return
+	}
+	c.letGo()
+}
+
+func (c *call) learn() {
+	c.op.Site.learn(c.source(), c.op, &c.guess, c.value)
+	c.task.mu.Lock()
+	defer c.task.mu.Unlock()
+	c.letGo()
+}
+
+// score counts whether the predictions of a confirmed call were any good. What
+// was asked on a wrong guess says nothing about who guesses. Under mu.
+func (c *call) score() {
+	match, _ := c.tree.Answered()
+	switch {
+	case len(c.predictions) == 0:
+	case match >= 0:
+		c.right = true
+		c.op.Site.stats.right.Add(1)
+		if !c.goneOn.IsZero() {
+			c.op.Site.stats.savedNanos.Add(int64(max(c.finished.Sub(c.goneOn), 0)))
+		}
+	default:
+		c.op.Site.stats.wrong.Add(1)
+	}
+	c.task.judge(c.op.Site)
+}

@@ -1,0 +1,80 @@
+//go:build !race
+
+package specgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// What a task keeps of its calls until it ends: their responses, which a replay would
+// ask for, and nothing else of their size.
+func TestTaskMemory(t *testing.T) {
+	const calls, bytes = 600, 8 << 10
+	addr := loopback(t)
+	for _, tt := range []struct {
+		name          string
+		streamed      bool
+		guess         bool
+		mostPerCallKB float64
+	}{
+		{"unpredicted", false, false, 16},
+		{"predicted", false, true, 18},
+		{"predicted, over speculative streams", true, true, 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
+				specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cc.Close()
+			client := kvpb.NewTestKVClient(cc)
+			value := func(i int) string { return strings.Repeat("x", bytes) + fmt.Sprint(i) }
+			get := func(ctx context.Context, i int, guess bool) {
+				if guess {
+					ctx = foresay.Predicting(ctx, &kvpb.GetResponse{Value: value(i)})
+				}
+				if r, err := client.Get(ctx, &kvpb.GetRequest{Key: value(i)}); err == nil && r.GetValue() != value(i) {
+					t.Errorf("call %d returned another's response", i)
+				}
+			}
+			var kept float64
+			_, err = foresay.Do(t.Context(), func(ctx context.Context) (struct{}, error) {
+				get(ctx, -1, false)
+				before := heapBytes()
+				for i := range calls {
+					get(ctx, i, tt.guess)
+				}
+				get(ctx, calls, false) // waits for all of them
+				kept = float64(heapBytes()-before) / 1024 / calls
+				return struct{}{}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%.1f KB for a call with a request and a response of %d KB", kept, bytes>>10)
+			if kept > tt.mostPerCallKB {
+				t.Errorf("want at most %v KB", tt.mostPerCallKB)
+			}
+		})
+	}
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
