@@ -66,6 +66,7 @@ type Control struct {
 	useful float64            // calls that counted, in the window
 	tasks  taskConfig         // the defaults of the Control's tasks
 	wrong  map[string]string  // what is wrong, by what it is about
+	said   map[string]string  // what News heard last, by what it is about
 
 	harmMu sync.Mutex
 	harms  map[string]*harm // by the name of the kind of request
@@ -255,6 +256,19 @@ func (c *Control) SetProblem(about, problem string) (news bool) {
 		c.wrong = make(map[string]string)
 	}
 	c.wrong[about] = problem
+	return news
+}
+
+// News reports whether something new is said about something: that several see it, such as the
+// connections that read the same file, is told once.
+func (c *Control) News(about, said string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.said == nil {
+		c.said = make(map[string]string)
+	}
+	news := c.said[about] != said
+	c.said[about] = said
 	return news
 }
 

@@ -1,6 +1,10 @@
 package foresay
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/internal/nearest"
+)
 
 // Mode says what is done with a site's predictions. It is set in the site's
 // configuration, in a file, or at run time: see Control.
@@ -43,7 +47,7 @@ func ParseMode(name string) (Mode, error) {
 			return Mode(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not one of off, observe, shadow, canary, on", name)
+	return 0, fmt.Errorf("%q is not one of off, observe, shadow, canary, on%s", name, nearest.Hint(name, modes()[1:]))
 }
 
 // MarshalText implements encoding.TextMarshaler.

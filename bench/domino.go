@@ -193,7 +193,7 @@ func (p dominoPoint) rows(measured []replicated.SiteLatency, b bounds) []Row {
 	if p.curve == "" {
 		return rows
 	}
-	return append(rows, dominoCurve(p.base("distribution", p.curve), all)...)
+	return append(rows, dominoCurve(p.base(ofAll, p.curve), all)...)
 }
 
 // part returns the row of one client.
@@ -281,7 +281,7 @@ func dominoFloorRows(network, curve string, ack smr.Ack) ([]Row, error) {
 	for _, r := range plan.Of(rows, plan.Floor, ack) {
 		took = append(took, r.Latency)
 	}
-	base := Row{{"wan", network}, {"system", string(plan.Floor)}, {"site", "distribution"}, {"ack", ack.String()}, {"figure", curve}}
+	base := Row{{"wan", network}, {"system", string(plan.Floor)}, {"site", ofAll}, {"ack", ack.String()}, {"figure", curve}}
 	return dominoCurve(base, took), nil
 }
 

@@ -13,7 +13,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("bench: %s: write JSON: %w", r.Experiment, err)
+		return fmt.Errorf("bench %s: write JSON: %w", r.Experiment, err)
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 		records = append(records, record)
 	}
 	if err := c.WriteAll(records); err != nil {
-		return fmt.Errorf("bench: %s: write CSV: %w", r.Experiment, err)
+		return fmt.Errorf("bench %s: write CSV: %w", r.Experiment, err)
 	}
 	return nil
 }

@@ -97,3 +97,20 @@ func TestTableSaysOnceWhatIsTheSame(t *testing.T) {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }
+
+// TestTableWithoutDistributions: points of distributions, of which there are hundreds, are for figures.
+func TestTableWithoutDistributions(t *testing.T) {
+	r := &Result{Experiment: "e", Rows: []Row{
+		{{"system", "a"}, {"site", "all"}, {"p50_ms", 1}},
+		{{"system", "a"}, {"site", ofAll}, {"percentile", 2}, {"ms", 7}},
+		{{"system", "a"}, {"site", ofAll}, {"percentile", 4}, {"ms", 8}},
+	}}
+	var b bytes.Buffer
+	if err := r.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "system  site  p50_ms\na       all        1\n\n2 points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}

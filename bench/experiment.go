@@ -129,7 +129,7 @@ func (e Experiment) CheckMode(m Mode) (Mode, error) {
 	for _, o := range e.Modes {
 		offered = append(offered, string(o))
 	}
-	return "", fmt.Errorf("bench: %s: %w: %s (it runs in %s mode only)", e.Name, ErrMode, m, strings.Join(offered, " or "))
+	return "", fmt.Errorf("bench %s: %w: %s (it runs in %s mode only)", e.Name, ErrMode, m, strings.Join(offered, " or "))
 }
 
 // Run runs the experiment. In virtual mode the same options give the same result, but
@@ -150,12 +150,12 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
 	}
 	if e.NeedsBubble(mode) && o.Bubble == nil {
-		return nil, fmt.Errorf("bench: %s: virtual mode needs Options.Bubble", e.Name)
+		return nil, fmt.Errorf("bench %s: virtual mode needs Options.Bubble", e.Name)
 	}
 	if e.whole != nil {
 		rows, err := e.whole(ctx, wholeRun{scale{mode, o.Quick}, o, e.Name})
 		if err != nil {
-			return nil, fmt.Errorf("bench: %s: %w", e.Name, err)
+			return nil, fmt.Errorf("bench %s: %w", e.Name, err)
 		}
 		return &Result{Experiment: e.Name, Mode: mode, Rows: rows}, nil
 	}
@@ -184,7 +184,7 @@ func (e Experiment) measure(ctx context.Context, mode Mode, o Options) ([]Row, e
 		}
 		more, err := p.run(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("bench: %s: %s: %w", e.Name, p.doing, err)
+			return nil, fmt.Errorf("bench %s: %s: %w", e.Name, p.doing, err)
 		}
 		rows = append(rows, more...)
 	}

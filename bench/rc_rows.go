@@ -173,6 +173,12 @@ func rcGrowth(rows []Row) {
 	}
 }
 
+// ofAll is what stands for the site in rows that are points of a distribution over all sites.
+const ofAll = "distribution"
+
+// ofDistribution reports whether a row is such a point.
+func ofDistribution(r Row) bool { return r.Value("site") == ofAll }
+
 // rcDistribution returns rows with quantiles of attempts, for a figure of the distribution.
 func rcDistribution(m rcMeasure) []Row {
 	var committed []time.Duration
@@ -186,7 +192,7 @@ func rcDistribution(m rcMeasure) []Row {
 	slices.Sort(committed)
 	var rows []Row
 	for p := 2; p <= 100 && len(committed) > 0; p += 2 {
-		row := slices.Concat(Row{{"system", m.system}, {"site", "distribution"}}, Row(m.params))
+		row := slices.Concat(Row{{"system", m.system}, {"site", ofAll}}, Row(m.params))
 		rows = append(rows, append(row, Cell{"percentile", p}, measure("attempt_ms", ms(quantile(committed, float64(p)/100)))))
 	}
 	return rows

@@ -16,11 +16,18 @@ const tableWidth = 120
 // the largest of a column deserves. Texts that are the same in all of them stand above it. A table that would be
 // wider than 120 characters has equal numbers there, too, and is several if that does not do: one for each kind of
 // row, one for each value of a long text, and then one below the other, with the columns that tell the rows apart in each.
+// The points of distributions, which figures show, are only counted.
 func (r *Result) WriteTable(w io.Writer) error {
 	t := &tables{}
-	t.add(r.Rows, "all rows: ")
+	shown := slices.DeleteFunc(slices.Clone(r.Rows), ofDistribution)
+	if len(shown) > 0 {
+		t.add(shown, "all rows: ")
+	}
+	if n := len(r.Rows) - len(shown); n > 0 {
+		t.blocks = append(t.blocks, fmt.Sprintf("%d points of distributions are not shown: JSON, CSV and figures have them (--json, --out)\n", n))
+	}
 	if _, err := io.WriteString(w, strings.Join(t.blocks, "\n")); err != nil {
-		return fmt.Errorf("bench: %s: write table: %w", r.Experiment, err)
+		return fmt.Errorf("bench %s: write table: %w", r.Experiment, err)
 	}
 	return nil
 }

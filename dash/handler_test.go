@@ -110,6 +110,8 @@ func TestSwitch(t *testing.T) {
 			{"a text for a share", "mode", `{"share": "x"}`, auth, 400, `"share" has a value of the wrong type, string; want`},
 			{"an unknown site", "mode", `{"site": "/no/such", "mode": "on"}`, auth, 404, "/no/such"},
 			{"an unknown mode", "mode", `{"site": "/shop.Prices/Get", "mode": "maybe"}`, auth, 400, "maybe"},
+			{"a misspelt mode", "mode", `{"site": "/shop.Prices/Get", "mode": "canry"}`, auth, 400, `"canry" is not one of default, off, observe, shadow, canary, on; did you mean canary?`},
+			{"a misspelt field", "mode", `{"site": "/shop.Prices/Get", "mod": "on"}`, auth, 400, `unknown field "mod"; did you mean mode?`},
 			{"no share", "mode", `{"site": "/shop.Prices/Get", "mode": "canary"}`, auth, 400, "share"},
 			{"a share of all", "mode", `{"site": "/shop.Prices/Get", "mode": "on", "share": 1}`, auth, 400, "share"},
 			{"a share above one", "mode", `{"site": "/shop.Prices/Get", "mode": "canary", "share": 2}`, auth, 400, "between 0 and 1"},

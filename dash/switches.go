@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // maxBody bounds what is posted, in bytes.
@@ -60,7 +61,7 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 	mode := foresay.ModeDefault
 	if to.Mode != mode.String() {
 		if mode, err = foresay.ParseMode(to.Mode); err != nil {
-			return http.StatusBadRequest, fmt.Errorf("%w, default", err)
+			return http.StatusBadRequest, fmt.Errorf("%q is not one of %s%s", to.Mode, strings.Join(modes(), ", "), nearest.Hint(to.Mode, modes()))
 		}
 	}
 	known := false
@@ -74,6 +75,14 @@ func (h *handler) setMode(w http.ResponseWriter, r *http.Request) (code int, err
 		return http.StatusBadRequest, err
 	}
 	return 0, nil
+}
+
+// modes are the names of modes that can be posted.
+func modes() (names []string) {
+	for m := foresay.ModeDefault; m <= foresay.ModeOn; m++ {
+		names = append(names, m.String())
+	}
+	return names
 }
 
 func (h *handler) kill(w http.ResponseWriter, r *http.Request) (code int, err error) {
@@ -110,7 +119,7 @@ func decode(w http.ResponseWriter, r *http.Request, name string, to any) (code i
 		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 			return http.StatusRequestEntityTooLarge, fmt.Errorf("the body is longer than %d bytes", maxBody)
 		}
-		return http.StatusBadRequest, fmt.Errorf("the body: %swant a JSON object such as %s", fault(err), example(name))
+		return http.StatusBadRequest, fmt.Errorf("the body: %swant a JSON object such as %s", fault(nearest.Field(err, to)), example(name))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return http.StatusBadRequest, errors.New("the body has more than one value")

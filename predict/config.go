@@ -130,7 +130,7 @@ func (cfg *Config) strange() error {
 	case "":
 		return fmt.Errorf(`field "kind" is missing; want one of %s`, kinds)
 	default:
-		return fmt.Errorf(`field "kind": %q is not one of %s`, cfg.Kind, kinds)
+		return fmt.Errorf(`field "kind": %q is not one of %s%s`, cfg.Kind, kinds, nearest.Hint(cfg.Kind, strings.Split(kinds, ", ")))
 	}
 	for _, f := range []struct {
 		name    string

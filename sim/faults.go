@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // Faults is a set of kinds of faults. Its text is that of the --faults flag: names with commas between them, "none" or "all".
@@ -85,7 +87,7 @@ func ParseFaults(text string) (Faults, error) {
 			g = StreamFaults
 		case bare == "none" && !without:
 		default:
-			return 0, fmt.Errorf("sim: unknown fault %q (want all, stream, none or some of %s)", bare, strings.Join(faultNames(), ", "))
+			return 0, fmt.Errorf("sim: unknown fault %q (want all, stream, none or some of %s%s)", bare, strings.Join(faultNames(), ", "), nearest.Hint(bare, faultNames()))
 		}
 		if without {
 			f &^= g

@@ -24,7 +24,11 @@ func TestParseFaults(t *testing.T) {
 	}
 	const names = "crash, power, lostdisk, slowdisk, pause, skew, jump, partition, oneway, partial, reset, slow, jitter, loss, duplicate, reorder"
 	for text, bad := range map[string]string{"": "", "crash,": "", "crush": "crush", "-none": "none", "Crash": "Crash", "--crash": "-crash"} {
-		want := `sim: unknown fault "` + bad + `" (want all, stream, none or some of ` + names + `)`
+		hint := ""
+		if strings.Contains(bad, "r") {
+			hint = "; did you mean crash?"
+		}
+		want := `sim: unknown fault "` + bad + `" (want all, stream, none or some of ` + names + hint + `)`
 		if _, err := sim.ParseFaults(text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -2,6 +2,7 @@ package specgrpc
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -136,7 +137,9 @@ func (r *reloader) look(f *siteFile) {
 		r.apply(m.(*method).site)
 	}
 	r.wait(f, notYet(f.made, overlays))
-	r.logger.Info("specgrpc: site file read again", "file", f.path)
+	if version := sha256.Sum256(data); r.table.control.News("site file "+f.path, string(version[:])) {
+		r.logger.Info("specgrpc: site file read again", "file", f.path)
+	}
 }
 
 // notYet says what of the file takes effect only in new connections, if it has changed since this one was made.

@@ -233,7 +233,7 @@ func parseName[T fmt.Stringer](value json.RawMessage, known []T, set func(*fores
 			return func(c *foresay.SiteConfig) { set(c, k) }, nil
 		}
 	}
-	return nil, fmt.Errorf("%q is not one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%q is not one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
 // parseLimits leaves alone what the file leaves out.

@@ -28,7 +28,9 @@ func TestSiteFileErrorsHelp(t *testing.T) {
 		"{\"sites\": [{\"method\": \"" + getMethod + "\",\n \"predictors\": [{\"kind\": \"last\", \"byte\": 1}]}]}": `line 2: method ` + getMethod + `: field "predictors": predict: config: unknown field "byte"; did you mean bytes?`,
 		"{\"sites\": [\n\n{\"mode\": \"on\"}]}":                                                                     `line 3: site 1: field "method"`,
 		"{\"sites\": [{\"method\": \"" + getMethod + "\"},\n {\n\"method\": \"" + getMethod + "\"}]}":               `line 3: method ` + getMethod + `: configured twice`,
-		"{\"sites\": [{\"method\": \"" + getMethod + "\",\n\n\"mode\":\n\"of\"}]}":                                  `line 3: method ` + getMethod + `: field "mode": "of" is not one of`,
+		"{\"sites\": [{\"method\": \"" + getMethod + "\",\n\n\"mode\":\n\"of\"}]}":                                  `line 3: method ` + getMethod + `: field "mode": "of" is not one of off, observe, shadow, canary, on; did you mean off?`,
+		"{\"sites\": [{\"method\": \"" + getMethod + "\",\n \"effect\": \"stagd\"}]}":                               `field "effect": "stagd" is not one of unknown, none, staged, immediate; did you mean staged?`,
+		"{\"sites\": [{\"method\": \"" + getMethod + "\",\n \"predictors\": [{\"kind\": \"lats\"}]}]}":              `"lats" is not one of last, table, constant, chain; did you mean last?`,
 	} {
 		if _, err := specgrpc.ParseSites([]byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant %s", text, err, want)
@@ -98,6 +100,9 @@ func TestSiteFileOfManyConnections(t *testing.T) {
 		}
 		write(table)
 		time.Sleep(5 * time.Second)
+		if n := log.count("site file read again"); n != 1 {
+			t.Errorf("logged %d times that the file was read again, want once for its change", n)
+		}
 		if n := log.count("level=WARN"); n != 1 || problem() != "" || waiting() != "waiting until the connection is made anew: "+getMethod+": predictors" {
 			t.Errorf("logged %d times: %q, %q", n, problem(), waiting())
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // maxMilliseconds bounds every duration of a file: a day.
@@ -195,7 +197,7 @@ func fields(v json.RawMessage, path string, names ...string) (map[string]json.Ra
 		}
 		name, at := t.(string), strings.TrimPrefix(path+"."+t.(string), ".")
 		if !slices.Contains(names, name) {
-			return nil, fieldError(at, "unknown field (want one of %s)", strings.Join(names, ", "))
+			return nil, fieldError(at, "unknown field (want one of %s%s)", strings.Join(names, ", "), nearest.Hint(name, names))
 		}
 		if given[name] != nil {
 			return nil, fieldError(at, "given twice")

@@ -55,7 +55,7 @@ func TestParseErrorsNameWhatAndWhere(t *testing.T) {
 		{`{"sites": ["a", null]}`, `wan: f.json: sites[1]: want a string, got null`},
 		{`{"sites": ["a", "b", "a"]}`, `wan: f.json: sites[2]: site "a" is named twice`},
 		{`{"sites": ["a", "b c"]}`, `wan: f.json: sites[1]: site name "b c": ' ' is not a letter, a digit, '.', '_' or '-'`},
-		{`{"sites": [], "rtt": []}`, `wan: f.json: rtt: unknown field (want one of sites, rtt_ms, delay_ms, links)`},
+		{`{"sites": [], "rtt": []}`, `wan: f.json: rtt: unknown field (want one of sites, rtt_ms, delay_ms, links; did you mean rtt_ms?)`},
 		{`{"sites": [], "%d": []}`, `wan: f.json: %d: unknown field (want one of sites, rtt_ms, delay_ms, links)`},
 		{`{"sites": [], "sites": []}`, `wan: f.json: sites: given twice`},
 		{`{"sites": [], "rtt_ms": [], "delay_ms": []}`, `wan: f.json: delay_ms: rtt_ms is given already`},
@@ -72,7 +72,7 @@ func TestParseErrorsNameWhatAndWhere(t *testing.T) {
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "b"}]}`, `wan: f.json: links[0].to: unknown site "b" (the sites are ["a"])`},
 		{`{"sites": ["a"], "links": [{"from": 1, "to": "b"}]}`, `wan: f.json: links[0].from: want a string, got 1`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "los": 1}]}`, `wan: f.json: links[0].los: unknown field ` +
-			`(want one of from, to, delay_ms, jitter_ms, tail_ms, loss, rto_ms, bytes_per_second, down)`},
+			`(want one of from, to, delay_ms, jitter_ms, tail_ms, loss, rto_ms, bytes_per_second, down; did you mean loss?)`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "loss": 1}]}`, `wan: f.json: links[0].loss: loss 1 is not in [0, 1)`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "tail_ms": 600001}]}`, `wan: f.json: links[0].tail_ms: tail 10m0.001s is not from 0 to 10m0s`},
 		{`{"sites": ["a"], "links": [{"from": "a", "to": "a", "bytes_per_second": 1.5}]}`,

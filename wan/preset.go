@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // A Deployment is a network, and where in it a paper put its replicas.
@@ -26,7 +28,7 @@ func Preset(name string) (Deployment, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return Deployment{}, fmt.Errorf("wan: unknown network %q (want %s)", name, strings.Join(names, ", "))
+	return Deployment{}, fmt.Errorf("wan: unknown network %q (want %s%s)", name, strings.Join(names, ", "), nearest.Hint(name, names))
 }
 
 // Presets returns the deployments of the papers, and one of the papers' time. All round trips are averages, those of the papers' tables where they have one; none within a

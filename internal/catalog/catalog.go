@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/epaxos"
@@ -29,7 +30,7 @@ func Protocol(name string) (smr.Protocol, error) {
 			return p, nil
 		}
 	}
-	return smr.Protocol{}, fmt.Errorf("unknown protocol %q (want %s)", name, strings.Join(Names(), ", "))
+	return smr.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(Names(), ", "), nearest.Hint(name, Names()))
 }
 
 // Names returns the names of all protocols.

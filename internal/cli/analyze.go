@@ -147,7 +147,11 @@ func nothingFound(r *traceanalysis.Report, pattern string) error {
 	case pattern != "":
 		return fmt.Errorf("analyze: no request that makes calls has a method that fits --method %s", pattern)
 	}
-	return fmt.Errorf("analyze: no request makes a call in %d spans: there must be client spans under server spans, or under root spans (left out: %+v)", r.Spans, r.LeftOut)
+	why := ""
+	for _, s := range r.LeftOut.Sentences() {
+		why += "; " + s
+	}
+	return fmt.Errorf("analyze: no request makes a call in %d spans: there must be client spans under server spans, or under root spans%s", r.Spans, why)
 }
 
 // inputs are the files being read.

@@ -103,7 +103,7 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("bench: %s: interrupted", e.Name)
+			return fmt.Errorf("bench %s: interrupted", e.Name)
 		}
 		return err
 	}
@@ -124,7 +124,7 @@ func (f benchFlags) mode(e bench.Experiment) (bench.Mode, error) {
 	var want bench.Mode
 	switch {
 	case f.real && f.virtual:
-		return "", usagef("bench: %s: --real and --virtual exclude each other", e.Name)
+		return "", usagef("bench %s: --real and --virtual exclude each other", e.Name)
 	case f.real:
 		want = bench.Real
 	case f.virtual:

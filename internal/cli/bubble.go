@@ -34,7 +34,7 @@ type bubbleOutcome struct {
 func (p *program) runInChild(ctx context.Context, e bench.Experiment, o bench.Options) (*bench.Result, error) {
 	outcome, err := p.childOutcome(ctx, e, o)
 	if err != nil {
-		return nil, fmt.Errorf("bench: %s: run in virtual time in a process of its own: %w", e.Name, err)
+		return nil, fmt.Errorf("bench %s: run in virtual time in a process of its own: %w", e.Name, err)
 	}
 	if outcome.Error != "" {
 		return nil, errors.New(outcome.Error)

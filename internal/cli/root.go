@@ -73,8 +73,12 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.Err)
 	root.AddCommand(p.demoCommand(), p.dashCommand(), p.analyzeCommand(), p.reportCommand(), p.benchCommand(), p.simCommand(), p.smrCommand(), p.storeCommand(), p.versionCommand())
 	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		group(completion)
+	}
 	complete(root)
 	oneStyle(root)
+	narrow(root)
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
@@ -270,7 +271,7 @@ func (f *planFlags) systems() ([]plan.System, error) {
 	for _, name := range f.protocols {
 		s := plan.System(strings.TrimSpace(name))
 		if !slices.Contains(plan.Systems(), s) {
-			return nil, usagef("smr plan: --protocol: unknown protocol %q (want %s)", s, strings.Join(catalog.Names(), ", "))
+			return nil, usagef("smr plan: --protocol: unknown protocol %q (want %s%s)", s, strings.Join(catalog.Names(), ", "), nearest.Hint(string(s), catalog.Names()))
 		}
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -287,7 +288,7 @@ func parseBy(text string) (smr.Ack, float64, error) {
 	shares := map[string]float64{"p50": 0.5, "p95": 0.95, "worst": 1}
 	kind, share, _ := strings.Cut(text, "-")
 	if acks[kind] == 0 || shares[share] == 0 {
-		return 0, 0, usagef("smr plan: --by is %q; want durable or executed, and -p50, -p95 or -worst", text)
+		return 0, 0, usagef("smr plan: --by is %q; want durable or executed, and -p50, -p95 or -worst%s", text, nearest.Hint(text, choices("by")))
 	}
 	return acks[kind], shares[share], nil
 }

@@ -102,7 +102,7 @@ func flagError(c *cobra.Command, err error) error {
 		return usagef("%s--%s has no value; want %s", prefix(c), missing.GetFlag().Name, wanted(missing.GetFlag(), nil))
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return usagef("%s--%s is %q; want %s", prefix(c), f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap()))
+		return usagef("%s--%s is %q; want %s", prefix(c), f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap())+nearest.Hint(invalid.GetValue(), choices(f.Name)))
 	case errors.As(err, &syntax):
 		return usagef("%s%q is no flag; want --NAME or --NAME=VALUE", prefix(c), syntax.GetSpecifiedFlag())
 	}

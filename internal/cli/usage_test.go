@@ -89,6 +89,33 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// TestHelpFits: no line of help is wider than a screen, and none of its words are lost.
+func TestHelpFits(t *testing.T) {
+	words := regexp.MustCompile(`\s+`)
+	n := 0
+	eachCommand(func(c *cobra.Command, path []string) {
+		_, help, _ := say(append(slices.Clone(path), "--help")...)
+		for line := range strings.Lines(help) {
+			if len(line) > screenWidth+1 {
+				t.Errorf("foresay %s --help has a line of %d characters: %s", strings.Join(path, " "), len(line)-1, line)
+			}
+		}
+		for _, said := range append(strings.Split(c.LocalFlags().FlagUsages(), "\n"), c.Long) {
+			if !strings.Contains(words.ReplaceAllString(help, " "), strings.TrimSpace(words.ReplaceAllString(said, " "))) {
+				t.Errorf("foresay %s --help lacks a part of\n%s", strings.Join(path, " "), said)
+			}
+		}
+		n++
+	})
+	if n < 20 {
+		t.Errorf("%d commands", n)
+	}
+	const list = "Commands:\n  long-name    does one thing\n  longest-name does it with\n  short        does another, and that at great length, so that it takes more than one line to tell what it does on a screen\n"
+	if got := wrapped(strings.Replace(list, "with", "with "+strings.Repeat("much ", 20), 1)); strings.Count(got, "\n               ") != 2 || strings.Contains(got, "it with m\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // TestCompletion: shells are offered all values of the flags that have names as values, and each is one.
 func TestCompletion(t *testing.T) {
 	valid := map[string]func(string) error{
@@ -117,6 +144,9 @@ func TestCompletion(t *testing.T) {
 				if err := check(name); err != nil && name != swarmName {
 					t.Errorf("%v --%s offers %q: %v", path, f.Name, name, err)
 				}
+			}
+			if err := check(offered[0] + "q"); f.Name != "ack" && (err == nil || !strings.Contains(err.Error(), "did you mean "+offered[0]+"?")) {
+				t.Errorf("--%s %sq: %v, want a hint", f.Name, offered[0], err)
 			}
 		})
 	})

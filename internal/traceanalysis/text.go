@@ -42,7 +42,7 @@ func (t *text) table(rows func(row func(cells ...string))) {
 func (t *text) summary() {
 	t.line("%s in %s: %s, of which %s make no call.", plural(t.Spans, "span"), plural(t.Traces, "trace"),
 		plural(t.Requests, "request"), number(t.WithoutCalls))
-	for _, s := range t.LeftOut.sentences() {
+	for _, s := range t.LeftOut.Sentences() {
 		t.line("  %s", s)
 	}
 	if len(t.Entries) == 0 {
@@ -284,8 +284,8 @@ func (t *text) shorten(method string) string {
 	return printable(method)
 }
 
-// sentences say what was left out, and why.
-func (l *LeftOut) sentences() []string {
+// Sentences say what was left out, and why.
+func (l *LeftOut) Sentences() []string {
 	var out []string
 	add := func(n int, what, done string) {
 		if n > 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // Mode is how a client's transactions wait for their reads.
@@ -41,7 +42,7 @@ func ParseMode(name string) (Mode, error) {
 			return Mode(i), nil
 		}
 	}
-	return 0, fmt.Errorf("client: no mode %q (there are %s)", name, strings.Join(modeNames(), ", "))
+	return 0, fmt.Errorf("client: no mode %q (there are %s%s)", name, strings.Join(modeNames(), ", "), nearest.Hint(name, modeNames()))
 }
 
 // Config is what a Client is made from. Zero fields have the defaults that they name.
