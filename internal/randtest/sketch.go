@@ -27,6 +27,8 @@ func call(k kind, key string) *step { return &step{kind: k, keys: []string{key}}
 
 func limited(s *step) *step { s.limit = true; return s }
 
+func asSomebody(s *step) *step { s.tenant = true; return s }
+
 func branches(k kind, bodies ...[]*step) *step {
 	return &step{kind: k, bodies: bodies, then: make([][]*step, len(bodies))}
 }
@@ -93,6 +95,10 @@ func sketches() []sketch {
 		{name: "a client that goes silent", silent: true, sure: true, steps: body(get("br0"), get("ak0"), get("bk0"), put("ak0"))},
 		{name: "goroutines that share a context, in order", ordered: true, steps: body(branches(kindShared,
 			body(relayed(false, op{kind: kindGet, key: "bk0"})), body(get("bk1"))), put("bk0"), get("ak0"), put("ak0"))},
+		{name: "goroutines that share a context, then a tenant", steps: body(branches(kindShared, body(get("ar0")), body(get("ak0")), body(get("br0")), body(get("bk0"))),
+			asSomebody(get("ak1")), asSomebody(get("bk1")))},
+		{name: "goroutines of tenants that share a context", steps: body(get("br0"), branches(kindShared,
+			body(get("ar0"), asSomebody(get("ak1"))), body(get("ak0"), asSomebody(get("ak1"))), body(get("bk0"), asSomebody(get("ak1")))), get("bk1"))},
 		{name: "answers that the code changes", steps: body(relayed(false, op{kind: kindGet, key: "bk0"}), get("br0"), put("bk1"),
 			relayed(false, op{kind: kindGet, key: "bk1"}, op{kind: kindGet, key: "br0"}), get("ar0"), put("ak0"))},
 		{name: "a write between reads", steps: body(get("ak0"), put("ak0"), get("ak0"), add("ak0"), get("ak0"))},

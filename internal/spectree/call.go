@@ -267,7 +267,10 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if c != nil || r.ID == 1 || t.dropped != nil {
 		return c, k // where a run gave up waiting, another may take another path and be right
 	}
-	return t.record.confirmedAt(k), k
+	if c = t.record.confirmedAt(k); c != nil && t.ambiguous && c.key.variant != k.variant {
+		c = nil // it may be that of another goroutine, which shares the lane
+	}
+	return c, k
 }
 
 // answerUse gives a fresh use its answer, if there is one that it may have.

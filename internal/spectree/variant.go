@@ -20,6 +20,8 @@ func (t *Tree) Variants() int { return t.record.variants }
 // Find returns the call that the lane would use if it made this one now, or nil if
 // it would make a new one. It is sure to be the same call if the run that turns out
 // right makes it, or if a run made it in whose lane the code was told nothing else.
+// Where goroutines share lanes, each may come to the place of another's call, so that
+// only what has taken effect is sure.
 func (t *Tree) Find(l *Lane, s *CallSpec) (c *Call, sure bool) {
 	if s.Local {
 		return nil, true
@@ -29,7 +31,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (c *Call, sure bool) {
 	if c, _ = t.lookup(l, k, s); c == nil || s.Once {
 		return c, true
 	}
-	return c, c.Confirmed() || l.repeats(c, k)
+	return c, c.irrevocable() || !t.ambiguous && (c.Confirmed() || l.repeats(c, k))
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of
@@ -37,7 +39,11 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (c *Call, sure bool) {
 func (l *Lane) repeats(c *Call, k key) bool {
 	repeats := func(o *Run) bool {
 		u := o.useAt(k)
-		return u != nil && u.Call == c && l.knowsNoOther(o) && l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index))
+		if u == nil || u.Call != c || !l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index)) {
+			return false
+		}
+		same, _ := l.knowsNoOther(o)
+		return same
 	}
 	if repeats(c.use.Run) {
 		return true
@@ -119,51 +125,70 @@ func (r *Run) useAt(k key) *Use {
 
 // knowsNoOther reports whether all that led to where the lane is, in its own past
 // and in that of the lanes that it comes from or has joined, was told nothing else
-// than o was, as far as o was told of it.
-func (l *Lane) knowsNoOther(o *Run) bool { return l.sawNoOther(o, len(l.uses), len(l.joined)) }
+// than o was, as far as o was told of it; and whether that is known for good.
+func (l *Lane) knowsNoOther(o *Run) (same, final bool) {
+	return l.sawNoOther(o, len(l.uses), len(l.joined))
+}
 
 // sameness is how much of a lane's past is known for good to be another run's, too.
 type sameness struct{ uses, joined int }
 
 // sawNoOther is knowsNoOther for the lane's first uses and joined lanes.
-func (l *Lane) sawNoOther(o *Run, uses, joined int) bool {
+func (l *Lane) sawNoOther(o *Run, uses, joined int) (same, final bool) {
 	known := l.same[o]
-	sure := true
+	allUses, allJoined, above := true, true, true
 	for i := known.uses; i < uses; i++ {
-		same, final := l.uses[i].toldAs(o.useAt(l.uses[i].Call.key))
+		same, final := l.uses[i].toldAs(o, o.useAt(l.uses[i].Call.key))
 		if !same {
-			return false
+			return false, true
 		}
-		if sure = sure && (final || o.discarded); sure {
+		if allUses = allUses && final; allUses {
 			known.uses = i + 1
 		}
 	}
-	for ; known.joined < joined; known.joined++ {
-		child := l.joined[known.joined]
-		if !child.knowsNoOther(o) {
-			return false
+	for i := known.joined; i < joined; i++ {
+		same, final := l.joined[i].wasToldAs(o)
+		if !same {
+			return false, true
 		}
-		if w := o.forked[child.id]; w != nil {
-			if n := min(len(child.heard), len(w.heard)); !sameWords(child.heard[:n], w.heard[:n]) {
-				return false
-			}
+		if allJoined = allJoined && final; allJoined {
+			known.joined = i + 1
 		}
 	}
 	if l.same == nil {
 		l.same = make(map[*Run]sameness)
 	}
 	l.same[o] = known
-	return l.parent == nil || l.parent.sawNoOther(o, l.parentUses, l.parentJoined)
+	if l.parent != nil {
+		if same, above = l.parent.sawNoOther(o, l.parentUses, l.parentJoined); !same {
+			return false, true
+		}
+	}
+	return true, allUses && allJoined && above
 }
 
-// toldAs reports whether the use was told nothing else than w was, which another run
-// made at its place, if it did; and whether that is known for good.
-func (u *Use) toldAs(w *Use) (same, final bool) {
+// wasToldAs is knowsNoOther for a lane that has ended, and for what it heard.
+func (l *Lane) wasToldAs(o *Run) (same, final bool) {
+	if same, final = l.knowsNoOther(o); !same {
+		return false, true
+	}
+	if w := o.forked[l.id]; w != nil {
+		n := min(len(l.heard), len(w.heard))
+		return sameWords(l.heard[:n], w.heard[:n]), final && (o.discarded || n == len(l.heard))
+	}
+	return true, final && o.discarded
+}
+
+// toldAs reports whether the use was told nothing else than w was, which run o made
+// at its place, if it did; and whether that is known for good.
+func (u *Use) toldAs(o *Run, w *Use) (same, final bool) {
 	switch {
 	case u.Call.spec.Local: // see Heard
 		return true, true
-	case w == nil || u.answer == Waiting || w.answer == Waiting:
+	case u.answer == Waiting: // for another goroutine that shares the lane
 		return true, false
+	case w == nil || w.answer == Waiting:
+		return true, o.discarded
 	case u.unneeded || w.unneeded, u.gaveUp && w.gaveUp:
 		return true, true
 	}
