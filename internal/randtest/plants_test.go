@@ -74,20 +74,16 @@ func plants() []plant {
 			name: "a call is the same whatever its code was told", dir: "internal/spectree",
 			old: "o.useAt(l.uses[i].Call.key))\n\t\tif !same {", new: "o.useAt(l.uses[i].Call.key))\n\t\tif !same && !MUTANT {",
 		}, {
-			name: "a call is the same whatever the lane that forked its own was told", dir: "internal/spectree",
+			name: "a call is the same whatever the lane that forked its own was told", sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif l.parent != nil {\n\t\tif same, above", new: "\tif l.parent != nil && !MUTANT {\n\t\tif same, above",
 		}, {
-			name: "a call is the same whatever its lane waited for", dir: "internal/spectree",
+			name: "a call is the same whatever its lane waited for", sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
-		}, {
-			name: "what another goroutine has yet to be told counts as told", sketch: "goroutines that share a context, then a tenant", dir: "internal/spectree",
-			old: "\tcase u.answer == Waiting: // for another goroutine that shares the lane\n\t\treturn true, false",
-			new: "\tcase u.answer == Waiting:\n\t\treturn true, MUTANT && o.discarded",
 		}, {
 			name: "a goroutine makes for sure what another one made in its place", sketch: "goroutines of tenants that share a context", dir: "internal/spectree",
 			old: "|| !t.ambiguous && (", new: "|| (MUTANT || !t.ambiguous) && (",
 		}, {
-			name: "a call is the same whatever a future was guessed to be", dir: "internal/spectree",
+			name: "a call is the same whatever a future was guessed to be", sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "return x.what == y.what && x.value == y.value }", new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
 		}, {
 			name: "a call is shared before it is known what it sends", dir: ".",

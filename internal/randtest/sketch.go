@@ -99,6 +99,8 @@ func sketches() []sketch {
 			asSomebody(get("ak1")), asSomebody(get("bk1")))},
 		{name: "goroutines of tenants that share a context", steps: body(get("br0"), branches(kindShared,
 			body(get("ar0"), asSomebody(get("ak1"))), body(get("ak0"), asSomebody(get("ak1"))), body(get("bk0"), asSomebody(get("ak1")))), get("bk1"))},
+		{name: "lanes, then a tenant", steps: body(branches(kindGroup, body(get("ar0"), continued(branches(kindFutures, body(get("ak0"))), body(asSomebody(get("bk0"))))),
+			body(get("ak0"))), asSomebody(get("ak1")))},
 		{name: "answers that the code changes", steps: body(relayed(false, op{kind: kindGet, key: "bk0"}), get("br0"), put("bk1"),
 			relayed(false, op{kind: kindGet, key: "bk1"}, op{kind: kindGet, key: "br0"}), get("ar0"), put("ak0"))},
 		{name: "a write between reads", steps: body(get("ak0"), put("ak0"), get("ak0"), add("ak0"), get("ak0"))},
