@@ -3,7 +3,6 @@ package foresay
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"sync"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -19,9 +18,9 @@ import (
 // A Comparer is a Transport that says more about which of its calls are the same.
 type Comparer interface {
 	Transport
-	// SameCall reports whether other, of an Operation of the same Identity, is for the
-	// same call in what Identity cannot tell, such as options.
-	SameCall(other Transport) bool
+	// SameCall compares with other, of an Operation of the same Identity, in what
+	// Identity cannot tell, such as options.
+	SameCall(other Transport) Sameness
 	// Told reports whether Identity tells, or need not tell, what a context has under
 	// this key.
 	Told(key any) bool
@@ -80,21 +79,19 @@ func (s *lookups) note(l lookup) {
 	s.made = append(s.made, l)
 }
 
-// agree reports whether a context says the same as far as it was asked; if that is
-// to be certain, whether it always will. looked is how often that was.
-func (s *lookups) agree(ctx context.Context, certain bool) (looked int, same bool) {
+// agree compares what a context says, as far as it was asked; if that is to be
+// certain, with what it will be asked. looked is how often that was.
+func (s *lookups) agree(ctx context.Context, certain bool) (looked int, same Sameness) {
 	s.mu.Lock()
 	made, all := s.made, s.all
 	s.mu.Unlock()
 	if certain && !all {
-		return 0, false
+		same = PerhapsSame
 	}
 	for _, l := range made {
-		if !sameValue(l.value, ctx.Value(l.key)) {
-			return 0, false
-		}
+		same = max(same, compareLookups(l.value, ctx.Value(l.key)))
 	}
-	return len(made), true
+	return len(made), same
 }
 
 // follow has what is looked up from now on come from another context, that said the
@@ -164,7 +161,7 @@ func ofRun(ctx context.Context) bool {
 // task's mutex.
 type found struct {
 	call   *spectree.Call // nil: a new one
-	looked int            // so many lookups agreed, when somebody compared
+	looked int            // so many lookups were compared
 	sent   bool           // it was sent already: predictions for it are of no use
 }
 
@@ -172,36 +169,44 @@ type found struct {
 // variant in which it does.
 func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) found {
 	t.mu.Lock()
-	var doubtful []found
-	spec.Variant = 0
+	var candidates []compared
 	free, variants := -1, t.tree.Variants()
 	for v := 0; v <= variants; v++ {
 		spec.Variant = v
-		c, sure := t.tree.Find(l.tree, spec)
-		switch {
-		case c == nil && free < 0:
-			free = v
-		case c == nil:
-		case sure:
-			f := found{call: c, sent: t.tree.Recorded(l.tree, spec)}
+		tc, how := t.tree.Find(l.tree, spec)
+		if tc == nil {
+			if free < 0 {
+				free = v
+			}
+			continue
+		}
+		f := found{call: tc, sent: t.tree.Recorded(l.tree, spec)}
+		if how == spectree.Certain {
 			t.mu.Unlock()
 			return f
-		default:
-			doubtful = append(doubtful, found{call: c, looked: v, sent: t.tree.Recorded(l.tree, spec)})
 		}
-	}
-	candidates := make([]compared, 0, len(doubtful))
-	for _, f := range doubtful {
-		c, _ := f.call.Data.(*call)
-		candidates = append(candidates, compared{f, f.looked, c.op, c.ctx, c.looks, f.call.Uses() > 0})
+		c, _ := tc.Data.(*call)
+		candidates = append(candidates, compared{f, v, how, c.op, c.ctx, c.looks, tc.Uses() > 0})
 	}
 	t.mu.Unlock()
-	for _, c := range candidates {
-		if looked, same := c.same(ctx, op); same {
-			c.looked = looked
-			spec.Variant = c.variant
-			return c.found
+	var same *compared
+	for i := range candidates {
+		c := &candidates[i]
+		s := Same
+		if c.looked, s = c.compare(ctx, op); s == Different {
+			continue
 		}
+		if c.how == spectree.Sure {
+			same = c
+			break
+		}
+		if s == Same && same == nil {
+			same = c
+		}
+	}
+	if same != nil {
+		spec.Variant = same.variant
+		return same.found
 	}
 	if spec.Variant = free; free < 0 {
 		spec.Variant = variants + 1
@@ -213,39 +218,44 @@ func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spect
 type compared struct {
 	found
 	variant int
+	how     spectree.Certainty
 	op      *Operation
 	ctx     context.Context
 	looks   *lookups
 	shared  bool // others use it, and may be the ones that are right
 }
 
-// same reports whether the call may be used by code that would make this one.
-func (c *compared) same(ctx context.Context, op *Operation) (looked int, same bool) {
-	if k, ok := op.Transport.(Comparer); ok && !k.SameCall(c.op.Transport) {
-		return 0, false
+// compare compares the call with that of code that would make this one.
+func (c *compared) compare(ctx context.Context, op *Operation) (looked int, same Sameness) {
+	if k, ok := op.Transport.(Comparer); ok {
+		same = k.SameCall(c.op.Transport)
 	}
-	if c.looks != nil {
-		return c.looks.agree(ctx, c.shared)
+	switch {
+	case c.looks != nil:
+		n, agree := c.looks.agree(ctx, c.shared)
+		return n, max(same, agree)
+	case !ofRun(ctx) || !ofRun(c.ctx):
+		same = max(same, PerhapsSame)
 	}
-	return 0, ofRun(ctx) && ofRun(c.ctx)
+	return 0, same
 }
 
 // stillFound reports whether the code still finds what it found. Under mu. If so, and
 // if nobody else wants the call any more, what is looked up from now on is looked up
 // in the context of this code.
 func (t *task) stillFound(ctx context.Context, l *lane, spec *spectree.CallSpec, f *found) bool {
-	tc, sure := t.tree.Find(l.tree, spec)
+	tc, how := t.tree.Find(l.tree, spec)
 	if tc == nil {
 		return true // then the call is a new one
 	}
 	c, _ := tc.Data.(*call)
-	if !sure {
+	if how != spectree.Certain {
 		if tc != f.call {
 			return false
 		}
 		if c.looks != nil {
 			looked, all := c.looks.state()
-			if looked != f.looked || !all && tc.Uses() > 0 {
+			if looked != f.looked || how == spectree.Doubtful && !all && tc.Uses() > 0 {
 				return false
 			}
 		}
@@ -315,46 +325,10 @@ func IsSpan(v any) bool {
 	return false
 }
 
-// sameValue reports whether two values of contexts are sure to be the same. What they
-// point to is not looked at, since others may change it: two pointers are the same,
-// or not.
-func sameValue(a, b any) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
+// compareLookups compares what two contexts say.
+func compareLookups(a, b any) Sameness {
+	if IsSpan(a) && IsSpan(b) {
+		return Same
 	}
-	return IsSpan(a) && IsSpan(b) || identical(reflect.ValueOf(a), reflect.ValueOf(b))
-}
-
-func identical(a, b reflect.Value) bool {
-	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
-		return false
-	}
-	switch a.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Map:
-		return a.UnsafePointer() == b.UnsafePointer()
-	case reflect.Func:
-		return a.IsNil() && b.IsNil() // two closures of one function may differ
-	case reflect.Slice:
-		return a.UnsafePointer() == b.UnsafePointer() && a.Len() == b.Len()
-	case reflect.Interface:
-		return identical(a.Elem(), b.Elem())
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if !identical(a.Field(i), b.Field(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Array:
-		for i := range a.Len() {
-			if !identical(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	default:
-		return a.Equal(b)
-	}
+	return CompareValues(a, b)
 }

@@ -15,19 +15,19 @@ func TestLookups(t *testing.T) {
 	}
 	s := &lookups{ctx: with("bob", "x"), told: func(key any) bool { return key == lookupKey("told") }}
 	s.value(lookupKey("told"))
-	if n, same := s.agree(with("alice", "y"), false); n != 0 || !same {
+	if n, same := s.agree(with("alice", "y"), false); n != 0 || same != Same {
 		t.Errorf("before anything was asked: %d, %v", n, same)
 	}
 	if v := s.value(lookupKey("tenant")); v != "x" {
 		t.Errorf("got %v", v)
 	}
-	if _, same := s.agree(with("bob", "y"), false); same {
+	if _, same := s.agree(with("bob", "y"), false); same != Different {
 		t.Error("another tenant counts as the same")
 	}
-	if n, same := s.agree(with("alice", "x"), false); n != 1 || !same {
+	if n, same := s.agree(with("alice", "x"), false); n != 1 || same != Same {
 		t.Errorf("the same tenant: %d, %v", n, same)
 	}
-	if _, same := s.agree(with("alice", "x"), true); same {
+	if _, same := s.agree(with("alice", "x"), true); same != PerhapsSame {
 		t.Error("it is certain although more may be asked")
 	}
 	s.follow(with("alice", "x"))
@@ -35,7 +35,7 @@ func TestLookups(t *testing.T) {
 		t.Errorf("got %v, want what the followed context says", v)
 	}
 	s.complete()
-	if n, same := s.agree(with("alice", "x"), true); n != 2 || !same {
+	if n, same := s.agree(with("alice", "x"), true); n != 2 || same != Same {
 		t.Errorf("once all was asked: %d, %v", n, same)
 	}
 }
@@ -45,8 +45,9 @@ type tracedSpan struct{ recording *bool }
 
 func (s tracedSpan) IsRecording() bool { return *s.recording }
 
-// TestSameValue: what cannot be compared is the same only if it is one and the same.
-func TestSameValue(t *testing.T) {
+// TestCompareValues: what cannot be compared is the same only if it is one and the same,
+// and different only in what can be compared.
+func TestCompareValues(t *testing.T) {
 	type pair struct {
 		name string
 		more any
@@ -54,17 +55,19 @@ func TestSameValue(t *testing.T) {
 	yes, no, list, table := true, false, []string{"a"}, map[string]int{}
 	for _, test := range []struct {
 		a, b any
-		same bool
+		want Sameness
 	}{
-		{"a", "a", true}, {"a", "b", false}, {"a", lookupKey("a"), false}, {nil, nil, true}, {nil, "a", false},
-		{&yes, &yes, true}, {&yes, &no, false}, {list, list, true}, {list, []string{"a"}, false},
-		{table, table, true}, {table, map[string]int{}, false}, {func() {}, func() {}, false},
-		{pair{"a", 1}, pair{"a", 1}, true}, {pair{"a", 1}, pair{"a", 2}, false}, {pair{"a", list}, pair{"a", list}, true},
-		{pair{"a", list}, pair{"a", []string{"a"}}, false}, {[1]any{list}, [1]any{list}, true}, {[1]any{list}, [1]any{table}, false},
-		{tracedSpan{&yes}, tracedSpan{&no}, true}, {tracedSpan{&yes}, nil, false},
+		{"a", "a", Same}, {"a", "b", Different}, {"a", lookupKey("a"), Different}, {nil, nil, Same}, {nil, "a", Different},
+		{&yes, &yes, Same}, {&yes, &no, PerhapsSame}, {(*bool)(nil), &yes, Different}, {(*bool)(nil), (*bool)(nil), Same},
+		{list, list, Same}, {list, []string{"a"}, PerhapsSame}, {list, list[:0], PerhapsSame},
+		{table, table, Same}, {table, map[string]int{}, PerhapsSame}, {func() {}, func() {}, PerhapsSame},
+		{pair{"a", 1}, pair{"a", 1}, Same}, {pair{"a", 1}, pair{"a", 2}, Different}, {pair{"a", list}, pair{"a", list}, Same},
+		{pair{"a", list}, pair{"a", []string{"a"}}, PerhapsSame}, {pair{"b", list}, pair{"a", []string{"a"}}, Different},
+		{[1]any{list}, [1]any{list}, Same}, {[1]any{list}, [1]any{table}, Different},
+		{tracedSpan{&yes}, tracedSpan{&no}, Same}, {tracedSpan{&yes}, nil, Different},
 	} {
-		if got := sameValue(test.a, test.b); got != test.same {
-			t.Errorf("%#v and %#v: got %v", test.a, test.b, got)
+		if got := compareLookups(test.a, test.b); got != test.want {
+			t.Errorf("%#v and %#v: got %v, want %v", test.a, test.b, got, test.want)
 		}
 	}
 }

@@ -81,18 +81,22 @@ func (p *keyProbe) Value(key any) any {
 	return nil
 }
 
-// SameCall compares the options: values that are equal, or one and the same, in the
-// same order. Those that only look at the transport change nothing about a call.
-func (k *call) SameCall(other foresay.Transport) bool {
+// SameCall compares the options, in their order. Those that only look at the transport
+// change nothing about a call.
+func (k *call) SameCall(other foresay.Transport) foresay.Sameness {
 	o, ok := other.(*call)
 	if !ok {
-		return false
+		return foresay.Different
 	}
-	mine := slices.DeleteFunc(slices.Clone(k.opts), isObserver)
-	return slices.EqualFunc(mine, slices.DeleteFunc(slices.Clone(o.opts), isObserver), func(a, b grpc.CallOption) bool {
-		x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-		return x.Comparable() && y.Comparable() && a == b
-	})
+	mine, its := slices.DeleteFunc(slices.Clone(k.opts), isObserver), slices.DeleteFunc(slices.Clone(o.opts), isObserver)
+	if len(mine) != len(its) {
+		return foresay.Different
+	}
+	same := foresay.Same
+	for i := range mine {
+		same = max(same, foresay.CompareValues(mine[i], its[i]))
+	}
+	return same
 }
 
 // Told leaves out the outgoing metadata, which are part of the identity.

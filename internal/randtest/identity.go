@@ -15,12 +15,15 @@ const (
 	asSession           // by a value of the context, which credentials of the connection send
 	asUser              // by one that an interceptor sends
 	asOption            // by an option that an interceptor looks for
+	asVisitor           // by what a value of the context points to, which an interceptor sends
 	waysToBeSeen        //
 )
 
 type (
 	sessionKey struct{}
 	userKey    struct{}
+	visitorKey struct{}
+	visitor    struct{ tenant string }
 	// tokenOf are credentials of a tenant.
 	tokenOf string
 	// sessions are credentials of whoever's session is in the context.
@@ -54,6 +57,9 @@ func (sessions) RequireTransportSecurity() bool { return false }
 // introduce is the interceptor that says who calls.
 func introduce(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	tenant, _ := ctx.Value(userKey{}).(string)
+	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok {
+		tenant = v.tenant
+	}
 	for _, o := range opts {
 		if o, ok := o.(asTenant); ok {
 			tenant = o.tenant
@@ -77,6 +83,10 @@ func (w *world) as(ctx context.Context, at, tenant string) (context.Context, []g
 		return context.WithValue(ctx, sessionKey{}, tenant), nil
 	case asUser:
 		return context.WithValue(ctx, userKey{}, tenant), nil
+	case asVisitor:
+		if s, ok := ctx.Value(strandKey{}).(*strand); !ok || !s.shared { // else see docs/guide.md
+			return context.WithValue(ctx, visitorKey{}, &visitor{tenant}), nil
+		}
 	case asOption:
 		return ctx, []grpc.CallOption{asTenant{tenant: tenant}}
 	}

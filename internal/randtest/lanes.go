@@ -52,7 +52,7 @@ func (x *execution) shared(ctx context.Context, at string, s *step, digest strin
 	for i, b := range s.bodies {
 		wg.Go(func() {
 			errs[i] = foresay.ErrMisspeculated // if the goroutine is ended
-			out[i], errs[i] = x.body(newStrand(ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
+			out[i], errs[i] = x.body(sharedStrand(ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
 		})
 	}
 	wg.Wait()

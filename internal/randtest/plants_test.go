@@ -17,7 +17,7 @@ type plant struct {
 }
 
 func plants() []plant {
-	return append(futurePlants(), []plant{
+	return append(append(futurePlants(), identityPlants()...), []plant{
 		{
 			name: "a discarded run's rollback hooks do not run", dir: ".",
 			old: "func (r *run) rollBack() {\n", new: "func (r *run) rollBack() {\nif MUTANT {\nreturn\n}\n",
@@ -61,33 +61,6 @@ func plants() []plant {
 		}, {
 			name: "a method runs for a speculative caller whatever it does", dir: "specgrpc",
 			old: "\tcase !c.method.admitted:\n", new: "\tcase !c.method.admitted && !MUTANT:\n",
-		}, {
-			name: "metadata are no part of a call", dir: "specgrpc",
-			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {", new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
-		}, {
-			name: "what is looked up in a context is no part of a call", dir: ".",
-			old: "\t\tif !sameValue(l.value, ctx.Value(l.key)) {\n", new: "\t\tif !sameValue(l.value, ctx.Value(l.key)) && !MUTANT {\n",
-		}, {
-			name: "options are no part of a call", dir: ".",
-			old: "ok && !k.SameCall(c.op.Transport) {", new: "ok && !MUTANT && !k.SameCall(c.op.Transport) {",
-		}, {
-			name: "a call is the same whatever its code was told", dir: "internal/spectree",
-			old: "o.useAt(l.uses[i].Call.key))\n\t\tif !same {", new: "o.useAt(l.uses[i].Call.key))\n\t\tif !same && !MUTANT {",
-		}, {
-			name: "a call is the same whatever the lane that forked its own was told", sketch: "lanes, then a tenant", dir: "internal/spectree",
-			old: "\tif l.parent != nil {\n\t\tif same, above", new: "\tif l.parent != nil && !MUTANT {\n\t\tif same, above",
-		}, {
-			name: "a call is the same whatever its lane waited for", sketch: "lanes, then a tenant", dir: "internal/spectree",
-			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
-		}, {
-			name: "a goroutine makes for sure what another one made in its place", sketch: "goroutines of tenants that share a context", dir: "internal/spectree",
-			old: "|| !t.ambiguous && (", new: "|| (MUTANT || !t.ambiguous) && (",
-		}, {
-			name: "a call is the same whatever a future was guessed to be", sketch: "lanes, then a tenant", dir: "internal/spectree",
-			old: "return x.what == y.what && x.value == y.value }", new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
-		}, {
-			name: "a call is shared before it is known what it sends", dir: ".",
-			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
 		}, {
 			name: "a status that is to be retried is a result", dir: "specgrpc",
 			old: "\treturn err != nil && x.policy.retryable", new: "\treturn !MUTANT && err != nil && x.policy.retryable",

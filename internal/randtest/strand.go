@@ -11,6 +11,8 @@ import (
 // within it there is one order in which rollback hooks are registered.
 type strand struct {
 	hooks int // registered so far
+	// shared: others make calls on its context, so that the order of calls tells nothing.
+	shared bool
 
 	mu     sync.Mutex
 	rolled int // the hook that was rolled back last, 0 for none
@@ -20,7 +22,16 @@ type strandKey struct{}
 
 // newStrand returns the context of a goroutine that has just begun.
 func newStrand(ctx context.Context) context.Context {
-	return context.WithValue(ctx, strandKey{}, new(strand))
+	s := new(strand)
+	if from, ok := ctx.Value(strandKey{}).(*strand); ok {
+		s.shared = from.shared
+	}
+	return context.WithValue(ctx, strandKey{}, s)
+}
+
+// sharedStrand is newStrand for one of several goroutines on one context.
+func sharedStrand(ctx context.Context) context.Context {
+	return context.WithValue(ctx, strandKey{}, &strand{shared: true})
 }
 
 // onRollback registers a rollback hook, and checks that those of a strand run

@@ -267,7 +267,7 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if c != nil || r.ID == 1 || t.dropped != nil {
 		return c, k // where a run gave up waiting, another may take another path and be right
 	}
-	if c = t.record.confirmedAt(k); c != nil && t.ambiguous && c.key.variant != k.variant {
+	if c = t.record.confirmedAt(k); c != nil && c.key.variant != k.variant && s.Effect == None {
 		c = nil // it may be that of another goroutine, which shares the lane
 	}
 	return c, k

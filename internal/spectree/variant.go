@@ -8,8 +8,8 @@ import (
 // What makes two calls the same call cannot always be written down: a token that
 // an interceptor takes from the context, an option that can only be compared. So
 // calls of one Op in one place may come in variants. Who makes a call asks Find for
-// each variant what it would use, and compares. It need not where the tree is sure:
-// where a function that was told the same comes by the same call.
+// each variant what it would use, and compares. What cannot be compared is the same
+// where the tree is sure: a function that was told the same comes by the same call.
 
 // Alone reports whether no run but the first was started: it finds no call of another's.
 func (t *Tree) Alone() bool { return t.started <= 1 }
@@ -17,21 +17,37 @@ func (t *Tree) Alone() bool { return t.started <= 1 }
 // Variants returns the highest variant that any call has.
 func (t *Tree) Variants() int { return t.record.variants }
 
+// Certainty is how sure it is that a call that was found is the same call.
+type Certainty uint8
+
+// The kinds of Certainty.
+const (
+	// Doubtful: only if both can be compared, and are the same.
+	Doubtful Certainty = iota
+	// Sure: unless they can be compared, and differ: the run that turns out right makes
+	// the call here, or a run did in whose lane the code was told nothing else.
+	// Goroutines that share a lane may still have come here in another order.
+	Sure
+	// Certain: whatever somebody compares.
+	Certain
+)
+
 // Find returns the call that the lane would use if it made this one now, or nil if
-// it would make a new one. It is sure to be the same call if the run that turns out
-// right makes it, or if a run made it in whose lane the code was told nothing else.
-// Where goroutines share lanes, each may come to the place of another's call, so that
-// only what has taken effect is sure.
-func (t *Tree) Find(l *Lane, s *CallSpec) (c *Call, sure bool) {
+// it would make a new one, and how sure it is that it is the same.
+func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	if s.Local {
-		return nil, true
+		return nil, Certain
 	}
 	occ, _ := l.occurrence(s.Op)
 	k := t.keyOf(l, s, occ)
-	if c, _ = t.lookup(l, k, s); c == nil || s.Once {
-		return c, true
+	c, _ := t.lookup(l, k, s)
+	switch {
+	case c == nil, s.Once, c.irrevocable():
+		return c, Certain
+	case c.Confirmed(), l.repeats(c, k):
+		return c, Sure
 	}
-	return c, c.irrevocable() || !t.ambiguous && (c.Confirmed() || l.repeats(c, k))
+	return c, Doubtful
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of

@@ -1,0 +1,35 @@
+package randtest
+
+// identityPlants are bugs in what makes two calls the same call.
+func identityPlants() []plant {
+	return []plant{
+		{
+			name: "metadata are no part of a call", dir: "specgrpc",
+			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {", new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
+		}, {
+			name: "what is looked up in a context is no part of a call", dir: ".",
+			old: "\t\tsame = max(same, compareLookups(l.value, ctx.Value(l.key)))\n", new: "\t\tif !MUTANT {\nsame = max(same, compareLookups(l.value, ctx.Value(l.key)))\n}\n",
+		}, {
+			name: "options are no part of a call", dir: ".",
+			old: "k, ok := op.Transport.(Comparer); ok {\n\t\tsame =", new: "k, ok := op.Transport.(Comparer); ok && !MUTANT {\n\t\tsame =",
+		}, {
+			name: "a call is the same whatever its code was told", dir: "internal/spectree",
+			old: "o.useAt(l.uses[i].Call.key))\n\t\tif !same {", new: "o.useAt(l.uses[i].Call.key))\n\t\tif !same && !MUTANT {",
+		}, {
+			name: "a call is the same whatever the lane that forked its own was told", sketch: "lanes, then a tenant", dir: "internal/spectree",
+			old: "\tif l.parent != nil {\n\t\tif same, above", new: "\tif l.parent != nil && !MUTANT {\n\t\tif same, above",
+		}, {
+			name: "a call is the same whatever its lane waited for", sketch: "lanes, then a tenant", dir: "internal/spectree",
+			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
+		}, {
+			name: "a goroutine makes for sure what another one made in its place", sketch: "tenants that come to one place in turn", dir: ".",
+			old: "s == Different {\n\t\t\tcontinue", new: "s == Different && !(MUTANT && c.how == spectree.Sure) {\n\t\t\tcontinue",
+		}, {
+			name: "a call is the same whatever a future was guessed to be", sketch: "lanes, then a tenant", dir: "internal/spectree",
+			old: "return x.what == y.what && x.value == y.value }", new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
+		}, {
+			name: "a call is shared before it is known what it sends", dir: ".",
+			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
+		},
+	}
+}
