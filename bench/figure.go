@@ -187,8 +187,8 @@ func (f figure) draw(r *Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(names) > 0 && f.noted() {
-		words.notes = append(words.notes, marksNote)
+	if note := f.note(); len(names) > 0 && note != "" {
+		words.notes = append(words.notes, note)
 	}
 	if len(names) > 0 && f.others() {
 		words.notes = append(words.notes, othersNote)

@@ -53,6 +53,13 @@ func acrossHeight(n int) vg.Length {
 	return max(figureHeight, vg.Length(n)*0.36*vg.Inch+1.1*vg.Inch)
 }
 
+// widthAcross is the width of each of n horizontal bars of a group, and offsetAcross how far the i-th is above the group's middle.
+func widthAcross(n int) vg.Length { return 0.28 * vg.Inch / vg.Length(n) }
+
+func offsetAcross(i, n int) vg.Length {
+	return -widthAcross(n) * vg.Length(float64(i)-float64(n-1)/2)
+}
+
 func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categories []string) error {
 	n := len(categories)
 	names := slices.Clone(categories)
@@ -63,7 +70,7 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 	p.X.Tick.Marker = steps{}
 	p.X.Min = 0
 	p.Add(gridAcross(true))
-	width := 0.28 * vg.Inch / vg.Length(len(lines))
+	width := widthAcross(len(lines))
 	style := looks(lines)
 	for i, l := range lines {
 		values := make(plotter.Values, n)
@@ -77,7 +84,7 @@ func (f figure) addAcross(p *plot.Plot, legend *plot.Legend, lines []line, categ
 		bars.Horizontal = true
 		bars.Color = style[i].hue.color()
 		bars.LineStyle.Width = 0
-		bars.Offset = -width * vg.Length(float64(i)-float64(len(lines)-1)/2)
+		bars.Offset = offsetAcross(i, len(lines))
 		p.Add(bars)
 		legend.Add(l.name, bars)
 	}

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -30,23 +31,43 @@ type mark struct {
 // nowhere is the place of a mark for which the paper has none.
 func nowhere() float64 { return math.NaN() }
 
-// marksNote is below a figure with marks of a paper.
-const marksNote = "triangles, dotted lines: numbers of the paper, as stated in the text"
+// marksNote is below a figure with marks of a paper, after what these look like.
+const marksNote = ": numbers of the paper, as stated in the text"
 
 // othersNote follows if some marks are of others than the paper's authors.
 const othersNote = "circles: programs of others, measured"
 
-func (m mark) name() string {
-	name := m.line + ", " + cmp.Or(m.source, "paper")
+// nameOf says in the legend what a mark is. Those on bars show by their place to which series they belong.
+func (f figure) nameOf(m mark) string {
+	name := cmp.Or(m.source, "paper")
+	if len(f.across) == 0 {
+		name = m.line + ", " + name
+	}
 	if m.bound != "" {
 		name += " (" + m.bound + ")"
 	}
 	return name
 }
 
-// noted tells whether a paper's numbers are among the marks. Those of others the legend explains.
-func (f figure) noted() bool {
-	return slices.ContainsFunc(f.marks, func(m mark) bool { return m.source == "" })
+// note explains the marks of a paper, "" if there are none. Those of others have a note of their own.
+func (f figure) note() string {
+	var kinds []string
+	paper := func(m mark) bool { return m.source == "" }
+	switch {
+	case len(f.across) > 0 && slices.ContainsFunc(f.marks, paper):
+		kinds = []string{"triangles, each on its bar"}
+	default:
+		if slices.ContainsFunc(f.marks, func(m mark) bool { return paper(m) && !math.IsNaN(m.x) }) {
+			kinds = append(kinds, "triangles")
+		}
+		if slices.ContainsFunc(f.marks, func(m mark) bool { return paper(m) && math.IsNaN(m.x) }) {
+			kinds = append(kinds, "dotted lines")
+		}
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	return strings.Join(kinds, ", ") + marksNote
 }
 
 // others tells whether some are of others.
@@ -61,29 +82,29 @@ func (f figure) addMarks(p *plot.Plot, legend *plot.Legend, lines []line, catego
 		if i < 0 {
 			continue
 		}
-		at := plotter.XY{X: m.x, Y: m.y}
+		at, up := plotter.XY{X: m.x, Y: m.y}, vg.Length(0)
 		if len(f.across) > 0 {
 			c := slices.Index(categories, m.category)
 			if c < 0 {
 				continue
 			}
-			at = plotter.XY{X: m.y, Y: float64(len(categories) - 1 - c)}
+			at, up = plotter.XY{X: m.y, Y: float64(len(categories) - 1 - c)}, offsetAcross(i, len(lines))
 		}
 		if math.IsNaN(at.X) {
 			err = f.addLevel(p, legend, m, f.markColour(lines, i))
 		} else {
-			err = f.addPoint(p, legend, m, f.markColour(lines, i), at, !slices.Contains(names, m.name()))
+			err = f.addPoint(p, legend, m, f.markColour(lines, i), at, up, !slices.Contains(names, f.nameOf(m)))
 		}
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, m.name())
+		names = append(names, f.nameOf(m))
 	}
 	return names, nil
 }
 
-// addPoint draws a mark at its place. The first of a name is in the legend.
-func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, c color.Color, at plotter.XY, first bool) error {
+// addPoint draws a mark at its place, or so much above it. The first of a name is in the legend.
+func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, c color.Color, at plotter.XY, up vg.Length, first bool) error {
 	points, err := plotter.NewScatter(plotter.XYs{at})
 	if err != nil {
 		return err
@@ -92,11 +113,25 @@ func (f figure) addPoint(p *plot.Plot, legend *plot.Legend, m mark, c color.Colo
 	if m.source != "" {
 		points.Shape = draw.RingGlyph{}
 	}
-	p.Add(points)
 	if first {
-		legend.Add(m.name(), points)
+		inLegend := *points
+		legend.Add(f.nameOf(m), &inLegend)
 	}
+	points.Shape = raised{points.Shape, up}
+	p.Add(points)
 	return nil
+}
+
+// raised is a glyph so much above its place.
+type raised struct {
+	draw.GlyphDrawer
+	up vg.Length
+}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (r raised) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
+	at.Y += r.up
+	r.GlyphDrawer.DrawGlyph(c, sty, at)
 }
 
 // addLevel draws a line at the mark's value from one side to the other.
@@ -107,7 +142,7 @@ func (f figure) addLevel(p *plot.Plot, legend *plot.Legend, m mark, c color.Colo
 	}
 	level.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(1.5), vg.Points(2.5)}}
 	p.Add(level)
-	legend.Add(m.name(), level)
+	legend.Add(f.nameOf(m), level)
 	return nil
 }
 

@@ -30,9 +30,9 @@ func TestMarksOfAPaper(t *testing.T) {
 		f        figure
 		has, not []string
 	}{
-		{lines, []string{"spec, paper<", "spec, paper (over)<", marksNote}, []string{"other, paper"}},
-		{across, []string{"spec, paper<", marksNote}, []string{"nothing to show", othersNote}},
-		{others, []string{"spec, another one<", "spec, paper<", marksNote, othersNote}, nil},
+		{lines, []string{"spec, paper<", "spec, paper (over)<", "triangles, dotted lines" + marksNote}, []string{"other, paper"}},
+		{across, []string{">paper<", "triangles, each on its bar" + marksNote}, []string{"nothing to show", othersNote, "spec, paper"}},
+		{others, []string{">another one<", ">paper<", marksNote, othersNote}, nil},
 		{plain, nil, []string{"paper", marksNote}},
 	} {
 		svg, err := c.f.draw(&Result{Mode: Virtual, Rows: rows})
