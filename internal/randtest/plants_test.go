@@ -121,7 +121,6 @@ func unseen() map[string]struct{ test, reason string } {
 		"confirmOutOfOrder":  {all, "a caller stands on the earlier call's answer, which is that it is done"},
 		"resolveWithEffects": {all, "who computes what is guessed gives up the guess before its first effect"},
 		"passBarrier":        {all, "whoever must pass a barrier tries again for ever"},
-		"forgetPath":         {all, "none of 4,000 programs shows it: few runs outlive a wrong guess that they have yet to make"},
 		"keepFirstOrder":     {"TestOrderOfTheRightRun", "one program in a hundred thousand shows it"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
@@ -141,7 +140,7 @@ func focus() map[string]string {
 }
 
 // slow are the tree's mutations that take many worlds to show.
-func slow() []string { return []string{"resolveEarly"} }
+func slow() []string { return []string{"resolveEarly", "forgetPath"} }
 
 // rules are those that every test run must show to be kept, with their plants:
 // of the engine, of the tree, or mutations from the outside.
