@@ -11,45 +11,65 @@ const (
 	limitedWork  = 50 * time.Millisecond
 )
 
+// limit is what limits the calls of a trial.
+type limit struct {
+	streams  int  // that the server admits on a connection, 0 for any number
+	halfOpen int  // calls that the server runs for a speculative caller, 0 for its default
+	staged   bool // calls have effects, which the server stages
+}
+
 // limits asks what speculation costs and gains where a limit on concurrent streams is near.
 func limits() Experiment {
 	return Experiment{
 		Name:    "limits",
-		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams",
+		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of half-open calls",
 		Modes:   []Mode{Virtual, Real},
 		study: func(s scale) study {
 			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 1, 3), ratios: []ratio{opsRatio, worstRatio}}
 			for _, streams := range []int{16, 100, 0} {
 				for _, callers := range pick(s, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
-					st.groups = append(st.groups, limitedTrials(s, streams, callers))
+					st.groups = append(st.groups, limitedTrials(s, limit{streams: streams}, callers))
+				}
+			}
+			for _, l := range []limit{{streams: 100, staged: true}, {halfOpen: 32}, {halfOpen: 32, staged: true}} {
+				for _, callers := range []int{16, 200} {
+					st.groups = append(st.groups, limitedTrials(s, l, callers))
 				}
 			}
 			return st
 		},
 		figures: []figure{{
 			title: "Chains of 3 calls of 50 ms over one connection", x: "callers", xLabel: "callers",
-			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system", "max_streams"},
+			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system", "max_streams", "half_open", "calls"},
 		}},
 	}
 }
 
-// limitedTrials are a closed loop of callers over a connection on which the server admits so many
-// streams, 0 for any number.
-func limitedTrials(s scale, streams, callers int) []trial {
+// limitedTrials are a closed loop of callers over a connection with a limit.
+func limitedTrials(s scale, lim limit, callers int) []trial {
 	l := load{
 		callers: callers, calls: limitedCalls, ask: ask{work: limitedWork},
 		guessing: true, percent: 100, perCaller: pick(s, 10, 20),
 	}
-	var admitted any = streams
-	if streams == 0 {
-		admitted = "any"
+	orAny := func(n int) any {
+		if n == 0 {
+			return "any"
+		}
+		return n
 	}
+	calls := "reads"
+	if lim.staged {
+		calls = "staged"
+	}
+	params := []Cell{
+		{"max_streams", orAny(lim.streams)}, {"half_open", orAny(lim.halfOpen)}, {"calls", calls}, {"callers", callers},
+	}
+	v := variant{streams: lim.streams, halfOpen: lim.halfOpen, staged: lim.staged}
+	plain := grpcStack()
+	plain.variant = v
 	var group []trial
-	for _, st := range []stack{grpcStack(), foresayDo(variant{})} {
-		group = append(group, trial{
-			stack: st.admitting(streams), load: l,
-			params: []Cell{{"max_streams", admitted}, {"callers", callers}},
-		})
+	for _, st := range []stack{plain, foresayDo(v)} {
+		group = append(group, trial{stack: st.admitting(lim.streams), load: l, params: params})
 	}
 	return group
 }
@@ -60,7 +80,6 @@ func (s stack) admitting(streams int) stack {
 	if streams == 0 {
 		return s
 	}
-	s.variant.streams = streams
 	serve := s.newServer
 	s.newServer = func(opts ...grpc.ServerOption) serving {
 		return serve(append(opts, grpc.MaxConcurrentStreams(uint32(streams)))...)

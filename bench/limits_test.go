@@ -5,7 +5,8 @@ import (
 )
 
 // TestNeverSlowerAtALimit: whatever number of streams the server admits, and however many callers
-// there are, speculation costs at most 5 % of the mean, of the throughput and of the worst time.
+// there are, speculation costs at most 5 % of the mean and of the throughput. A call may now and then be behind one that
+// tries whether the limit still holds.
 func TestNeverSlowerAtALimit(t *testing.T) {
 	st := limits().study(scale{mode: Virtual, quick: true})
 	s := newSession("limits", st, Virtual, 7, nil)
@@ -15,10 +16,10 @@ func TestNeverSlowerAtALimit(t *testing.T) {
 	for g, group := range s.groups {
 		base, own := s.tally[g][0], s.tally[g][1]
 		mean, ops, worst := own.ratio(base, latencyRatio.of), own.ratio(base, opsRatio.of), own.ratio(base, worstRatio.of)
-		if mean > 1.05 || ops < 0.95 || worst > 1.05 {
+		if mean > 1.05 || ops < 0.95 || worst > 1.2 {
 			t.Errorf("%v: %.2f of the mean, %.2f of the throughput, %.2f of the worst time", group[1], mean, ops, worst)
 		}
-		if group[1].stack.variant.streams == 0 && mean > 0.34 {
+		if v := group[1].stack.variant; v.streams == 0 && v.halfOpen == 0 && mean > 0.34 {
 			t.Errorf("%v: %.2f of the mean without a limit: not all calls are sent at once", group[1], mean)
 		}
 	}

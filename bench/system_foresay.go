@@ -20,6 +20,10 @@ type variant struct {
 	replayable bool
 	// streams is how many streams servers admit on a connection, 0 for any number.
 	streams int
+	// halfOpen is how many calls servers run for speculative callers, 0 for the default, and staged says
+	// that their calls have effects, which they keep back until the callers' word, and which commute.
+	halfOpen int
+	staged   bool
 	// bytes is the size of the payloads, if it is not the usual one, and grouped says that each chain is a request to be observed.
 	bytes   int
 	grouped bool
@@ -31,6 +35,10 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 	if v.off {
 		site.Mode = foresay.ModeOff
 	}
+	if v.staged {
+		site.Effect = foresay.EffectStaged
+		site.ConflictKey = func(request any) string { return string(request.(*benchv1.WorkRequest).GetPayload()) }
+	}
 	return stack{
 		name:    name,
 		variant: v,
@@ -39,6 +47,12 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 			var options []specgrpc.ServerOption
 			if v.replayable {
 				options = append(options, specgrpc.AllReplayable())
+			}
+			if v.halfOpen > 0 {
+				options = append(options, specgrpc.WithMaxHalfOpenCalls(v.halfOpen))
+			}
+			if v.staged {
+				options = append(options, specgrpc.Stages(benchv1.Bench_Work_FullMethodName))
 			}
 			return serving{server: s, registrar: specgrpc.Registrar(s, options...), stop: s.Stop}
 		},

@@ -21,7 +21,8 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 	}
 	switch f := frame.GetFrame().(type) {
 	case *specv1.ServerFrame_Refused:
-		x.beyond = f.Refused.GetReason() == specv1.Refused_REASON_LIMIT
+		x.full = f.Refused.GetReason() == specv1.Refused_REASON_FULL
+		x.beyond = x.full || f.Refused.GetReason() == specv1.Refused_REASON_LIMIT
 		x.refusal = fmt.Sprintf("the server refused it: %v %s", f.Refused.GetReason(), f.Refused.GetDetail())
 	case *specv1.ServerFrame_Prediction:
 		x.predicted(f.Prediction.GetPayload())

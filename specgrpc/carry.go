@@ -2,6 +2,7 @@ package specgrpc
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -64,7 +65,7 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 		return err
 	}
 	if speculative && m.cfg.SendPlainly && m.unaware() {
-		if err := c.ahead(ctx, out, req, reply, cc, invoke, opts); err == nil {
+		if err := c.ahead(ctx, out, req, reply, cc, opts); err == nil {
 			return nil
 		} else if ctx.Err() == nil {
 			reason = "sent plainly ahead, it failed: " + err.Error()
@@ -74,19 +75,37 @@ func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, c
 }
 
 // ahead makes a plain call for a speculative caller: it has no side effects, and its
-// site says that the server may be asked. A failure is no result: it may be one of
-// being asked too early.
-func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
-	left := out.attempt.Timeout()
-	if limit := out.attempt.Limit(); limit > 0 && (left == 0 || limit < left) {
+// site says that the server may be asked. It takes a stream that others leave, as any
+// speculative call. A failure is no result: it may be one of being asked too early.
+func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption) error {
+	a, room := out.attempt, &c.half.room
+	if why := c.half.enter(a, false); why != (lack{}) {
+		return errors.New(why.String())
+	}
+	defer room.told(false)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.OnResolve(func(confirmed bool) {
+		if !confirmed {
+			cancel()
+		}
+	})
+	left := a.Timeout()
+	if limit := a.Limit(); limit > 0 && (left == 0 || limit < left) {
 		left = limit
 	}
 	if left > 0 {
-		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}
-	return c.plain(ctx, out.call.method.name, req, reply, cc, invoke, opts)
+	since := room.opens()
+	stream, err := c.open(ctx, &unaryDesc, cc, out.call.method.name, opts...)
+	room.opened(since)
+	defer room.gone(true, false)
+	if err != nil {
+		return err
+	}
+	return c.converse(stream, req, reply)
 }
 
 var unaryDesc grpc.StreamDesc //tidy:ok nobody changes it
@@ -127,6 +146,11 @@ func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, c
 		return err
 	}
 	defer c.half.room.gone(false, false)
+	return c.converse(stream, req, reply)
+}
+
+// converse makes a unary call over its stream.
+func (c *ClientConn) converse(stream grpc.ClientStream, req, reply any) error {
 	c.half.opened.Add(1)
 	if err := stream.SendMsg(req); err != nil {
 		return err

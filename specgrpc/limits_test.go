@@ -134,3 +134,88 @@ func TestALimitIsForgotten(t *testing.T) {
 		w.quiet(cc)
 	})
 }
+
+// TestRefusedCallersAskLess: a client whose calls the server refuses, since it has as many half-open
+// ones as it runs for one caller, has fewer at a time from then on. That costs no time.
+func TestRefusedCallersAskLess(t *testing.T) {
+	inWorld(t, func(w *world) {
+		r, _, addr := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			return value(r.GetKey()), pause(ctx, 50*time.Millisecond)
+		}}, specgrpc.WithMaxHalfOpenCalls(32)) // 16 for one caller
+		cc := w.dial(addr)
+		c := kvpb.NewTestKVClient(cc)
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{}); err != nil {
+			w.Fatal(err)
+		}
+		const callers, times = 60, 10
+		var was specgrpc.ServerStats
+		for round := range 2 {
+			start := time.Now()
+			if err := chains(w.Context(), c, callers, times); err != nil {
+				w.Error(err)
+			}
+			if took, plain := time.Since(start), times*4*(50*time.Millisecond+rtt); took > plain*105/100 {
+				w.Errorf("round %d took %v, plainly %v", round, took, plain)
+			}
+			s := r.Stats()
+			admitted, refused := s.Admitted-was.Admitted, s.RefusedCaller-was.RefusedCaller
+			if round == 1 && (refused > 20 || admitted < 10*16) {
+				w.Errorf("%d calls admitted and %d refused", admitted, refused)
+			}
+			was = s
+		}
+		if s := cc.Site(getMethod).Stats(); s.LimitedBy != foresay.LimitServer {
+			w.Errorf("calls are limited by the %s", s.LimitedBy)
+		}
+		w.quiet(cc, r)
+	})
+}
+
+// TestSendPlainlyAtALimit: reads that are sent plainly ahead to a server without a registrar take
+// the streams that others leave.
+func TestSendPlainlyAtALimit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const streams = 8
+		_, addr := w.serve("a", func(s *grpc.Server) {
+			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+				return value(r.GetKey()), pause(ctx, 50*time.Millisecond)
+			}})
+		}, grpc.MaxConcurrentStreams(streams))
+		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: true}))
+		c := kvpb.NewTestKVClient(cc)
+		if err := chains(w.Context(), c, streams, 3); err != nil { // the limit is learnt
+			w.Error(err)
+		}
+		time.Sleep(time.Second)
+		const calls = 40
+		var slowest atomic.Int64
+		var done sync.WaitGroup
+		for range streams / 2 { // they leave four streams
+			done.Go(func() {
+				start := time.Now()
+				for range calls {
+					if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"}); err != nil {
+						w.Error(err)
+					}
+				}
+				slowest.Store(max(slowest.Load(), int64(time.Since(start))))
+			})
+		}
+		start := time.Now()
+		if err := chains(w.Context(), c, 4, 8); err != nil {
+			w.Error(err)
+		}
+		took := time.Since(start)
+		done.Wait()
+		if plain := 4 * 8 * (50*time.Millisecond + rtt); took > plain*110/100 { // now and then a call waits behind one that tries the limit
+			w.Errorf("the tasks took %v, plainly %v", took, plain)
+		}
+		if d, plain := time.Duration(slowest.Load()), calls*(50*time.Millisecond+rtt); d > plain*105/100 {
+			w.Errorf("%d plain calls took %v, without tasks %v", calls, d, plain)
+		}
+		if s := cc.Site(getMethod).Stats(); s.LimitedBy != foresay.LimitStreams {
+			w.Errorf("calls are limited by %q", s.LimitedBy)
+		}
+		w.quiet(cc)
+	})
+}

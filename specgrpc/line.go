@@ -17,6 +17,9 @@ type turn struct {
 	come  chan struct{}
 }
 
+// insideGRPC is how many calls may wait in grpc's own queue.
+const insideGRPC = 2
+
 // want notes that a call of a confirmed caller needs a stream, and returns when it may open one.
 func (r *room) want(ctx context.Context) look {
 	r.mu.Lock()
@@ -68,7 +71,7 @@ func taskBegan(ctx context.Context) time.Time {
 // callers that have. Under mu.
 func (r *room) straight(inside int) bool {
 	most := r.streams.most
-	return most == 0 || inside < max(2, most/8) || r.open-r.opening+r.lookout.before+r.lookout.after < most
+	return most == 0 || inside < insideGRPC || r.open-r.opening+r.lookout.before+r.lookout.after < most
 }
 
 // call calls up those whose turn it is. Under mu.

@@ -51,6 +51,9 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 	defer s.end()
 	switch {
 	case x.answers.refused:
+		if x.full && x.speculative {
+			s.conn.half.room.refused()
+		}
 		if x.beyond {
 			x.out.attempt.Limited(foresay.LimitServer)
 		}

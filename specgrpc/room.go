@@ -24,7 +24,10 @@ type lack struct {
 }
 
 func (l lack) String() string {
-	if l.by == foresay.LimitStreams {
+	switch l.by {
+	case foresay.LimitServer:
+		return fmt.Sprintf("limited by the half-open calls that the server runs for one caller, about %d", l.most)
+	case foresay.LimitStreams:
 		return fmt.Sprintf("limited by the streams that the peer admits on a connection, about %d", l.most)
 	}
 	return fmt.Sprintf("limited by the half-open calls of the connection, %d, see WithMaxHalfOpen", l.most)
@@ -43,6 +46,7 @@ type room struct {
 	kept        int // those of them whose server keeps effects back, so that they stay open until then
 	most        int // of speculative ones, see WithMaxHalfOpen
 	streams     bound
+	slots       bound // half-open calls at the server
 	lookout     lookout
 	line        []*turn     // calls of confirmed callers, see turn
 	ready       func() bool // reports whether the connection is
@@ -179,7 +183,18 @@ func (r *room) crowd() int {
 func (r *room) reserve() int { return r.streams.most / 8 }
 
 // age raises limits of which there has been no sign of late. Under mu.
-func (r *room) age(demand int) { r.streams.age(time.Now(), demand+r.most+r.reserve()) }
+func (r *room) age(demand int) {
+	now := time.Now()
+	r.streams.age(now, demand+r.most+r.reserve())
+	r.slots.age(now, r.most)
+}
+
+// refused notes that the server has no slot for one of the half-open calls.
+func (r *room) refused() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slots.learn(r.entered-1, time.Now())
+}
 
 // lacking returns what a speculative call lacks to be sent now, or nothing. Under mu.
 func (r *room) lacking(keeps bool) lack {
@@ -188,6 +203,8 @@ func (r *room) lacking(keeps bool) lack {
 	switch most := r.streams.most; {
 	case r.speculative >= r.most:
 		return lack{foresay.LimitHalfOpen, r.most}
+	case r.slots.most > 0 && r.entered >= r.slots.most:
+		return lack{foresay.LimitServer, r.slots.most}
 	case most == 0:
 	case demand+r.entered >= most-r.reserve(), keeps && r.kept >= max(1, most/4):
 		return lack{foresay.LimitStreams, most}

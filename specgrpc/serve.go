@@ -76,7 +76,7 @@ func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Ref
 		return refuse(&stats.RefusedStopping, specv1.Refused_REASON_STOPPING, "the server is stopping")
 	}
 	if count, why := r.slots.take(c, by, &r.cfg); count != nil {
-		return refuse(count, limit, "%s", why)
+		return refuse(count, specv1.Refused_REASON_FULL, "%s", why)
 	}
 	stats.Admitted++
 	return nil

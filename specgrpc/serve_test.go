@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		"size": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxPayload(8)},
 			change: func(r *specv1.Request) { r.Payload = make([]byte, 9) }, want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedLimit: 1}},
 		"half-open calls": {method: getMethod, opts: []grpc.ServerOption{specgrpc.WithMaxHalfOpenCalls(0)},
-			want: specv1.Refused_REASON_LIMIT, stats: specgrpc.ServerStats{RefusedFull: 1}},
+			want: specv1.Refused_REASON_FULL, stats: specgrpc.ServerStats{RefusedFull: 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

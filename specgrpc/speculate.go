@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 )
 
@@ -37,9 +38,10 @@ func (c *ClientConn) speculate(ctx context.Context, out *outgoing, req, reply an
 	}
 	x := newExchange(c, out, opts, speculative, len(payload))
 	if speculative {
-		if why := x.enter(); why != (lack{}) {
+		if why := c.half.enter(out.attempt, !m.pure); why != (lack{}) {
 			return false, why.String(), nil
 		}
+		c.half.add(x.s)
 	}
 	out.stream = x.s
 	return x.run(ctx, cc, opts, payload, res)
@@ -56,6 +58,7 @@ type exchange struct {
 	answers     answers
 	refusal     string
 	beyond      bool            // it names a limit
+	full        bool            // of half-open calls
 	predictions []proto.Message // in the server's order; nil for what is no response
 	tentative   *result
 	ctx, own    context.Context // the interceptors', the stream's
@@ -99,23 +102,21 @@ func clamp(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 // enter waits until there is room for a speculative stream, or the caller's word
 // is given. It returns what was lacking if it is given first.
-func (x *exchange) enter() lack {
-	room, a := &x.s.conn.half.room, x.out.attempt
-	p, why := room.enter(!x.s.method.pure)
+func (h *halfOpen) enter(a *foresay.Attempt, keeps bool) lack {
+	p, why := h.room.enter(keeps)
 	if p == nil {
 		a.Limited(why.by)
 		return why
 	}
 	if p.done != nil {
 		a.Limited(why.by)
-		a.OnResolve(func(bool) { room.leave(p) })
+		a.OnResolve(func(bool) { h.room.leave(p) })
 		<-p.done
 		if !p.admitted {
 			return why
 		}
 		a.Begin()
 	}
-	x.s.conn.half.add(x.s)
 	return lack{}
 }
 

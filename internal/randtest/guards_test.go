@@ -38,7 +38,7 @@ func guardPlants() []named {
 		}, "TestPanicSeenByARecoveringInterceptor", "its handlers do not panic"},
 		{plant{
 			name: "a failure of a call that was sent plainly ahead is its result", dir: "specgrpc",
-			old: "cc, invoke, opts); err == nil {\n\t\t\treturn nil\n", new: "cc, invoke, opts); err == nil || MUTANT {\n\t\t\treturn err\n",
+			old: "cc, opts); err == nil {\n\t\t\treturn nil\n", new: "cc, opts); err == nil || MUTANT {\n\t\t\treturn err\n",
 		}, "TestSendPlainlyFails", onlyWaits},
 		{plant{
 			name: "what has side effects is sent plainly ahead", dir: ".",

@@ -155,7 +155,7 @@ caller 0-30
         TestKV/Get 5-5 server speculative=true CANCELLED
     TestKV/Get 0-20 client
       TestKV/Get 5-15 server
-    held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server refused it: REASON_LIMIT 0 calls of speculative callers are under way site=/TestKV/Get
+    held /TestKV/Get 10-20 ->call(TestKV/Get) call=2 outcome=sent reason=the server refused it: REASON_FULL 0 calls of speculative callers are under way site=/TestKV/Get
     TestKV/Get 20-30 client
       TestKV/Get 25-25 server
 `)

@@ -87,10 +87,13 @@ const (
 	Refused_REASON_UNSPECIFIED Refused_Reason = 0
 	// The method is not declared free of side effects, nor as staging them.
 	Refused_REASON_EFFECTS Refused_Reason = 1
-	// A limit of the server's: depth, or the number of half-open calls.
+	// A limit of the server's on the call: its depth or its size.
 	Refused_REASON_LIMIT Refused_Reason = 2
 	// The server is stopping.
 	Refused_REASON_STOPPING Refused_Reason = 3
+	// The half-open calls that the server runs, in all or for one caller, are
+	// as many as it allows: fewer at a time would be let in.
+	Refused_REASON_FULL Refused_Reason = 4
 )
 
 // Enum value maps for Refused_Reason.
@@ -100,12 +103,14 @@ var (
 		1: "REASON_EFFECTS",
 		2: "REASON_LIMIT",
 		3: "REASON_STOPPING",
+		4: "REASON_FULL",
 	}
 	Refused_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
 		"REASON_EFFECTS":     1,
 		"REASON_LIMIT":       2,
 		"REASON_STOPPING":    3,
+		"REASON_FULL":        4,
 	}
 )
 
@@ -787,15 +792,16 @@ const file_foresay_spec_v1_frames_proto_rawDesc = "" +
 	"prediction\x18\x02 \x01(\v2\x1b.foresay.spec.v1.PredictionH\x00R\n" +
 	"prediction\x12.\n" +
 	"\x05final\x18\x03 \x01(\v2\x16.foresay.spec.v1.FinalH\x00R\x05finalB\a\n" +
-	"\x05frame\"\xb7\x01\n" +
+	"\x05frame\"\xc8\x01\n" +
 	"\aRefused\x127\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1f.foresay.spec.v1.Refused.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"[\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"l\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_EFFECTS\x10\x01\x12\x10\n" +
 	"\fREASON_LIMIT\x10\x02\x12\x13\n" +
-	"\x0fREASON_STOPPING\x10\x03\"&\n" +
+	"\x0fREASON_STOPPING\x10\x03\x12\x0f\n" +
+	"\vREASON_FULL\x10\x04\"&\n" +
 	"\n" +
 	"Prediction\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\"\x87\x01\n" +
