@@ -29,6 +29,7 @@ type call struct {
 	attempts    int
 	first       Attempt // here to save an allocation, as is the waiter of its maker
 	waiter      waiter
+	ended       error           // with what the code's own context ended, if err comes from that
 	looks       *lookups        // in ctx, if it may say something else than another run's
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
@@ -53,7 +54,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
-		a.launched, a.answered = time.Now(), time.Time{}
+		a.launched, a.answered, a.due = time.Now(), time.Time{}, c.due()
 		t.underWay(a)
 		t.sent(a)
 		return
@@ -88,6 +89,7 @@ func (t *task) launch(a *Attempt) {
 		c.op.Site.stats.sent.Add(1)
 	}
 	if !a.speculative {
+		a.due = c.due()
 		t.plain.Store(a)
 		t.underWay(a)
 	}
@@ -188,6 +190,7 @@ func (t *task) resolve(c *call, yes bool) {
 	}
 	a.resolved, a.verdict = true, yes
 	if yes {
+		a.due = c.due()
 		t.underWay(a)
 	}
 	if a.resolver != nil {
@@ -254,7 +257,9 @@ type Attempt struct {
 	verdict     bool
 	held        chan struct{}
 	finished    bool
-	counted     bool // see task.underWay
+	counted     bool      // see task.underWay
+	due         time.Time // when the code's own time limit is over
+	cut         bool      // the code cancelled it
 }
 
 // ID returns 16 random bytes that name the attempt.
@@ -504,6 +509,9 @@ func (a *Attempt) Finish(v any, err error) {
 			t.notUnderWay(a)
 			a.finished = true
 			c.value, c.err, c.finished = v, err, time.Now()
+			if c.ended = a.ended(err); c.ended == context.DeadlineExceeded {
+				t.tree.Freeze()
+			}
 			c.looks.complete()
 			c.guess = guess
 			c.told()

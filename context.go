@@ -21,6 +21,10 @@ type lane struct {
 	parent   *lane       // that forked it, or nil
 	path     lanePath    // if somebody counts what is saved
 	future   *future     // that its code computes, or works for; nil in a run's own code
+	// What its code waited for its guesses, and since when that counts; under mu. See ownLimit.
+	limited atomic.Bool // limits is not empty
+	limits  []held
+	waited  time.Duration
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup

@@ -22,9 +22,10 @@ func (l *lane) barrier(ctx context.Context) error {
 	if err := l.run.check(); err != nil {
 		return err
 	}
-	began, firm := t.clock(), l.run.tree.Open() == 0
+	began, asked, firm := t.clock(), l.asks(), l.run.tree.Open() == 0
 	err := t.barrier(ctx, l)
 	t.passed(l, began, firm)
+	l.heldUp(asked)
 	return err
 }
 

@@ -82,7 +82,9 @@ type future struct {
 
 	// In a run, see needed.
 	owner   *future            // whose code made it, if it was not the run's own
-	cancel  context.CancelFunc // gives the computation up; nil for a combination
+	gone    chan struct{}      // closed when the computation is given up; nil for a combination
+	cancel  context.CancelFunc // ends its code's context then
+	stop    func() bool        // has that not be done any more
 	waiting int                // lanes that wait for it, and combinations that it may decide
 	kept    bool               // a lane went on with a guess at it
 	lost    bool               // a combination was decided without it
@@ -180,6 +182,9 @@ func (f *future) settle(set func()) bool {
 	f.settled = true
 	subs := f.subscribers
 	f.subscribers = nil
+	if f.stop != nil {
+		f.stop()
+	}
 	close(f.ready)
 	f.mu.Unlock()
 	for _, s := range subs {
@@ -366,6 +371,21 @@ func (ft *futureTransport) Start(_ context.Context, a *Attempt) {
 func (ft *futureTransport) Equal(p, a any) bool      { return !ft.f.effects && ft.f.equal(p, a) }
 func (ft *futureTransport) Same(a, b any) bool       { return equalValues(a, b) }
 func (ft *futureTransport) Accept(v any) (any, bool) { return v, true }
+
+// Ended returns what the call comes to that the other task waits for.
+func (ft *futureTransport) Ended(err error) error {
+	t := ft.f.task
+	if t == nil {
+		return err
+	}
+	t.mu.Lock()
+	op, ended := opOf(t.tree.Awaited()), t.err
+	t.mu.Unlock()
+	if ended != nil { // with the same context, most likely
+		return ended
+	}
+	return op.ended(err)
+}
 
 type futureAttempt struct {
 	f *future

@@ -13,7 +13,7 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 	child := l.fork()
 	own, cancel := context.WithCancelCause(ctx)
 	f := newFuture(ctx, cfg.equal)
-	f.cancel = func() { cancel(errNotNeeded) }
+	f.gone, f.cancel = make(chan struct{}), func() { cancel(errNotNeeded) }
 	f.run, f.name, f.owner = l.run, child.tree.ID(), l.future
 	child.future = f
 	l.run.started(f)
@@ -33,7 +33,7 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 				f.effects = child.hasEffects()
 			})
 			child.idle.Store(true)
-			child.left(own)
+			child.left()
 			child.ended(own)
 			l.run.giveUp()
 			l.run.lanes.Done()
@@ -55,7 +55,7 @@ func (r *run) started(f *future) {
 // not in this one may have been too late this time.
 func (l *lane) ended(ctx context.Context) {
 	t := l.run.task
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !l.givenUp() {
 		return
 	}
 	t.mu.Lock()
@@ -97,7 +97,7 @@ func (f *future) needed() bool {
 	return !settled && (kept || !spare && !f.owner.isLost())
 }
 
-func (f *future) computing() bool { return f.cancel != nil && !isClosed(f.ready) }
+func (f *future) computing() bool { return f.gone != nil && !isClosed(f.ready) }
 
 // isLost reports whether the future, or the one whose code made it, was lost.
 func (f *future) isLost() bool {
@@ -137,9 +137,23 @@ func (r *run) giveUp() {
 		return
 	}
 	for _, f := range futures {
-		if f.cancel != nil {
-			f.cancel()
-		}
+		f.giveUp()
+	}
+}
+
+// giveUp has reads fail that the future's code waits for, or makes. The code's
+// context ends only after a while, for the sake of code that waits for that: it could
+// not be told then whether the code itself has ended a context that it derived, with
+// which no call is made any more.
+func (f *future) giveUp() {
+	if f.gone == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.settled && !isClosed(f.gone) {
+		close(f.gone)
+		f.stop = time.AfterFunc(endsWithin, f.cancel).Stop
 	}
 }
 
@@ -219,6 +233,11 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	f.subscribe(&localCall{f, c, u})
 	select {
 	case <-w.ready:
+	case <-l.gone():
+		if err := t.letGo(l, c, u); err != nil {
+			return nil, err, false
+		}
+		<-w.ready
 	case <-ctx.Done():
 		t.mu.Lock()
 		if err := l.run.check(); err != nil {

@@ -82,6 +82,14 @@ type BlockingTransport interface {
 	Blocking()
 }
 
+// Ender is a Transport whose calls fail in a way of their own if their context ends.
+type Ender interface {
+	Transport
+	// Ended returns the error of a call whose code gave up, for the reason that err
+	// says. It wraps err, and must not block.
+	Ended(err error) error
+}
+
 // Adopter is a Transport that need not copy predictions that nobody changes.
 type Adopter interface {
 	Transport

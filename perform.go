@@ -19,6 +19,7 @@ type waiter struct {
 	limit time.Duration
 	lane  *lane
 	began time.Time // when the code asked, if somebody counts
+	asked time.Time // the same, see lane.asks
 }
 
 // Perform makes a call as a transport describes it, for the run that ctx
@@ -51,10 +52,8 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		t.limitedBy(op.Site, LimitSiteDepth)
 		t.mu.Unlock()
 	}
-	if err := ctx.Err(); err != nil && l.run.ctx.Err() == nil {
-		// The code ended its own context. A time limit that ran out while it ran
-		// ahead may be another matter: see interrupted.
-		if err == context.Canceled && !t.late(ctx, l, spec) {
+	if ctx.Err() != nil && l.run.ctx.Err() == nil {
+		if t.endsPlainly(ctx, l) && !t.late(ctx, l, spec) {
 			return nil, contextError(ctx, t.where(op, 0))
 		}
 		spec.NoPrediction = true
@@ -93,6 +92,15 @@ func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tree.Late(l.tree, s)
+}
+
+// outlasting returns a context for a call that is made although nobody needs what its
+// code computes.
+func (l *lane) outlasting(ctx context.Context) context.Context {
+	if givenUp(ctx) {
+		return &outlasting{ctx, &l.run.ctx}
+	}
+	return ctx
 }
 
 // outlasting is a context that has the end of another one.
@@ -152,19 +160,17 @@ func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) erro
 // make makes the call and waits for its answer. If it would use another call than
 // was found, it returns errUnprepared; f is nil for a call that its Op tells whole.
 func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q quest, f *found) (any, error) {
-	if givenUp(ctx) {
-		if spec.Effect == spectree.None {
-			return nil, contextError(ctx, t.where(op, 0))
-		}
-		ctx = &outlasting{ctx, &l.run.ctx}
+	if l.givenUp() && spec.Effect == spectree.None {
+		return nil, unneeded(t.where(op, 0))
 	}
+	ctx = l.outlasting(ctx)
 	if t.shadowOf != nil {
 		if v, err, done := t.foresee(ctx, l, &op, spec, &q); done {
 			return v, err
 		}
 	}
 	began := t.clock()
-	limit := t.ownLimit(ctx) // before any wait that plain code would not have
+	limit, asked := t.ownLimit(ctx, l), l.asks() // before any wait that plain code would not have
 	if err := t.enter(ctx, l, spec); err != nil {
 		return nil, err
 	}
@@ -209,8 +215,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 			c.goesOn(l.run)
 		}
 		l.account(c, began)
+		l.answered(asked, c.plainly(answer))
 		t.unlock()
-		return v, err
+		return t.agree(ctx, l, c, v, err)
 	}
 	if w == nil {
 		if w = &c.waiter; w.lane != nil {
@@ -218,8 +225,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		}
 		u.Data = w
 	}
-	w.lane, w.began = l, began
-	return t.wakeful(ctx, l, c, u, w)
+	w.lane, w.began, w.asked = l, began, asked
+	v, err := t.wakeful(ctx, l, c, u, w)
+	return t.agree(ctx, l, c, v, err)
 }
 
 // wakeful waits for the answer of a use, in the way that costs least. It is
@@ -283,31 +291,26 @@ func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Ca
 	return c
 }
 
-// ownLimit returns what ctx's deadline leaves if it is earlier than the task's,
-// and 0 otherwise.
-func (t *task) ownLimit(ctx context.Context) time.Duration {
-	d, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	if whole, ok := t.ctx.Deadline(); ok && !d.Before(whole) {
-		return 0
-	}
-	return max(time.Until(d), 1)
-}
-
 // await waits for the answer of a use, or for the end of the code's wish for it.
 func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-		if err := t.interrupted(ctx, l, c, u, w); err != nil {
+	gone := l.gone()
+	for {
+		var err error
+		select {
+		case <-w.ready:
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			return c.taken(u, w)
+		case <-gone:
+			gone = nil
+			err = t.letGo(l, c, u)
+		case <-ctx.Done():
+			err = t.interrupted(ctx, l, c, u, w)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return c.taken(u, w)
 }
 
 // taken returns the answer that a use goes on with after it has waited. Under mu.
@@ -317,6 +320,7 @@ func (c *call) taken(u *spectree.Use, w *waiter) (any, error) {
 		c.goesOn(w.lane.run)
 	}
 	w.lane.account(c, w.began)
+	w.lane.answered(w.asked, c.plainly(idx))
 	return c.answer(idx)
 }
 
@@ -349,6 +353,7 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	case firm && c.attempt != nil && c.tree.Uses() == 1:
 		// As in plain code: the attempt ends, and its error is the call's result.
 		if ctx.Err() == context.Canceled { // a deadline ends it by itself
+			c.attempt.cut = !givenUp(ctx)
 			t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
 		}
 		t.unlock()

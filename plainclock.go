@@ -1,7 +1,6 @@
 package foresay
 
 import (
-	"context"
 	"time"
 )
 
@@ -58,10 +57,10 @@ func (l *lane) remembered(began time.Time, m *memo) {
 }
 
 // left notes that the lane's code has ended.
-func (l *lane) left(ctx context.Context) {
+func (l *lane) left() {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
-	l.path.ended, l.path.unused = l.run.task.clock(), context.Cause(ctx) == errNotNeeded
+	l.path.ended, l.path.unused = l.run.task.clock(), l.givenUp()
 }
 
 // plainEnd returns when the run would have ended without speculation, had it begun

@@ -329,13 +329,11 @@ func (t *task) cancelled() {
 	if t.sole != nil {
 		t.interrupt()
 	}
-	where := ""
-	if !firm {
-		where = t.whereOf(t.tree.Awaited())
-	}
+	awaited := t.tree.Awaited()
+	where, op := t.whereOf(awaited), opOf(awaited)
 	t.mu.Unlock()
 	if !firm {
-		t.end(contextError(t.ctx, where))
+		t.end(op.ended(contextError(t.ctx, where)))
 	}
 }
 

@@ -26,7 +26,7 @@ func (t *task) diverged(c *spectree.Call) error {
 	where := t.whereOf(c)
 	switch {
 	case t.ctx.Err() != nil:
-		return contextError(t.ctx, where)
+		return opOf(c).ended(contextError(t.ctx, where))
 	case where == "":
 		return ErrDiverged
 	}
@@ -74,6 +74,28 @@ func (t *task) whereOf(c *spectree.Call) string {
 		return t.named("")
 	}
 	return t.where(d.op, c.Occurrence()+1)
+}
+
+// opOf returns the operation of a call of the tree's, or nil. Under mu.
+func opOf(c *spectree.Call) *Operation {
+	if c == nil {
+		return nil
+	}
+	if d, ok := c.Data.(*call); ok {
+		return d.op
+	}
+	return nil
+}
+
+// ended returns the error of code that waited for a call when its context ended.
+func (op *Operation) ended(err error) error {
+	if op == nil {
+		return err
+	}
+	if e, ok := op.Transport.(Ender); ok {
+		return e.Ended(err)
+	}
+	return err
 }
 
 // describe names the future by its task.

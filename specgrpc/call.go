@@ -183,6 +183,9 @@ func (k *call) fill(reply proto.Message, value any) error {
 	return nil
 }
 
+// Ended makes the engine's report of an ended context a status.
+func (k *call) Ended(err error) error { return asStatus(err) }
+
 // Blocking says that Start returns when the attempt has ended.
 func (k *call) Blocking() {}
 

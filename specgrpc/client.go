@@ -162,13 +162,24 @@ func asStatus(err error) error {
 	case known, errors.Is(err, foresay.ErrMisspeculated), errors.Is(err, foresay.ErrDiverged):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, err.Error())
+		return &endedError{err, codes.DeadlineExceeded}
 	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, err.Error())
+		return &endedError{err, codes.Canceled}
 	default:
 		return err
 	}
 }
+
+// endedError is the engine's report of an ended context, with the status that a
+// plain call reports it by.
+type endedError struct {
+	error
+	code codes.Code
+}
+
+func (e *endedError) Error() string              { return e.GRPCStatus().Err().Error() }
+func (e *endedError) Unwrap() error              { return e.error }
+func (e *endedError) GRPCStatus() *status.Status { return status.New(e.code, e.error.Error()) }
 
 // Site returns the site of a method, for its configuration and statistics.
 func (c *ClientConn) Site(fullMethod string) *foresay.Site { return c.method(fullMethod).site }

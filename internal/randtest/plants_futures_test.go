@@ -8,7 +8,7 @@ func futurePlants() []plant {
 			old: "\treturn !settled && (kept || !spare && !f.owner.isLost())\n", new: "\treturn !settled && (kept || !MUTANT && !spare && !f.owner.isLost())\n",
 		}, {
 			name: "writes of a future that was not needed are given up", sketch: "writes that Any does without", dir: ".",
-			old: "\t\tif spec.Effect == spectree.None {\n", new: "\t\tif spec.Effect == spectree.None || MUTANT {\n",
+			old: "\tif l.givenUp() && spec.Effect == spectree.None {\n", new: "\tif l.givenUp() && (spec.Effect == spectree.None || MUTANT) {\n",
 		}, {
 			name: "a Confirm that nobody heard counts", sketch: "staged writes, and a pause", dir: "specgrpc",
 			old: "\tcase w == confirmed && unconfirmed:\n", new: "\tcase w == confirmed && unconfirmed && !MUTANT:\n",
