@@ -19,6 +19,8 @@ import (
 //   - A call whose result was the end of its context has that result in a replay
 //     once the replay's context has ended. After a time limit that ran out, the task
 //     takes no predictions any more: no replay of a later guess has to wait again.
+//   - A call that the right run went on without, since its context had ended, is not
+//     made in a replay either, once what followed has taken effect.
 //   - A call is not made with a context that has ended. What code waited for its
 //     guesses does not count against its time limits: without speculation it would
 //     not have waited.
@@ -47,24 +49,27 @@ func (a *Attempt) ended(err error) error {
 }
 
 // agree returns the result of a call to its code. If the result is the end of the
-// code's own context, it waits until that has ended here, too. Code that does not
-// repeat how it cancelled the context waits a while longer than it did the first time.
+// code's own context, it waits until that has ended here, too.
 func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (any, error) {
 	if err == nil || ctx.Err() != nil {
 		return v, err
 	}
 	t.mu.Lock()
-	ended, took := c.ended, time.Duration(0)
-	if ended != nil {
-		took = c.took()
-	}
+	ended := c.ended
 	t.mu.Unlock()
 	if ended == nil || ended == context.DeadlineExceeded && t.ownLimit(ctx, nil) == 0 {
 		return v, err
 	}
+	t.awaitEnd(ctx, l, ended == context.DeadlineExceeded)
+	return v, err
+}
+
+// awaitEnd waits until the code's own context ends. Code that ended it before does so
+// again within as long as the task has taken so far, if it repeats itself at all.
+func (t *task) awaitEnd(ctx context.Context, l *lane, byDeadline bool) {
 	var late <-chan time.Time
-	if ended == context.Canceled {
-		timer := time.NewTimer(took + endsWithin)
+	if !byDeadline {
+		timer := time.NewTimer(time.Since(t.began) + endsWithin)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -74,11 +79,18 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 	case <-l.gone():
 	case <-late:
 	}
-	return v, err
 }
 
 // endsWithin is how long is waited for what code did before, and may not do again.
 const endsWithin = 250 * time.Millisecond
+
+// giveWay waits, before a call that the right run went on without since the code's
+// context had ended there, until it has ended here. It is called under mu.
+func (t *task) giveWay(ctx context.Context, l *lane) {
+	t.mu.Unlock()
+	t.awaitEnd(ctx, l, false)
+	t.mu.Lock()
+}
 
 // held is how long a lane's code had waited for its guesses when it first used a
 // context with this deadline.

@@ -141,11 +141,22 @@ func (op *Operation) conflict() string {
 }
 
 // enter waits until the call may be made, and returns with mu held then.
-func (t *task) enter(ctx context.Context, l *lane, spec *spectree.CallSpec) error {
+func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) error {
 	t.mu.Lock()
-	for {
+	for waited := false; ; {
 		if err := l.run.check(); err != nil {
 			return err
+		}
+		if ctx.Err() == nil && !waited && t.tree.GivesWay(l.tree, spec) {
+			waited = true
+			t.giveWay(ctx, l)
+			continue
+		}
+		if waited && ctx.Err() != nil {
+			t.tree.Skip(l.tree, spec)
+			where := t.where(op, 0)
+			t.mu.Unlock()
+			return contextError(ctx, where)
 		}
 		if !t.tree.MustPin(l.tree, spec) {
 			return nil
@@ -171,7 +182,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	}
 	began := t.clock()
 	limit, asked := t.ownLimit(ctx, l), l.asks() // before any wait that plain code would not have
-	if err := t.enter(ctx, l, spec); err != nil {
+	if err := t.enter(ctx, l, op, spec); err != nil {
 		return nil, err
 	}
 	if f != nil && (f.sent && !t.tree.Recorded(l.tree, spec) || !t.tree.Alone() && !t.stillFound(ctx, l, spec, f)) {

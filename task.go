@@ -26,6 +26,7 @@ type task struct {
 	tracer   TaskTracer       // that follows it, or nil
 	lot      atomic.Uint64
 	ledger   ledger
+	began    time.Time
 	told     bool // whoever asked for a report has it; under mu
 
 	mu   sync.Mutex
@@ -118,6 +119,7 @@ func newTask(ctx context.Context, fn body) *task {
 
 // setUp readies a configured task.
 func (t *task) setUp(tree spectree.Config) {
+	t.began = time.Now()
 	tree.Limits = t.cfg.limits.tree()
 	t.tree.Init(tree)
 	t.todo = t.few[:0]

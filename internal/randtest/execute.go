@@ -86,6 +86,8 @@ func (x *execution) step(ctx context.Context, at string, s *step, digest string)
 		return x.replicas(ctx, at, s, digest)
 	case kindLoose:
 		return x.loose(ctx, at, s, digest)
+	case kindEnd:
+		return x.end(ctx, at, s, digest)
 	case kindSleep:
 		x.w.oracle.computes(x.w.plain, s.pause)
 		time.Sleep(s.pause)

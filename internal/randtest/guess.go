@@ -3,6 +3,7 @@ package randtest
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,7 +16,7 @@ import (
 // apart who guesses.
 func (w *world) guesses(at, purpose string, often int, blank proto.Message) []any {
 	c := w.sc.chance
-	if !c.percent(often, purpose, at) {
+	if strings.HasSuffix(at, unguessed) || !c.percent(often, purpose, at) {
 		return nil
 	}
 	var right proto.Message

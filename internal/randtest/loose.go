@@ -37,7 +37,11 @@ var errLoose = errors.New("a future that fails")
 // loose makes a step of such futures. Futures that Any or Quorum may do without
 // write and do nothing else: what they wrote after a read would be lost or not.
 func (g *generator) loose(s *step, depth int) {
-	s.how = loosely(g.IntN(int(cancelled)))
+	s.how = loosely(g.IntN(int(cancelled))) // see addEnding for that
+	g.looseBodies(s, depth)
+}
+
+func (g *generator) looseBodies(s *step, depth int) {
 	n := 2 + g.IntN(2)
 	if s.how == quorumFails {
 		n = 3

@@ -34,12 +34,13 @@ const (
 	kindSleep
 	kindTrap  // misbehaves if the digest is wrong
 	kindLoose // bodies in futures that fail, or that nobody waits for
+	kindEnd   // ends a context of its own, and goes on to use it
 )
 
 func (k kind) String() string {
 	return [...]string{
 		"get", "put", "append", "observed get", "relay", "branch", "repeat", "group", "shared", "contend",
-		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose",
+		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose", "end",
 	}[k]
 }
 
@@ -59,6 +60,7 @@ type step struct {
 	lanes  bool          // contend in lanes of a Group, not on a shared context
 	pause  time.Duration // sleep
 	how    loosely       // what becomes of the futures
+	ends   ending        // how the context ends
 }
 
 // relay is a list of operations that a server carries out on others.
@@ -105,7 +107,7 @@ func serverName(i int) string { return string(rune('a' + i)) }
 func concurrent(steps []*step) bool {
 	for _, s := range steps {
 		switch s.kind {
-		case kindGroup, kindShared, kindContend, kindFutures, kindQuorum, kindAny, kindLoose:
+		case kindGroup, kindShared, kindContend, kindFutures, kindQuorum, kindAny, kindLoose, kindEnd:
 			return true
 		}
 		for _, b := range s.bodies {
@@ -138,8 +140,11 @@ func format(b *strings.Builder, indent string, steps []*step) {
 				b.WriteString(" " + flag.name)
 			}
 		}
-		if s.kind == kindLoose {
+		switch s.kind {
+		case kindLoose:
 			fmt.Fprintf(b, " %v", s.how)
+		case kindEnd:
+			fmt.Fprintf(b, " %v", s.ends)
 		}
 		if s.pause > 0 {
 			fmt.Fprintf(b, " %v", s.pause)

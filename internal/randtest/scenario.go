@@ -76,6 +76,9 @@ func NewScenario(seed uint64, faults bool) *Scenario {
 	sc.matrix = newMatrix(r, sc.knobs.Servers)
 	g := &generator{Rand: r, servers: sc.knobs.Servers, faults: faults}
 	sc.tasks = g.tasks()
+	if !faults && !sc.retries() {
+		sc.addEndings()
+	}
 	if faults {
 		sc.faults = newFaults(r, sc)
 		sc.pause()

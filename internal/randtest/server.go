@@ -88,6 +88,13 @@ func (s *kvServer) work(in *invocation) error {
 // Get reads a key; who asks shows in the value, as in what Put and Append write.
 func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 	in := s.begin(ctx, 0)
+	if r.GetKey()[1] == classNever {
+		if err := s.early(in, &kvpb.GetResponse{}); err != nil {
+			return nil, err
+		}
+		<-in.ctx.Done()
+		return nil, status.FromContextError(in.ctx.Err()).Err()
+	}
 	if class := r.GetKey()[1]; class != classReplica && class != classClock { // the first answer of several may count
 		if err := s.failing(in); err != nil {
 			return nil, err

@@ -66,10 +66,7 @@ func (t *Tree) Late(l *Lane, s *CallSpec) bool {
 	if l.run.ID > 1 && !s.Local && t.At(l.id, s, occ) != nil && t.owes(l) {
 		return true
 	}
-	if l.skipped == nil {
-		l.skipped = make(map[string]int)
-	}
-	l.skipped[s.Op]++
+	t.Skip(l, s)
 	return false
 }
 

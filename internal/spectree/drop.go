@@ -34,6 +34,37 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	t.reconcile()
 }
 
+// GivesWay reports whether an earlier run that was right went on without this call of
+// the lane, since the code's context had ended, and what followed took effect, which
+// this run has not made. Then this run goes on without the call as well once the
+// context has ended here: see Skip.
+func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
+	if t.dropped == nil && t.skipped == nil || s.Local || s.Once {
+		return false
+	}
+	occ, _ := l.occurrence(s.Op)
+	at := key{lane: l.id, op: s.Op, occ: occ}
+	if !slices.ContainsFunc(t.dropped[at], drop.right) && !slices.ContainsFunc(t.skipped[at], drop.right) {
+		return false
+	}
+	return slices.ContainsFunc(t.sent.all, func(o *Call) bool { return o.gaps.has(at) && o.key.place() != at && !l.run.made(o) })
+}
+
+// Skip tells that the lane did not make a call, since the context of its code had ended.
+func (t *Tree) Skip(l *Lane, s *CallSpec) {
+	occ, _ := l.occurrence(s.Op)
+	at := key{lane: l.id, op: s.Op, occ: occ}
+	if t.skipped == nil {
+		t.skipped = make(map[key][]drop)
+	}
+	t.skipped[at] = append(t.skipped[at], drop{l.dep.guesses(l.run)})
+	l.gaps = &gap{prev: l.gaps, at: at}
+	if l.skipped == nil {
+		l.skipped = make(map[string]int)
+	}
+	l.skipped[s.Op]++
+}
+
 // tooLate reports whether the lane, on its way to make c at this place, is on
 // another path than that of an earlier run that was right: that one gave up
 // waiting here, or made another call, and calls that followed took effect, which

@@ -82,6 +82,7 @@ type Tree struct {
 	final     *Run
 	walks     int            // walks over chains so far
 	dropped   map[key][]drop // places of calls that a run gave up, see Drop
+	skipped   map[key][]drop // places of calls that a run did not make, see Skip
 	ambiguous bool           // calls overlapped in one lane: which was which is uncertain, in all runs
 	doubtful  bool           // see reconcile
 	early     []*Call        // see release
