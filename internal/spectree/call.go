@@ -264,11 +264,16 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	} else {
 		c = t.record.find(k)
 	}
-	if c != nil || r.ID == 1 || t.dropped != nil {
-		return c, k // where a run gave up waiting, another may take another path and be right
+	if r.ID == 1 || c != nil && t.dropped == nil {
+		return c, k
 	}
-	if c = t.record.confirmedAt(k); c != nil && c.key.variant != k.variant && s.Effect == None {
-		c = nil // it may be that of another goroutine, which shares the lane
+	right := t.record.confirmedAt(k)
+	switch {
+	case right == nil:
+	case right.key.variant != k.variant && s.Effect == None: // it may be that of another goroutine, which shares the lane
+	case t.dropped != nil && right.use.gaps != nil: // where a run gave up waiting, another may take another path and be right
+	default:
+		return right, k
 	}
 	return c, k
 }
