@@ -54,7 +54,10 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
-		a.launched, a.answered, a.due = time.Now(), time.Time{}, c.due()
+		a.launched, a.answered = time.Now(), time.Time{}
+		if _, runs := a.ctx.Deadline(); !runs { // see PlainContext
+			a.due = c.due()
+		}
 		t.underWay(a)
 		t.sent(a)
 		return
