@@ -38,6 +38,7 @@ type call struct {
 	right       bool            // one of the predictions was
 	watchers    []chan struct{} // closed when the actual result is in
 	released    bool            // nothing but its answer is kept, see letGo
+	spent       bool            // nor that, see forget
 	slot        bool            // it counts as having a prediction, see SiteLimits.Pending
 }
 
@@ -348,9 +349,10 @@ func (a *Attempt) Predict(v any) {
 		return
 	}
 	t := c.task
+	var few [4]any // a copy: see letGo
 	for {
 		t.mu.Lock()
-		known, gone := c.predictions, c.withdrawn
+		known, gone := append(few[:0], c.predictions...), c.withdrawn
 		t.mu.Unlock()
 		if c.indexOf(known, gone, v) >= 0 {
 			return
@@ -386,8 +388,9 @@ func (a *Attempt) Tentative(v any) {
 // on it are discarded.
 func (a *Attempt) Withdraw(v any) {
 	c, t := a.call, a.call.task
+	var few [4]any
 	t.mu.Lock()
-	known, gone := c.predictions, c.withdrawn
+	known, gone := append(few[:0], c.predictions...), c.withdrawn
 	t.mu.Unlock()
 	i := c.indexOf(known, gone, v)
 	if i < 0 {
@@ -490,9 +493,10 @@ func (a *Attempt) Finish(v any, err error) {
 	if err != nil && t.watched && t.ctx.Err() != nil {
 		t.cancelled() // which may be why: the task must know it first
 	}
+	var few [4]any
 	for {
 		t.mu.Lock()
-		known, gone := c.predictions, c.withdrawn
+		known, gone := append(few[:0], c.predictions...), c.withdrawn
 		stale := c.attempt != a || a.finished || c.abandoned
 		t.mu.Unlock()
 		match := spectree.Actual

@@ -173,3 +173,15 @@ func offered(ctx context.Context) []any {
 	}
 	return nil
 }
+
+// withoutOffers returns ctx without what was offered last, which is of no use to a
+// call that has its predictions, and may be large.
+func withoutOffers(ctx context.Context) context.Context {
+	for {
+		c, ok := ctx.(*predicting)
+		if !ok {
+			return ctx
+		}
+		ctx = c.Context
+	}
+}

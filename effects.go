@@ -12,6 +12,8 @@ import (
 // Barrier waits until the run is confirmed, and returns ErrMisspeculated if it
 // is discarded instead. From the moment it waits the run takes no predictions
 // and is never run again, so that what follows may touch the world freely.
+// The responses so far are kept no longer: a task that makes many large calls takes
+// less memory with a Barrier now and then.
 // Outside of a task it returns nil. [SpecRPC §3.5.2, specBlock]
 func Barrier(ctx context.Context) error { return BarrierBefore(ctx, WaitBarrier, "") }
 

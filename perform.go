@@ -211,22 +211,17 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
 		c.slot = slot
-		if q.mode == ModeShadow && len(q.guess.values) > 0 {
+		if q.mode == ModeShadow {
 			t.cast(l, c)
 		}
 	} else if c.attempts == 0 {
-		w = &waiter{op: op, ctx: ctx, limit: limit}
+		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit}
 		u.Data = w
 	}
 	answer := u.Answer()
 	t.used(u, c)
 	if answer != spectree.Waiting {
-		v, err := c.answer(answer)
-		if answer >= 0 {
-			c.goesOn(l.run)
-		}
-		l.account(c, began)
-		l.answered(asked, c.plainly(answer))
+		v, err := c.take(u, l, began, asked)
 		t.unlock()
 		return t.agree(ctx, l, c, v, err)
 	}
@@ -264,7 +259,7 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		return t.await(ctx, l, c, u, w)
 	}
 	defer t.mu.Unlock()
-	return c.taken(u, w)
+	return c.take(u, w.lane, w.began, w.asked)
 }
 
 // interrupt wakes the sole waiter before there is an answer. Under mu.
@@ -290,7 +285,7 @@ func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Ca
 	if c.task != nil {
 		c = new(call)
 	}
-	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: ctx, limit: limit}
+	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: withoutOffers(ctx), limit: limit}
 	tc.Data = c
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
@@ -311,7 +306,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 		case <-w.ready:
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			return c.taken(u, w)
+			return c.take(u, w.lane, w.began, w.asked)
 		case <-gone:
 			gone = nil
 			err = t.letGo(l, c, u)
@@ -324,15 +319,18 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 	}
 }
 
-// taken returns the answer that a use goes on with after it has waited. Under mu.
-func (c *call) taken(u *spectree.Use, w *waiter) (any, error) {
+// take returns the answer that a use of the lane goes on with. Under mu.
+func (c *call) take(u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
-		c.goesOn(w.lane.run)
+		c.goesOn(l.run)
 	}
-	w.lane.account(c, w.began)
-	w.lane.answered(w.asked, c.plainly(idx))
-	return c.answer(idx)
+	l.account(c, began)
+	l.answered(asked, c.plainly(idx))
+	v, err := c.answer(idx)
+	u.Take()
+	c.forget()
+	return v, err
 }
 
 // interrupted deals with the end of ctx while the code waits. It returns nil

@@ -1,10 +1,9 @@
 package foresay
 
 // answer returns the result that a use of the call goes on with. A use of a
-// discarded run that comes for a wrong prediction after that was let go of is told
-// so. Under mu.
+// discarded run that comes for what was let go of is told so. Under mu.
 func (c *call) answer(idx int) (any, error) {
-	if match, _ := c.tree.Answered(); c.released && idx != match {
+	if match, _ := c.tree.Answered(); c.released && idx != match || c.spent {
 		return nil, ErrMisspeculated
 	}
 	if idx >= 0 {
@@ -18,20 +17,46 @@ func (c *call) answer(idx int) (any, error) {
 // any more. Under mu.
 func (c *call) letGo() {
 	match, _ := c.tree.Answered()
-	switch {
-	case match < 0:
-		c.predictions = nil
-	case len(c.predictions) == 1:
+	for i := range c.predictions {
+		if i != match {
+			c.predictions[i] = nil
+		}
+	}
+	if match >= 0 {
 		c.value = nil
-	default:
-		c.value = nil
-		kept := make([]any, match+1)
-		kept[match] = c.predictions[match]
-		c.predictions = kept
 	}
 	c.released, c.guess.values = true, nil
 	if r, ok := c.op.Transport.(Releaser); ok {
 		r.Release()
+	}
+	c.forget()
+}
+
+// forget lets go of the answer, too, once nobody will ask for it any more. Under mu.
+func (c *call) forget() {
+	t := c.task
+	// A shadow begins at the top, and asks for all that its task was told.
+	if !c.released || c.spent || t.shadows || !t.tree.Spent(c.tree) {
+		return
+	}
+	c.spent, t.forgetful = true, true
+	c.value = nil
+	clear(c.predictions)
+}
+
+// forgetAll lets go of answers when the task has come to its last run. Under mu.
+func (t *task) forgetAll() {
+	last := t.tree.Last()
+	if last == t.last {
+		return
+	}
+	if t.last = last; last == nil {
+		return
+	}
+	for u := range last.Uses {
+		if c, ok := u.Call.Data.(*call); ok {
+			c.forget()
+		}
 	}
 }
 

@@ -27,11 +27,13 @@ type spot struct {
 	lane, op string
 }
 
-// cast starts a shadow of the task at a call that waits for its actual response,
-// unless the task has had one. Only a run that stands on nothing casts one. Under
+// cast starts a shadow of the task at a call that waits for its actual response
+// although there is a guess, unless the task has had one. Only a run that stands on nothing casts one. Under
 // mu; the shadow begins once it is released.
 func (t *task) cast(l *lane, c *call) {
-	if t.shadowed || t.shadowOf != nil || l.run.tree.Speculative() || !t.tree.Replayable() || t.fn == nil {
+	t.shadows = true
+	if len(c.guess.values) == 0 || t.shadowed || t.shadowOf != nil || t.forgetful ||
+		l.run.tree.Speculative() || !t.tree.Replayable() || t.fn == nil {
 		return
 	}
 	t.shadowed = true

@@ -18,20 +18,24 @@ type task struct {
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
-	shadowOf *shadow          // it is one
-	shadow   *task            // it has one; under mu
-	shadowed bool             // it has had one; under mu
-	words    map[string]*word // what runs heard of futures, by name; under mu
-	request  *Request         // that it belongs to, or nil
-	tracer   TaskTracer       // that follows it, or nil
-	lot      atomic.Uint64
-	ledger   ledger
-	began    time.Time
-	told     bool // whoever asked for a report has it; under mu
+	shadowOf *shadow // it is one
+	shadow   *task   // it has one; under mu
+	shadowed bool    // it has had one; under mu
+	// shadows says that it may have one, forgetful that it cannot any more, since it let
+	// go of what one would ask for. Under mu.
+	shadows, forgetful bool
+	words              map[string]*word // what runs heard of futures, by name; under mu
+	request            *Request         // that it belongs to, or nil
+	tracer             TaskTracer       // that follows it, or nil
+	lot                atomic.Uint64
+	ledger             ledger
+	began              time.Time
+	told               bool // whoever asked for a report has it; under mu
 
 	mu   sync.Mutex
 	dog  watchdog
 	tree spectree.Tree
+	last *spectree.Run // see forgetAll
 	// The first run and call are here to save allocations.
 	first     run
 	firstCall call
@@ -149,6 +153,7 @@ func (t *task) unlock() {
 	}
 	t.watchOrphans()
 	t.watch()
+	t.forgetAll()
 	var few [4]duty
 	todo := append(few[:0], t.todo...)
 	clear(t.todo)

@@ -18,7 +18,7 @@ import (
 )
 
 // What a task keeps of its calls until it ends: their responses, which a replay would
-// ask for, and nothing else of their size.
+// ask for, and nothing else of their size; of those before a Barrier not even that.
 func TestTaskMemory(t *testing.T) {
 	const calls, bytes = 600, 8 << 10
 	addr := loopback(t)
@@ -26,11 +26,15 @@ func TestTaskMemory(t *testing.T) {
 		name          string
 		streamed      bool
 		guess         bool
+		barrier       bool
 		mostPerCallKB float64
 	}{
-		{"unpredicted", false, false, 16},
-		{"predicted", false, true, 18},
-		{"predicted, over speculative streams", true, true, 20},
+		{"unpredicted", false, false, false, 16},
+		{"predicted", false, true, false, 18},
+		{"predicted, over speculative streams", true, true, false, 20},
+		{"unpredicted, before a barrier", false, false, true, 6},
+		{"predicted, before a barrier", false, true, true, 7},
+		{"predicted, over speculative streams, before a barrier", true, true, true, 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
@@ -55,6 +59,11 @@ func TestTaskMemory(t *testing.T) {
 				before := heapBytes()
 				for i := range calls {
 					get(ctx, i, tt.guess)
+				}
+				if tt.barrier {
+					if err := foresay.Barrier(ctx); err != nil {
+						return struct{}{}, err
+					}
 				}
 				get(ctx, calls, false) // waits for all of them
 				kept = float64(heapBytes()-before) / 1024 / calls

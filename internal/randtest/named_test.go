@@ -42,6 +42,10 @@ func namedPlants() []named {
 			old: "\treturn o.bytes > quietBytes\n", new: "\treturn o.bytes > quietBytes && !MUTANT\n",
 		}, "TestGracefulStopWithACallThatNobodyReads", rawPeer},
 		{plant{
+			name: "an answer is let go of that a run has yet to ask for", dir: ".",
+			old: "|| !t.tree.Spent(c.tree) {", new: "|| !MUTANT && !t.tree.Spent(c.tree) {",
+		}, "TestSpentAnswers", "programs over gRPC show it, after more than one"},
+		{plant{
 			name: "a site's calls have any number of predictions pending", dir: ".",
 			old: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {\n", new: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
 		}, "TestSiteLimits", onlyWaits},

@@ -146,6 +146,7 @@ type Use struct {
 	gaps    *gap // what its lane gave up before
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
+	taken            bool // the run's code has the answer, see Spent
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual

@@ -41,6 +41,8 @@ func TestMutations(t *testing.T) {
 		{ignoreWidth, "no more runs than the width", 1000},
 		{keepPath, "who waits at a barrier does not wait for what is yet to come", 10_000},
 		{keepPostponed, "what was not sent goes with its last user", 10_000},
+		{spendEarly, "no answer is spent before the last run", 1000},
+		{spendUnasked, "no answer is spent before the last run has it", 10_000},
 		{mixLanes, "each lane finds its own calls", 10_000},
 	}
 	// neverPin, keepOrder and keepFirstOrder show where goroutines that share a

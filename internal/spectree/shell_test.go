@@ -137,6 +137,7 @@ type shellCall struct {
 	confirmed   bool
 	abandoned   bool
 	settled     bool
+	spent       bool // nobody is to ask for the answer any more
 	hinted      bool // a staged call's answer was offered as a prediction
 	late        int
 	refusals    int
@@ -377,11 +378,22 @@ func (s *shell) obey() {
 	for s.problem == "" {
 		acts := s.t.Take()
 		if len(acts) == 0 {
+			s.spend()
 			return
 		}
 		for i := range acts {
 			s.obeyOne(&acts[i])
 		}
+	}
+}
+
+// spend notes which answers nobody is to ask for any more.
+func (s *shell) spend() {
+	if s.t.Last() == nil {
+		return
+	}
+	for _, c := range s.calls {
+		c.spent = c.spent || s.t.Spent(c.c)
 	}
 }
 

@@ -262,6 +262,10 @@ func (s *shell) resume(t *shellThread, u *Use) {
 		return
 	}
 	c := u.Call.Data.(*shellCall)
+	if c.spent {
+		s.fail("run %d asks for the answer of call %d, which counts as spent", t.run.run.ID, c.c.ID)
+	}
+	u.Take()
 	idx := u.Answer()
 	if idx >= 0 && c.state != answered {
 		s.stats.accepted++
