@@ -119,7 +119,7 @@ func (k *kind) report(r *Report) RequestReport {
 // foreseen summarises the requests that were worked out.
 func (f *frozen) foreseen(then *histogram, saved time.Duration, extra int64) Foreseen {
 	out := Foreseen{
-		Requests: f.total.worked, Skipped: f.total.skipped, Now: f.observed.latency(), Then: then.latency(),
+		Requests: f.total.worked, Skipped: f.total.skipped, Beside: f.total.beside, Now: f.observed.latency(), Then: then.latency(),
 		SavedMS: per(milliseconds(saved), f.total.worked), ExtraLoad: per(float64(extra), f.total.calls),
 	}
 	out.SavedP50MS = out.Now.P50MS - out.Then.P50MS

@@ -111,6 +111,9 @@ func TestRandomForesight(t *testing.T) {
 			steps := randomLine(rand.New(rand.NewPCG(uint64(seed), 8)))
 			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
 			truth, f := milliseconds(plain.took-on.took), plain.report.Foreseen.SavedMS
+			if b := plain.report.Foreseen.Beside; b != 0 {
+				t.Errorf("%v\ntaken for steps beside each other", steps)
+			}
 			if f > truth+1e-3 || f < truth-1e-3 && !mayForeseeLess(fmt.Sprint(steps)) {
 				t.Errorf("%v\ntrue %.3f (%v less %v), foreseen %.3f", steps, truth, plain.took, on.took, f)
 			}
@@ -142,9 +145,11 @@ func mayForeseeLess(program string) bool {
 	return strings.Contains(program, string(staged)) || strings.Contains(program, string(work)) && strings.Count(program, "wrong") > 1
 }
 
-// TestRandomClock composes programs and holds what is reported of them to the clock.
+// TestRandomClock composes programs and holds what is reported of them to the clock. Where too much is
+// foreseen the report says that it may be, but for goroutines that happen to take turns.
 func TestRandomClock(t *testing.T) {
 	seeds, from := seedsOf(t, 150)
+	unsaid := 0 // goroutines may take turns by chance
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			steps := randomSteps(rand.New(rand.NewPCG(uint64(seed), 7)), 2, true)
@@ -157,6 +162,13 @@ func TestRandomClock(t *testing.T) {
 			if math.Abs(reported-truth) > 1e-3 {
 				t.Errorf("%v\ntrue %.3f (%v less %v), reported %.3f", steps, truth, plain.took, on.took, reported)
 			}
+			if f := plain.report.Foreseen; f.SavedMS > truth+1e-3 && f.Beside == 0 {
+				t.Logf("%v\ntrue %.3f, foreseen %.3f without a word that it may be too much", steps, truth, f.SavedMS)
+				unsaid++
+			}
 		})
+	}
+	if unsaid > 1+seeds/50 {
+		t.Errorf("in %d of %d programs too much is foreseen, and the report does not say that it may be", unsaid, seeds)
 	}
 }

@@ -148,6 +148,7 @@ type kindSums struct {
 	duration           time.Duration
 	worked, skipped    int64
 	calls, extra       int64 // of the requests that were worked out
+	beside             int64 // of them, see besides
 	saved              time.Duration
 	readsSaved         time.Duration
 	readsExtra         int64
@@ -251,9 +252,10 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 
 // foreseen adds what a request would have been. Under mu.
 func (k *kind) foreseen(r *foresay.RequestRecord, w *work) {
-	saved := r.Duration - w.together.End
+	saved, beside := r.Duration-w.together.End, besides(w.calls)
 	for _, s := range []*kindSums{&k.total, &k.now} {
 		s.worked++
+		s.beside += count(beside)
 		s.calls += int64(len(r.Calls))
 		s.saved += saved
 		s.extra += int64(w.together.Extra)

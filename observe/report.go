@@ -62,9 +62,12 @@ type Latency struct {
 type Foreseen struct {
 	Requests int64 `json:"requests"` // that were worked out
 	// Skipped is how many were not, because requests of their kind are large.
-	Skipped int64   `json:"skipped"`
-	Now     Latency `json:"now"`  // as they were
-	Then    Latency `json:"then"` // as they would have been
+	Skipped int64 `json:"skipped"`
+	// Beside is in how many of them goroutines ran several steps beside each other. It is not known then which step
+	// waited for which call, and what is foreseen may be too much.
+	Beside int64   `json:"beside,omitempty"`
+	Now    Latency `json:"now"`  // as they were
+	Then   Latency `json:"then"` // as they would have been
 	// SavedMS is how much earlier they would have ended on average, SavedP50MS how much lower the median would be.
 	SavedMS    float64 `json:"saved_ms"`
 	SavedP50MS float64 `json:"saved_p50_ms"`

@@ -84,6 +84,10 @@ func (q *RequestReport) write(b *bytes.Buffer) {
 	if p := q.IfPlain; p != nil {
 		fmt.Fprintf(b, "  with specgrpc on the servers saves %s per request; with plain servers: %s\n", ms(q.Foreseen.SavedMS), ms(p.SavedMS))
 	}
+	if f := &q.Foreseen; f.Beside > 0 && q.Canary == nil {
+		fmt.Fprintf(b, "  in %s of %s requests goroutines ran several steps beside each other: what is foreseen of these may be too much, a canary tells\n",
+			number(f.Beside), number(f.Requests))
+	}
 	for i := range q.Stops {
 		fmt.Fprintf(b, "  %s\n", q.Stops[i].text())
 	}
