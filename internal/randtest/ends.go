@@ -34,6 +34,11 @@ func (e ending) String() string {
 	return [...]string{"limit", "cancel", "timer", "group", "futures", "members"}[e]
 }
 
+// step returns a step that ends its context so.
+func (e ending) step() *step {
+	return &step{kind: kindEnd, ends: e, pause: 20 * time.Millisecond}
+}
+
 // classNever is that of keys whose reads never answer.
 const classNever = 'n'
 
