@@ -3,6 +3,7 @@ package specgrpc
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,13 +101,13 @@ func TestNobodyQueuesForNothing(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		r := fullRoom(t, 4)
-		connected := true
-		r.ready = func() bool { return connected }
+		var gone atomic.Bool
+		r.ready = func() bool { return !gone.Load() }
 		called := queue(t.Context(), r, 50)
 		if got := called(); len(got) != 2 {
 			t.Errorf("%d may open a stream", len(got))
 		}
-		connected = false
+		gone.Store(true)
 		time.Sleep(2 * recheckEvery)
 		if got := called(); len(got) != 50 || r.streams.most != 0 {
 			t.Errorf("%d of 50 may open a stream, at a limit of %d, although there is no connection", len(got), r.streams.most)

@@ -25,6 +25,7 @@ func TestRoom(t *testing.T) {
 		r.opened(r.opens())
 		waits := r.want(t.Context()) // seven streams are open
 		time.Sleep(4 * lookEvery)
+		synctest.Wait()
 		first, _ := r.enter(false)
 		second, _ := r.enter(false)
 		third, why := r.enter(false)
@@ -39,6 +40,7 @@ func TestRoom(t *testing.T) {
 			t.Error("a call that left was admitted, or one where confirmed callers want all")
 		}
 		time.Sleep(3 * demandSpan)
+		synctest.Wait()
 		r.gone(false, false)
 		<-second.done
 		<-third.done
@@ -50,6 +52,7 @@ func TestRoom(t *testing.T) {
 			t.Error("a call was admitted beyond the limit")
 		}
 		time.Sleep(2 * probeEvery)
+		synctest.Wait()
 		r.gone(true, false)
 		if <-fourth.done; !fourth.admitted || r.streams.most != 8 {
 			t.Errorf("%+v at a limit of %d: one that was learnt is tried again", fourth, r.streams.most)
@@ -60,6 +63,7 @@ func TestRoom(t *testing.T) {
 		r.got(r.want(t.Context()), true)
 		r.got(r.want(t.Context()), true)
 		time.Sleep(4 * lookEvery)
+		synctest.Wait()
 		if r.open != 9 || r.streams.most != 9 {
 			t.Errorf("the limit is %d although %d streams are open", r.streams.most, r.open)
 		}
@@ -148,6 +152,7 @@ func TestLookout(t *testing.T) {
 				waits := r.want(t.Context())
 				for i := range 100 {
 					time.Sleep(time.Millisecond)
+					synctest.Wait()
 					tt.live(r, i)
 				}
 				if r.streams.most != tt.want {
@@ -164,6 +169,7 @@ func TestLookout(t *testing.T) {
 			waits := r.want(t.Context())
 			for range 100 {
 				time.Sleep(lookEvery * 3 / 4)
+				synctest.Wait()
 				next := r.want(t.Context())
 				r.got(waits, true)
 				r.gone(false, false)
