@@ -162,7 +162,7 @@ func (a *Attempt) start() {
 
 // carry is start in a goroutine of its own.
 func (a *Attempt) carry() {
-	growStack(a.number & 1)
+	growStackALittle(a.number & 1)
 	a.op.Transport.Start(a.ctx, a)
 }
 

@@ -85,6 +85,16 @@ func growStack(i int) byte {
 	return room[1-i]
 }
 
+// growStackALittle is growStack for an attempt, which may be half-open for long. What
+// takes a deep stack of it, it leaves to a goroutine that ends.
+//
+//go:noinline
+func growStackALittle(i int) byte {
+	var room [3 << 10]byte
+	room[i] = 1
+	return room[1-i]
+}
+
 // ended notes that user code did not return: it panicked with p, or ended its
 // goroutine if p is nil.
 func (r *run) ended(p any) {
