@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -86,7 +87,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 func (t *task) launch(a *Attempt) {
 	c := a.call
 	t.sent(a)
-	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict()
+	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict() && c.op.Site.offers.wanted()
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
 	if !c.phantom {
@@ -247,7 +248,8 @@ type Attempt struct {
 	outside outside
 	number  int
 	depth   int
-	want    bool
+	want    bool        // see WantPredictions
+	offered atomic.Bool // the server predicted
 
 	blocking bool
 
@@ -348,6 +350,7 @@ func (a *Attempt) Predict(v any) {
 		c.op.Site.stats.invalid.Add(1)
 		return
 	}
+	a.offered.Store(true)
 	t := c.task
 	var few [4]any // a copy: see letGo
 	for {
@@ -525,6 +528,9 @@ func (a *Attempt) Finish(v any, err error) {
 			c.freeSlot()
 			if err == nil {
 				c.op.Site.floor.took(a.launched, c.finished)
+				if a.want {
+					c.op.Site.offers.heard(a.offered.Load())
+				}
 			}
 			if t.rec != nil {
 				t.rec.answered(c, match)

@@ -90,7 +90,7 @@ type SiteConfig struct {
 	// each other's calls.
 	Ordered bool
 	// ServerPredictions asks the server to predict also for callers that stand
-	// on no assumption.
+	// on no assumption. Once 64 calls in a row were offered nothing, one in 64 asks.
 	ServerPredictions bool
 	// SendPlainly has a call whose caller stands on a guess be sent as an ordinary
 	// one where its server takes no calls on guesses, instead of held: the server
@@ -157,6 +157,7 @@ type Site struct {
 	trip    trip
 	stats   siteCounters
 	floor   floor
+	offers  offers
 	repeats repeats
 	shared  repeats      // whoever asked
 	local   bool         // what is called is part of the program

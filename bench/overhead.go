@@ -23,7 +23,8 @@ func overhead() Experiment {
 
 // overheadTrials are one load in all ways: without Foresay, and with every kind of prediction.
 // The column path says what carries the calls: "plain" is an ordinary unary call wherever the caller
-// is not itself speculative, "spec" is a speculative stream for each.
+// is not itself speculative, "spec" is a speculative stream for each, as servers that predict need,
+// and with "asked" the server may predict and has nothing to say, so that few calls go on asking.
 func overheadTrials(l load) []trial {
 	add := func(group *[]trial, s stack, prediction, by, path string, guesses, server guess) {
 		own := l
@@ -45,7 +46,7 @@ func overheadTrials(l load) []trial {
 			by = "nobody"
 		}
 		add(&group, foresayDo(variant{}), g.String(), by, "plain", g, noGuess)
-		add(&group, foresayDo(variant{asking: true}), g.String(), by, "spec", g, noGuess)
+		add(&group, foresayDo(variant{asking: true}), g.String(), by, "asked", g, noGuess)
 		if g != noGuess {
 			add(&group, foresayDo(variant{asking: true}), g.String(), "server", "spec", noGuess, g)
 			add(&group, foresayThen(variant{}), g.String(), by, "plain", g, noGuess)

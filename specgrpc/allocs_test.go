@@ -16,7 +16,7 @@ import (
 // What speculation adds to an echo's allocations, both ends counted. The race
 // detector allocates for itself.
 func TestEchoAllocations(t *testing.T) {
-	addr := loopback(t)
+	addr := loopback(t, echo{})
 	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
 	bare, err := grpc.NewClient(addr, creds)
 	if err != nil {
@@ -31,7 +31,10 @@ func TestEchoAllocations(t *testing.T) {
 		t.Cleanup(func() { cc.Close() })
 		return cc
 	}
-	cc, streams := dial(), dial(specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
+	cc, asked := dial(), dial(asking)
+	addr = loopback(t, foretold{})
+	streams := dial(asking)
 	allocations := func(call func(context.Context) error) float64 {
 		return testing.AllocsPerRun(2000, func() {
 			if err := call(t.Context()); err != nil {
@@ -48,7 +51,8 @@ func TestEchoAllocations(t *testing.T) {
 		{"outside of tasks", get(cc), 4},
 		{"in a task, unpredicted", inTask(cc, ""), 15},
 		{"in a task, rightly predicted", inTask(cc, echoed), 18},
-		{"over a speculative stream", inTask(streams, echoed), 66},
+		{"in a task, rightly predicted, of a server that is asked in vain", inTask(asked, echoed), 20},
+		{"over a speculative stream, predicted by both", inTask(streams, echoed), 88},
 	} {
 		if n := allocations(tt.call); n > plain+tt.most {
 			t.Errorf("%s: %v allocations, grpc alone %v; want at most %v more", tt.name, n, plain, tt.most)

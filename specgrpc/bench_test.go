@@ -14,14 +14,14 @@ import (
 )
 
 // loopback serves an echo over TCP.
-func loopback(b testing.TB) string {
+func loopback(b testing.TB, impl kvpb.TestKVServer) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	s := grpc.NewServer()
-	kvpb.RegisterTestKVServer(specgrpc.Registrar(s), echo{})
+	kvpb.RegisterTestKVServer(specgrpc.Registrar(s), impl)
 	go func() { _ = s.Serve(l) }()
 	b.Cleanup(s.Stop)
 	return l.Addr().String()
@@ -33,12 +33,22 @@ func (echo) Get(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error
 	return &kvpb.GetResponse{Value: r.GetKey()}, nil
 }
 
+// foretold is an echo that predicts what it answers: whoever asks for predictions goes on
+// asking.
+type foretold struct{ echo }
+
+func (e foretold) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	response, err := e.echo.Get(ctx, r)
+	_ = foresay.Predict(ctx, response)
+	return response, err
+}
+
 const echoed = "0123456789012345678901234567890123456789012345678901234567890123"
 
 // BenchmarkEcho compares calls of one method over one connection. Each
 // sub-benchmark is to be read against "grpc" of the same run and callers.
 func BenchmarkEcho(b *testing.B) {
-	addr := loopback(b)
+	addr := loopback(b, echo{})
 	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
 	bare, err := grpc.NewClient(addr, creds)
 	if err != nil {
@@ -53,7 +63,10 @@ func BenchmarkEcho(b *testing.B) {
 		b.Cleanup(func() { cc.Close() })
 		return cc
 	}
-	cc, streams := dial(), dial(specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
+	cc, asked := dial(), dial(asking)
+	addr = loopback(b, foretold{})
+	streams := dial(asking)
 	for _, callers := range []int{1, 16} {
 		for name, call := range map[string]func(ctx context.Context) error{
 			"grpc":                get(bare),
@@ -61,6 +74,7 @@ func BenchmarkEcho(b *testing.B) {
 			"task-unpredicted":    inTask(cc, ""),
 			"task-right":          inTask(cc, echoed),
 			"task-wrong":          inTask(cc, "wrong"),
+			"task-right-asked":    inTask(asked, echoed),
 			"task-right-streamed": inTask(streams, echoed),
 		} {
 			b.Run(name+map[int]string{1: "/1-caller", 16: "/16-callers"}[callers], func(b *testing.B) { measure(b, callers, call) })

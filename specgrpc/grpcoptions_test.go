@@ -85,18 +85,20 @@ func grpcOptions() []grpcOption {
 
 // withOwnCompressor has a connection use a compressor that is not registered.
 func withOwnCompressor() grpc.DialOption {
-	return grpc.WithCompressor(ownCompressor{grpc.NewGZIPCompressor()}) //nolint:staticcheck // the only one that a server may not know
+	//lint:ignore SA1019 the only one that a server may not know
+	return grpc.WithCompressor(ownCompressor{grpc.NewGZIPCompressor()})
 }
 
 func ownDecompressor() grpc.ServerOption {
-	return grpc.RPCDecompressor(ownDecompression{grpc.NewGZIPDecompressor()}) //nolint:staticcheck // as above
+	//lint:ignore SA1019 as above
+	return grpc.RPCDecompressor(ownDecompression{grpc.NewGZIPDecompressor()})
 }
 
-type ownCompressor struct{ grpc.Compressor } //nolint:staticcheck // as above
+type ownCompressor struct{ grpc.Compressor }
 
 func (ownCompressor) Type() string { return "own" }
 
-type ownDecompression struct{ grpc.Decompressor } //nolint:staticcheck // as above
+type ownDecompression struct{ grpc.Decompressor }
 
 func (ownDecompression) Type() string { return "own" }
 

@@ -21,7 +21,7 @@ import (
 // ask for, and nothing else of their size; of those before a Barrier not even that.
 func TestTaskMemory(t *testing.T) {
 	const calls, bytes = 600, 8 << 10
-	addr := loopback(t)
+	plain, streams := loopback(t, echo{}), loopback(t, foretold{})
 	for _, tt := range []struct {
 		name          string
 		streamed      bool
@@ -37,6 +37,10 @@ func TestTaskMemory(t *testing.T) {
 		{"predicted, over speculative streams, before a barrier", true, true, true, 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			addr := plain
+			if tt.streamed {
+				addr = streams
+			}
 			cc, err := specgrpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn),
 				specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: tt.streamed}))
 			if err != nil {

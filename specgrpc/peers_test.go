@@ -154,6 +154,50 @@ func TestServerPredictionsAreTaken(t *testing.T) {
 	})
 }
 
+// TestSilentServersAreSeldomAsked: a call does not pay for a stream where the server has
+// had nothing to offer for long, and does again soon after it has.
+func TestSilentServersAreSeldomAsked(t *testing.T) {
+	inWorld(t, func(w *world) {
+		predicts, asked := false, 0
+		impl := &kvServer{}
+		impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			if foresay.InTask(ctx) {
+				asked++
+			}
+			if predicts {
+				_ = foresay.Predict(ctx, value(r.GetKey()))
+			}
+			return value(r.GetKey()), nil
+		}
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		c := kvpb.NewTestKVClient(cc)
+		calls := func(n int) (of int) {
+			before := asked
+			for range n {
+				if _, err := foresay.Do(w.Context(), func(ctx context.Context) (*kvpb.GetResponse, error) {
+					return c.Get(ctx, &kvpb.GetRequest{Key: "k"})
+				}); err != nil {
+					w.Fatal(err)
+				}
+			}
+			return asked - before
+		}
+		if n := calls(64); n != 64 {
+			w.Errorf("%d of the first 64 calls asked", n)
+		}
+		if n := calls(640); n != 10 {
+			w.Errorf("%d of 640 calls asked a server that is silent, want one in 64", n)
+		}
+		predicts = true
+		calls(64)
+		if n := calls(100); n != 100 {
+			w.Errorf("%d of 100 calls asked a server that predicts", n)
+		}
+		w.quiet(cc, r)
+	})
+}
+
 func TestServerPredictionsFromUnawarePeers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}
