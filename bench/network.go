@@ -68,8 +68,9 @@ func (c countedConn) Read(b []byte) (int, error) {
 }
 
 func (c countedConn) Write(b []byte) (int, error) {
+	c.bytes.Add(int64(len(b))) // before an answer to them can come
 	n, err := c.Conn.Write(b)
-	c.bytes.Add(int64(n))
+	c.bytes.Add(int64(n - len(b)))
 	return n, err
 }
 
