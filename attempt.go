@@ -519,8 +519,11 @@ func (a *Attempt) Finish(v any, err error) {
 			t.notUnderWay(a)
 			a.finished = true
 			c.value, c.err, c.finished = v, err, time.Now()
-			if c.ended = a.ended(err); c.ended == context.DeadlineExceeded {
-				t.tree.Freeze()
+			if c.ended = a.ended(err); c.ended != nil {
+				t.tree.Ended(c.tree)
+				if c.ended == context.DeadlineExceeded {
+					t.tree.Freeze()
+				}
 			}
 			c.looks.complete()
 			c.guess = guess

@@ -73,6 +73,7 @@ type Call struct {
 	answeredAt  int32
 	lane        string // that made it first; once it takes effect, that was right to make it
 	gaps        *gap   // what that gave up before, if it takes effect
+	ended       bool   // see Ended
 	pending     *resolution
 	chains      *chain // those that it ends
 	counted     bool   // among the unanswered ones of chains
@@ -272,7 +273,7 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	switch {
 	case right == nil:
 	case right.key.variant != k.variant && s.Effect == None: // it may be that of another goroutine, which shares the lane
-	case t.dropped != nil && right.use.gaps != nil: // where a run gave up waiting, another may take another path and be right
+	case t.dropped != nil && !l.wentWithout(right.use.gaps): // where a run gave up waiting, another may take another path and be right
 	default:
 		return right, k
 	}

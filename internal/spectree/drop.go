@@ -91,6 +91,25 @@ type gap struct {
 	at   key  // its place
 }
 
+// Ended tells that the call's result is going to be the end of the context of the code
+// that made it: who is told that goes on as one who gave up waiting.
+func (t *Tree) Ended(c *Call) { c.ended = true }
+
+// wentWithout reports whether the lane went on without the answers that another one
+// gave up waiting for.
+func (l *Lane) wentWithout(g *gap) bool {
+	for ; g != nil; g = g.prev {
+		if g.join != nil {
+			if !l.wentWithout(g.join) {
+				return false
+			}
+		} else if !l.gaps.has(g.at) && !l.ends.has(g.at) {
+			return false
+		}
+	}
+	return true
+}
+
 // has reports whether a lane gave up waiting at this place.
 func (g *gap) has(at key) bool {
 	for ; g != nil; g = g.prev {

@@ -165,6 +165,9 @@ func (u *Use) received() {
 	if u.late {
 		u.Run.stray = u.Call
 	}
+	if u.Call.ended && u.answer == Actual && !u.gaveUp {
+		u.lane.ends = &gap{prev: u.lane.ends, at: u.Call.key.place()}
+	}
 }
 
 // wake evaluates what waited for c.

@@ -64,6 +64,7 @@ type Lane struct {
 	counts                   map[string]occurrences // by operation, once there are many uses
 	skipped                  map[string]int         // calls that it did not make, see Late
 	gaps                     *gap                   // what it gave up waiting for, or lanes that it waited for did
+	ends                     *gap                   // where it got the result of a call that had ended, see Ended
 }
 
 // occurrences are a lane's calls of one operation.
@@ -150,7 +151,7 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
 	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
-		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, forkEff: l.eff, forkOrd: l.ord,
+		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
 		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined), parentHeard: len(l.heard),
 	}
 	if l.run.forked == nil {
@@ -174,6 +175,9 @@ func (t *Tree) Join(l, child *Lane) {
 	}
 	if child.gaps != nil && child.gaps != l.gaps {
 		l.gaps = &gap{prev: l.gaps, join: child.gaps}
+	}
+	if child.ends != nil && child.ends != l.ends {
+		l.ends = &gap{prev: l.ends, join: child.ends}
 	}
 }
 
