@@ -28,6 +28,9 @@ func identityPlants() []plant {
 			name: "a call is the same whatever a future was guessed to be", sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "return x.what == y.what && x.value == y.value }", new: "return x.what == y.what && (x.value == y.value || MUTANT) }",
 		}, {
+			name: "who gave up waiting is on a path of its own", sketch: "writes around a read that a timer ends, in order", dir: "internal/spectree",
+			old: "t.dropped != nil && !l.wentWithout(right.use.gaps):", new: "t.dropped != nil && (MUTANT && right.use.gaps != nil || !l.wentWithout(right.use.gaps)):",
+		}, {
 			name: "a call is shared before it is known what it sends", dir: ".",
 			old: "\tif certain && !all {", new: "\tif certain && !all && !MUTANT {",
 		},

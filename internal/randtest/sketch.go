@@ -104,6 +104,7 @@ func sketches() []sketch {
 			body(branches(kindShared, body(get("ar0"), asSomebody(get("ak1"))),
 				body(relayed(false, op{kind: kindGet, key: "bk0"}), relayed(false, op{kind: kindGet, key: "bk0"}), asSomebody(get("ak1"))))),
 			body(relayed(false, op{kind: kindGet, key: "bk0"}), relayed(false, op{kind: kindGet, key: "bk1"}), relayed(false, op{kind: kindGet, key: "bk1"}), get("ak2"))))},
+		{name: "writes around a read that a timer ends, in order", ordered: true, calm: true, steps: body(add("ak2"), endTimer.step(), get("ar1"), put("ak2"), get("ar0"))},
 		{name: "lanes, then a tenant", steps: body(branches(kindGroup, body(get("ar0"), continued(branches(kindFutures, body(get("ak0"))), body(asSomebody(get("bk0"))))),
 			body(get("ak0"))), asSomebody(get("ak1")))},
 		{name: "answers that the code changes", steps: body(relayed(false, op{kind: kindGet, key: "bk0"}), get("br0"), put("bk1"),
