@@ -48,8 +48,9 @@ type call struct {
 // right, nothing of a wrong run's, such as its context, is in it.
 func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	if use != nil {
+		c.limit = limitOf(use)
 		if w, ok := use.Data.(*waiter); ok && w.op != nil && c.attempts == 0 {
-			c.op, c.ctx, c.limit = w.op, w.ctx, w.limit
+			c.op, c.ctx = w.op, w.ctx
 		}
 	}
 	if a := c.attempt; a != nil && a.held != nil {
@@ -335,7 +336,12 @@ func (a *Attempt) Timeout() time.Duration {
 // Limit returns the time limit that the code set for the call itself, 0 for
 // none. For a speculative attempt it begins when the caller is confirmed: run
 // without speculation, the code would have made the call only then.
-func (a *Attempt) Limit() time.Duration { return a.call.limit }
+// It is that of the run that is right from then on.
+func (a *Attempt) Limit() time.Duration {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	return a.call.limit
+}
 
 // Sent tells that the request has left: what is looked up in the attempt's context
 // from now on does not change what was sent. It need not be called: an attempt that
@@ -521,9 +527,6 @@ func (a *Attempt) Finish(v any, err error) {
 			c.value, c.err, c.finished = v, err, time.Now()
 			if c.ended = a.ended(err); c.ended != nil {
 				t.tree.Ended(c.tree)
-				if c.ended == context.DeadlineExceeded {
-					t.tree.Freeze()
-				}
 			}
 			c.looks.complete()
 			c.guess = guess

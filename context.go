@@ -23,6 +23,7 @@ type lane struct {
 	future   *future     // that its code computes, or works for; nil in a run's own code
 	// What its code waited for its guesses, and since when that counts; under mu. See ownLimit.
 	limited atomic.Bool // limits is not empty
+	endless atomic.Bool // a context that ended before did not end again, see awaitEnd
 	limits  []held
 	waited  time.Duration
 }

@@ -17,13 +17,26 @@ import (
 // replay's contexts tell, has to be made to agree:
 //
 //   - A call whose result was the end of its context has that result in a replay
-//     once the replay's context has ended. After a time limit that ran out, the task
-//     takes no predictions any more: no replay of a later guess has to wait again.
+//     once the replay's context has ended. Once a replay has to wait for a time limit
+//     that ran out, the task takes no predictions any more: no replay has to again.
 //   - A call that the right run went on without, since its context had ended, is not
 //     made in a replay either, once what followed has taken effect.
 //   - A call is not made with a context that has ended. What code waited for its
 //     guesses does not count against its time limits: without speculation it would
 //     not have waited.
+
+// limitOf returns the time limit that the code of a use set for the call, 0 for none.
+// Under mu.
+func limitOf(u *spectree.Use) time.Duration {
+	if u == nil {
+		return 0
+	}
+	w, _ := u.Data.(*waiter)
+	if w == nil {
+		return 0
+	}
+	return w.limit
+}
 
 // due returns when the time limit of the code's own runs out, for an attempt that
 // the code waits for from now on; zero if there is none.
@@ -57,19 +70,30 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 	t.mu.Lock()
 	ended := c.ended
 	t.mu.Unlock()
-	if ended == nil || ended == context.DeadlineExceeded && t.ownLimit(ctx, nil) == 0 {
+	byDeadline := ended == context.DeadlineExceeded
+	if ended == nil || byDeadline && t.ownLimit(ctx, nil) == 0 {
 		return v, err
 	}
-	t.awaitEnd(ctx, l, ended == context.DeadlineExceeded)
+	if byDeadline {
+		t.mu.Lock()
+		t.tree.Freeze()
+		t.unlock()
+	}
+	t.awaitEnd(ctx, l, byDeadline)
 	return v, err
 }
 
 // awaitEnd waits until the code's own context ends. Code that ended it before does so
-// again within as long as the task has taken so far, if it repeats itself at all.
+// again within as long as the task has taken so far, if it repeats itself at all. Where
+// it has not, it is not waited for as long again.
 func (t *task) awaitEnd(ctx context.Context, l *lane, byDeadline bool) {
 	var late <-chan time.Time
 	if !byDeadline {
-		timer := time.NewTimer(time.Since(t.began) + endsWithin)
+		most := endsWithin
+		if !l.endless.Load() {
+			most += time.Since(t.began)
+		}
+		timer := time.NewTimer(most)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -78,6 +102,7 @@ func (t *task) awaitEnd(ctx context.Context, l *lane, byDeadline bool) {
 	case <-l.run.ctx.Done():
 	case <-l.gone():
 	case <-late:
+		l.endless.Store(true)
 	}
 }
 

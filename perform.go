@@ -210,12 +210,19 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
+		if limit != 0 {
+			w = &c.waiter
+			w.limit, u.Data = limit, w
+		}
 		c.slot = slot
 		if q.mode == ModeShadow {
 			t.cast(l, c)
 		}
 	} else if c.attempts == 0 {
 		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit}
+		u.Data = w
+	} else if limit != 0 {
+		w = &waiter{limit: limit}
 		u.Data = w
 	}
 	answer := u.Answer()

@@ -207,7 +207,9 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Adopt:
 		a.Call.Data.(*call).op.Site.stats.adopted.Add(1)
 	case spectree.Confirm:
-		t.resolve(a.Call.Data.(*call), true)
+		c := a.Call.Data.(*call)
+		c.limit = limitOf(a.Use)
+		t.resolve(c, true)
 	case spectree.Abandon:
 		t.abandon(a.Call.Data.(*call))
 	case spectree.Settle:

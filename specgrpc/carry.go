@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -86,15 +87,13 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.OnResolve(func(confirmed bool) {
-		if !confirmed {
+		if limit := a.Limit(); !confirmed {
 			cancel()
+		} else if limit > 0 { // it fails, and so does the plain call that follows
+			time.AfterFunc(limit, cancel)
 		}
 	})
-	left := a.Timeout()
-	if limit := a.Limit(); limit > 0 && (left == 0 || limit < left) {
-		left = limit
-	}
-	if left > 0 {
+	if left := a.Timeout(); left > 0 {
 		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}

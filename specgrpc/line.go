@@ -9,13 +9,17 @@ import (
 // turn is the place in line of a confirmed caller's call at a full connection. There grpc gives a
 // stream that becomes free to whoever comes first, and sends those that come too late to the end
 // of its own queue, so that some calls wait for several times as long as others. Calls of older
-// tasks go first here, and only a few at a time wait in grpc's queue. Those show how many streams
-// the peer admits, and see to it that somebody always gets the next one.
+// tasks go first here, by at most overtaking, so that a task of many calls keeps nobody out. Only
+// a few calls at a time wait in grpc's queue. Those show how many streams the peer admits, and see
+// to it that somebody always gets the next one.
 type turn struct {
-	began time.Time // the task
+	began time.Time // the task, or the call less overtaking
 	since look
 	come  chan struct{}
 }
+
+// overtaking is how much later a call that goes first may have come.
+const overtaking = time.Second
 
 // insideGRPC is how many calls may wait in grpc's own queue.
 const insideGRPC = 2
@@ -30,7 +34,7 @@ func (r *room) want(ctx context.Context) look {
 		return r.asks()
 	}
 	r.mu.Unlock()
-	t := &turn{began: taskBegan(ctx), come: make(chan struct{})}
+	t := &turn{began: inLine(taskBegan(ctx)), come: make(chan struct{})}
 	r.mu.Lock()
 	r.join(t)
 	r.mu.Unlock()
@@ -57,6 +61,14 @@ func (r *room) join(t *turn) {
 	})
 	r.line = slices.Insert(r.line, i, t)
 	r.serve()
+}
+
+// inLine returns what place in line a call takes now whose task began then.
+func inLine(began time.Time) time.Time {
+	if first := time.Now().Add(-overtaking); began.Before(first) {
+		return first
+	}
+	return began
 }
 
 // taskBegan returns when the task began that makes the call of this context.

@@ -86,6 +86,49 @@ func TestLineOfOldTasks(t *testing.T) {
 	})
 }
 
+// TestLineKeepsNobodyOut: an old task that goes on calling goes before younger ones, but
+// not for ever.
+func TestLineKeepsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fullRoom(t, 4)
+		stand := func(began time.Time) *turn {
+			out := &turn{began: inLine(began), come: make(chan struct{})}
+			r.mu.Lock()
+			r.wanting++
+			r.join(out)
+			r.mu.Unlock()
+			return out
+		}
+		old := time.Now().Add(-time.Hour)
+		for range 8 {
+			stand(old)
+		}
+		young := stand(time.Now())
+		began := time.Now()
+		for called := false; !called; {
+			time.Sleep(10 * time.Millisecond) // a stream of the old task's ends, and it makes another call
+			r.gone(false, false)
+			stand(old)
+			r.got(r.lookout.now, true)
+			select {
+			case <-young.come:
+				called = true
+			default:
+			}
+			if waited := time.Since(began); waited > 2*overtaking {
+				t.Fatalf("a younger task's call waits for %v", waited)
+			}
+		}
+		r.mu.Lock()
+		r.streams = bound{}
+		r.serve()
+		r.mu.Unlock()
+		for r.wanting > 0 {
+			r.got(r.lookout.now, false)
+		}
+	})
+}
+
 // TestNobodyQueuesForNothing: the line ends where the connection does, or the limit, and so does
 // the place in it of a call whose context ends.
 func TestNobodyQueuesForNothing(t *testing.T) {

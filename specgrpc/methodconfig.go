@@ -45,14 +45,13 @@ func (x *exchange) limit() {
 		return
 	}
 	left := max(*timeout, time.Nanosecond)
+	if x.speculative {
+		s.limitTo(left)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case !x.speculative:
-		s.after(left)
-	case s.limit == 0 || left < s.limit:
-		s.limit = left
-	}
+	s.after(left)
 }
 
 // sendable fails if gRPC would not send so large a request. The call is then made

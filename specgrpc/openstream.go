@@ -125,10 +125,7 @@ func (x *exchange) detach() (stop func() bool) {
 	}
 	if deadline, ok := x.ctx.Deadline(); ok {
 		// An interceptor limits the call, which begins with Confirm.
-		left := max(time.Until(deadline), time.Millisecond)
-		if s.limit == 0 || left < s.limit {
-			s.limit = left
-		}
+		s.limitTo(max(time.Until(deadline), time.Millisecond))
 	}
 	if left := x.out.attempt.Timeout(); left > 0 {
 		x.own, s.cancel = context.WithTimeout(x.own, left)

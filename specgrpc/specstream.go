@@ -35,15 +35,16 @@ const (
 // goroutine reads it until the result is in; from then on nobody does, until
 // the caller's word is known, is sent, and the rest is drained.
 type specStream struct {
-	conn   *ClientConn
-	method *method
-	id     attemptID
-	stream grpc.ClientStream
-	cancel context.CancelFunc
-	own    unlimited // its context; here to save an allocation
-	lease  time.Duration
-	limit  time.Duration // the call's own time limit, from Confirm on; 0 for none
-	small  bool          // the word can be sent without waiting
+	conn      *ClientConn
+	method    *method
+	id        attemptID
+	stream    grpc.ClientStream
+	cancel    context.CancelFunc
+	own       unlimited // its context; here to save an allocation
+	lease     time.Duration
+	limit     time.Duration        // the call's own time limit, from Confirm on; 0 for none
+	codeLimit func() time.Duration // that of the code which turns out right
+	small     bool                 // the word can be sent without waiting
 
 	opened   atomic.Bool // it counts against the peer's limit
 	answered atomic.Bool // the result is in, and stands whatever becomes of the stream
@@ -74,8 +75,18 @@ func (s *specStream) resolve(ok bool) {
 	w := aborted
 	if ok {
 		w = confirmed
+		s.limitTo(s.codeLimit())
 	}
 	s.give(w, "")
+}
+
+// limitTo bounds how long the call takes once its caller is right; 0 is no bound.
+func (s *specStream) limitTo(limit time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if limit > 0 && (s.limit == 0 || limit < s.limit) {
+		s.limit = limit
+	}
 }
 
 // late reports whether the server must have undone the call by now: it had no

@@ -75,7 +75,7 @@ func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculati
 	s := &specStream{
 		conn: c, method: out.call.method, lease: c.cfg.lease, reading: true,
 		id:    attemptID{call: a.ID(), number: clamp(a.Number())},
-		limit: a.Limit(), small: requestBytes <= smallRequestBytes,
+		codeLimit: a.Limit, small: requestBytes <= smallRequestBytes,
 	}
 	if !speculative {
 		s.word = confirmed

@@ -187,19 +187,6 @@ func byKey(effects []effect) map[string][]string {
 	return out
 }
 
-// isPart reports whether a list has each of the other's strings as often, at least.
-func isPart(list, part []string) bool {
-	rest := slices.Clone(list)
-	for _, s := range part {
-		i := slices.Index(rest, s)
-		if i < 0 {
-			return false
-		}
-		rest = slices.Delete(rest, i, i+1)
-	}
-	return true
-}
-
 // hasPrefix reports whether a list begins with another.
 func hasPrefix(list, prefix []string) bool {
 	return len(prefix) <= len(list) && slices.Equal(list[:len(prefix)], prefix)

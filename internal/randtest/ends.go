@@ -56,20 +56,21 @@ func (sc *Scenario) addEndings() {
 	for _, t := range sc.tasks {
 		for i := range t.links {
 			if r.IntN(2) == 0 {
-				t.links[i] = g.addEnding(t.links[i])
+				t.links[i] = g.addEnding(t.links[i], false)
 			}
 		}
 	}
 }
 
-// addEnding puts a step in some place of a body, or of one within.
-func (g *generator) addEnding(steps []*step) []*step {
+// addEnding puts a step in some place of a body, or of one within. What is repeated has no
+// futures that are cancelled: those of two turns would write at once.
+func (g *generator) addEnding(steps []*step, repeated bool) []*step {
 	at := g.IntN(len(steps) + 1)
 	if at < len(steps) {
 		switch s := steps[at]; s.kind {
 		case kindBranch, kindRepeat, kindDo, kindGroup, kindFutures, kindQuorum, kindAny:
 			if i := g.IntN(len(s.bodies)); g.IntN(2) == 0 {
-				s.bodies[i] = g.addEnding(s.bodies[i])
+				s.bodies[i] = g.addEnding(s.bodies[i], repeated || s.kind == kindRepeat)
 				return steps
 			}
 		}
@@ -79,7 +80,7 @@ func (g *generator) addEnding(steps []*step) []*step {
 	if s.pause = time.Duration(1+g.IntN(25)) * 997 * time.Microsecond; g.IntN(3) == 0 {
 		s.pause, s.count = time.Second, 1+g.IntN(2) // there is time for other reads before
 	}
-	if g.IntN(8) == 0 {
+	if g.IntN(8) == 0 && !repeated {
 		s = &step{id: g.id, kind: kindLoose, how: cancelled}
 		g.looseBodies(s, 3)
 	}

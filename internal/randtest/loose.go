@@ -28,8 +28,8 @@ func (l loosely) String() string {
 	return [...]string{"nobody waits", "all fails", "any has the last", "any has the first", "quorum fails", "a failure cancels"}[l]
 }
 
-// classOptional is that of keys whose writes may come too late: each is what it is in the
-// sequential execution, or left out. Those of two steps may swap places.
+// classOptional is that of keys whose writes may come too late: they are what
+// they are in the sequential execution, or left out from some write on.
 const classOptional = 'x'
 
 var errLoose = errors.New("a future that fails")

@@ -128,8 +128,12 @@ func (v *verdict) late(o *oracle) {
 			}
 		}
 		for _, c := range r.Calls {
-			if last := len(c.Sent) - 1; last > 0 && c.Confirmed >= 0 {
-				allowed += max(0, c.Sent[last].At-c.Confirmed)
+			right := c.Confirmed
+			if len(c.Sent) > 0 && !c.Sent[0].Speculative {
+				right = c.Sent[0].At
+			}
+			if last := len(c.Sent) - 1; last > 0 && right >= 0 {
+				allowed += max(0, c.Sent[last].At-right)
 			}
 		}
 	}

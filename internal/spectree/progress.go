@@ -258,7 +258,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 		}
 		c.confirmed, c.postponed = true, false
 		t.record.confirm(c)
-		t.emitCall(Confirm, c)
+		t.emitCall(Confirm, c).Use = right
 	}
 	if c.answered && !c.settled {
 		c.settled = true

@@ -43,7 +43,7 @@ const (
 	Send                   // Call, Use, Speculative: start an attempt on account of the use, or let a held one go on
 	Hold                   // Call: not sent yet; for reports only
 	Adopt                  // Call, Run: a new run uses a call that another one made; for reports only
-	Confirm                // Call: its caller's assumptions held
+	Confirm                // Call, Use: its caller's assumptions held
 	Abandon                // Call: nobody wants it any more
 	Settle                 // Call: it is answered and its caller confirmed, so that others may learn its result
 	Release                // Lane: its barrier is passed

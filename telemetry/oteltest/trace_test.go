@@ -375,7 +375,7 @@ func TestCancelled(t *testing.T) {
 		span.End()
 		wantTree(w, `
 caller 0-12
-  task page 0-12 outcome=cancelled reason=foresay: task "page", /TestKV/Get (call 1 of its kind) at passthrough:///a:1: gave up waiting: context canceled runs=1 saved_ms=0 task=page wasted_calls=2 wasted_ms=22
+  task page 0-12 outcome=cancelled reason=rpc error: code = Canceled desc = foresay: task "page", /TestKV/Get (call 1 of its kind) at passthrough:///a:1: gave up waiting: context canceled runs=1 saved_ms=0 task=page wasted_calls=2 wasted_ms=22
     branch /TestKV/Get 0-12 ->call(TestKV/Get) call=1 depth=1 mode=on outcome=unresolved prediction=0 run=1 site=/TestKV/Get
       TestKV/Get 0-22 client speculative=true CANCELLED
         TestKV/Get 5-17 server speculative=true CANCELLED

@@ -1,0 +1,85 @@
+package specgrpc_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
+)
+
+// TestLimitOfTheRightRun: a call that a replay adopts has the time limit that the replay's
+// code sets, not that of the wrong guess under which it was sent.
+func TestLimitOfTheRightRun(t *testing.T) {
+	for _, tt := range []struct{ guess, actual string }{
+		{"50ms", "1s"}, {"50ms", "none"}, {"1s", "50ms"}, {"none", "50ms"}, {"1s", "2s"},
+	} {
+		for _, how := range []struct {
+			name            string
+			unaware, staged bool
+		}{{"a read", false, false}, {"a read, sent plainly", true, false}, {"a staged write", false, true}, {"a held write", true, true}} {
+			t.Run(tt.guess+", "+tt.actual+", "+how.name, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					want, wantPuts := limitedCall(w, foresay.ModeOff, how.unaware, how.staged, tt.guess, tt.actual)
+					got, gotPuts := limitedCall(w, foresay.ModeOn, how.unaware, how.staged, tt.guess, tt.actual)
+					if got != want || gotPuts != wantPuts {
+						w.Errorf("got %v and %d writes, plainly %v and %d", got, gotPuts, want, wantPuts)
+					}
+				})
+			})
+		}
+	}
+}
+
+// limitedCall makes a call of 200 ms whose time limit is read, and guessed.
+func limitedCall(w *world, mode foresay.Mode, unaware, staged bool, guess, actual string) (code string, puts int) {
+	impl := &kvServer{}
+	impl.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+		took := 20 * time.Millisecond
+		if r.GetKey() == "slow" {
+			took = 200 * time.Millisecond
+		}
+		return &kvpb.GetResponse{Value: actual}, pause(ctx, took)
+	}
+	impl.put = func(ctx context.Context, _ *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return nil, err
+		}
+		foresay.OnCommit(ctx, func() { puts++ })
+		return &kvpb.PutResponse{}, nil
+	}
+	site := map[foresay.Mode]wan.Site{foresay.ModeOff: "a", foresay.ModeOn: "b"}[mode]
+	var addr string
+	if unaware {
+		_, addr = w.serve(site, func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
+	} else {
+		_, _, addr = w.kv(site, impl, specgrpc.Stages(putMethod))
+	}
+	cc := w.dial(addr, specgrpc.WithMode(mode), specgrpc.WithSites(
+		foresay.SiteConfig{Name: getMethod, SendPlainly: true}, foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+	c := kvpb.NewTestKVClient(cc)
+	_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+		r, err := c.Get(foresay.Predicting(ctx, &kvpb.GetResponse{Value: guess}), &kvpb.GetRequest{Key: "limit"})
+		if err != nil {
+			return "", err
+		}
+		if d, err := time.ParseDuration(r.GetValue()); err == nil {
+			limited, cancel := context.WithTimeout(ctx, d)
+			defer cancel()
+			ctx = limited
+		}
+		if staged {
+			_, err = c.Put(ctx, &kvpb.PutRequest{Key: "slow"})
+		} else {
+			_, err = c.Get(ctx, &kvpb.GetRequest{Key: "slow"})
+		}
+		return "", err
+	})
+	return status.Code(err).String(), puts
+}
