@@ -210,10 +210,6 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
-		if limit != 0 {
-			w = &c.waiter
-			w.limit, u.Data = limit, w
-		}
 		c.slot = slot
 		if q.mode == ModeShadow {
 			t.cast(l, c)
@@ -221,7 +217,8 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	} else if c.attempts == 0 {
 		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit}
 		u.Data = w
-	} else if limit != 0 {
+	}
+	if w == nil && limit != 0 {
 		w = &waiter{limit: limit}
 		u.Data = w
 	}
