@@ -21,6 +21,9 @@ type Comparer interface {
 	// SameCall compares with other, of an Operation of the same Identity, in what
 	// Identity cannot tell, such as options.
 	SameCall(other Transport) Sameness
+	// SameContext compares what the connection is known to look up in contexts of calls
+	// of this method. As long as that is not known, they are perhaps the same.
+	SameContext(a, b context.Context) Sameness
 	// Told reports whether Identity tells, or need not tell, what a context has under
 	// this key.
 	Told(key any) bool
@@ -89,7 +92,7 @@ func (s *lookups) agree(ctx context.Context, certain bool) (looked int, same Sam
 		same = PerhapsSame
 	}
 	for _, l := range made {
-		same = max(same, compareLookups(l.value, ctx.Value(l.key)))
+		same = max(same, CompareContextValues(l.value, ctx.Value(l.key)))
 	}
 	return len(made), same
 }
@@ -186,7 +189,7 @@ func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spect
 			return f
 		}
 		c, _ := tc.Data.(*call)
-		candidates = append(candidates, compared{f, v, how, c.op, c.ctx, c.looks, tc.Uses() > 0})
+		candidates = append(candidates, compared{f, v, how, c.op, c.source(), c.looks, tc.Uses() > 0})
 	}
 	t.mu.Unlock()
 	var same *compared
@@ -227,12 +230,16 @@ type compared struct {
 
 // compare compares the call with that of code that would make this one.
 func (c *compared) compare(ctx context.Context, op *Operation) (looked int, same Sameness) {
-	if k, ok := op.Transport.(Comparer); ok {
+	k, ok := op.Transport.(Comparer)
+	if ok {
 		same = k.SameCall(c.op.Transport)
 	}
 	switch {
 	case c.looks != nil:
 		n, agree := c.looks.agree(ctx, c.shared)
+		if _, all := c.looks.state(); ok && !all {
+			agree = max(agree, k.SameContext(ctx, c.ctx)) // by what others of its method looked up
+		}
 		return n, max(same, agree)
 	case !ofRun(ctx) || !ofRun(c.ctx):
 		same = max(same, PerhapsSame)
@@ -325,8 +332,9 @@ func IsSpan(v any) bool {
 	return false
 }
 
-// compareLookups compares what two contexts say.
-func compareLookups(a, b any) Sameness {
+// CompareContextValues is CompareValues for what two contexts hold under one key: spans of
+// tracing libraries are the same, see IsSpan.
+func CompareContextValues(a, b any) Sameness {
 	if IsSpan(a) && IsSpan(b) {
 		return Same
 	}

@@ -66,7 +66,7 @@ func TestCompareValues(t *testing.T) {
 		{[1]any{list}, [1]any{list}, Same}, {[1]any{list}, [1]any{table}, Different},
 		{tracedSpan{&yes}, tracedSpan{&no}, Same}, {tracedSpan{&yes}, nil, Different},
 	} {
-		if got := compareLookups(test.a, test.b); got != test.want {
+		if got := CompareContextValues(test.a, test.b); got != test.want {
 			t.Errorf("%#v and %#v: got %v, want %v", test.a, test.b, got, test.want)
 		}
 	}

@@ -99,6 +99,20 @@ func (k *call) SameCall(other foresay.Transport) foresay.Sameness {
 	return same
 }
 
+// SameContext compares two contexts by the keys that calls of the method looked up.
+func (k *call) SameContext(a, b context.Context) foresay.Sameness {
+	same := foresay.Same
+	if !k.method.looks.made.Load() {
+		same = foresay.PerhapsSame
+	}
+	for _, key := range k.method.looks.all() {
+		if _, internal := key.(*int); !internal && !foresay.OwnKey(key) && !k.Told(key) {
+			same = max(same, foresay.CompareContextValues(a.Value(key), b.Value(key)))
+		}
+	}
+	return same
+}
+
 // Told leaves out the outgoing metadata, which are part of the identity.
 func (k *call) Told(key any) bool { return key == k.conn.outgoing }
 
@@ -144,6 +158,14 @@ func (l *lookedUp) note(key any) {
 	}
 }
 
+// all returns the keys so far.
+func (l *lookedUp) all() []any {
+	if keys := l.keys.Load(); keys != nil {
+		return *keys
+	}
+	return nil
+}
+
 // over notes that a call was made, if it was.
 func (l *lookedUp) over(err error) {
 	if err == nil && !l.made.Load() {
@@ -178,11 +200,7 @@ func (c *siteTable) appendCaller(b []byte, ctx context.Context, m *method, opts 
 			}
 		}
 	}
-	keys := m.looks.keys.Load()
-	if keys == nil {
-		return b, true
-	}
-	for i, key := range *keys {
+	for i, key := range m.looks.all() {
 		if _, internal := key.(*int); internal || key == c.outgoing || foresay.OwnKey(key) {
 			continue
 		}

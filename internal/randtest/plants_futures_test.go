@@ -11,7 +11,7 @@ func futurePlants() []plant {
 			old: "\tif l.givenUp() && spec.Effect == spectree.None {\n", new: "\tif l.givenUp() && (spec.Effect == spectree.None || MUTANT) {\n",
 		}, {
 			name: "a replay tells of a time limit that its context does not know of", sketch: "a read that runs out of time", dir: ".",
-			old: "\tif ended == nil || ended ==", new: "\tif MUTANT || ended == nil || ended ==",
+			old: "\tif ended == nil || byDeadline", new: "\tif MUTANT || ended == nil || byDeadline",
 		}, {
 			name: "a Confirm that nobody heard counts", sketch: "staged writes, and a pause", dir: "specgrpc",
 			old: "\tcase w == confirmed && unconfirmed:\n", new: "\tcase w == confirmed && unconfirmed && !MUTANT:\n",

@@ -8,7 +8,7 @@ func identityPlants() []plant {
 			old: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok {", new: "\tmd, ok := metadata.FromOutgoingContext(ctx)\n\tif !ok || MUTANT {",
 		}, {
 			name: "what is looked up in a context is no part of a call", dir: ".",
-			old: "\t\tsame = max(same, compareLookups(l.value, ctx.Value(l.key)))\n", new: "\t\tif !MUTANT {\nsame = max(same, compareLookups(l.value, ctx.Value(l.key)))\n}\n",
+			old: "\t\tsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n", new: "\t\tif !MUTANT {\nsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n}\n",
 		}, {
 			name: "options are no part of a call", dir: ".",
 			old: "k, ok := op.Transport.(Comparer); ok {\n\t\tsame =", new: "k, ok := op.Transport.(Comparer); ok && !MUTANT {\n\t\tsame =",
