@@ -74,7 +74,7 @@ func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculati
 	a := out.attempt
 	s := &specStream{
 		conn: c, method: out.call.method, lease: c.cfg.lease, reading: true,
-		id:    attemptID{call: a.ID(), number: clamp(a.Number())},
+		id:        attemptID{call: a.ID(), number: clamp(a.Number())},
 		codeLimit: a.Limit, small: requestBytes <= smallRequestBytes,
 	}
 	if !speculative {
