@@ -71,6 +71,9 @@ func (g *generator) again(steps []*step) []*step {
 
 // work is how long the handler takes for a call at a place.
 func (sc *Scenario) work(at string) time.Duration {
+	if at == "" { // a trap's call, which others may adopt
+		return 0
+	}
 	most := 4_000_000
 	if g := sc.knobs.Timing; g.On {
 		if g.Slow && sc.chance.percent(15, "slow", at) {
@@ -104,13 +107,28 @@ type contextStream struct {
 
 func (s *contextStream) Context() context.Context { return s.ctx }
 
+// refusals is how long handlers may take to find out which methods of other servers take no
+// calls that ask for predictions: from each of them a round trip to the farthest other one.
+func (sc *Scenario) refusals() (sum time.Duration) {
+	for _, from := range sc.matrix.Sites() {
+		longest := time.Duration(0)
+		for _, to := range sc.matrix.Sites() {
+			if from != clientSite && to != clientSite {
+				longest = max(longest, sc.matrix.RTT(from, to))
+			}
+		}
+		sum += longest
+	}
+	return sum
+}
+
 // late checks that the program took no longer than the sequential one, and what
 // speculation may cost:
 //   - for each call that is guessed wrong, or several times over, a run goes through
 //     the program's own code once more;
 //   - a handler's replay does so with the handler's, and there is one for each call
 //     that it makes, at most;
-//   - a call that is refused after its caller turned out right is made only then;
+//   - a call that is refused after its caller turned out right is made only then, in a handler, too;
 //   - who passes a barrier, or pins, waits for what its neighbours guess, once and
 //     once more in each of these runs.
 func (v *verdict) late(o *oracle) {
@@ -145,6 +163,9 @@ func (v *verdict) late(o *oracle) {
 		}
 	}
 	allowed += again * o.code
+	if v.sc.knobs.ServerPredictions {
+		allowed += v.sc.refusals()
+	}
 	if slices.ContainsFunc(v.sc.tasks, func(t *task) bool { return slices.ContainsFunc(t.links, concurrent) }) {
 		allowed += (1 + again) * longest
 	}
