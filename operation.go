@@ -86,7 +86,8 @@ type BlockingTransport interface {
 type Ender interface {
 	Transport
 	// Ended returns the error of a call whose code gave up, for the reason that err
-	// says. It wraps err, and must not block.
+	// says. It wraps err. It may be called with the task's lock held: it must not
+	// block, and must not call the task.
 	Ended(err error) error
 }
 
@@ -129,6 +130,7 @@ type Releaser interface {
 	Transport
 	// Release is called once the call has its result and its caller is known to be
 	// right: no attempt of it is made any more, and nobody learns from its Request,
-	// which may be nil from then on. It must not block.
+	// which may be nil from then on. It is called with the task's lock held: it must
+	// not block, and must not call the task.
 	Release()
 }

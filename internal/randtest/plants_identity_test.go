@@ -11,7 +11,7 @@ func identityPlants() []plant {
 			old: "\t\tsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n", new: "\t\tif !MUTANT {\nsame = max(same, CompareContextValues(l.value, ctx.Value(l.key)))\n}\n",
 		}, {
 			name: "options are no part of a call", dir: ".",
-			old: "k, ok := op.Transport.(Comparer); ok {\n\t\tsame =", new: "k, ok := op.Transport.(Comparer); ok && !MUTANT {\n\t\tsame =",
+			old: "\tif ok {\n\t\tsame = k.SameCall", new: "\tif ok && !MUTANT {\n\t\tsame = k.SameCall",
 		}, {
 			name: "a call is the same whatever its code was told", dir: "internal/spectree",
 			old: "o.useAt(l.uses[i].Call.key))\n\t\tif !same {", new: "o.useAt(l.uses[i].Call.key))\n\t\tif !same && !MUTANT {",
