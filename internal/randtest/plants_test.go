@@ -122,6 +122,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"resolveWithEffects": {all, "who computes what is guessed gives up the guess before its first effect"},
 		"passBarrier":        {all, "whoever must pass a barrier tries again for ever"},
 		"keepFirstOrder":     {"TestOrderOfTheRightRun", "one program in a hundred thousand shows it"},
+		"keepOneOrder":       {"TestOrdersOfTwoRuns", "as before"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
 		"neverPin":           {"TestMustPin", "goroutines that race for equal effects on one context may be stopped, pinned or not"},

@@ -142,14 +142,20 @@ func (t *Tree) checkProgress(c *Call) error {
 	if len(c.uses) == 0 || c.settled || slices.Contains(t.early, c) {
 		return nil
 	}
-	right, u := false, c.uses[0]
+	right, free, u := false, false, c.uses[0]
 	for _, o := range c.uses {
 		if t.caller == CallerConfirmed && o.dep.blocker() == nil {
-			right, u = true, o
-			break
+			before, _ := t.before(o, true)
+			free = free || before == nil
+			if !right {
+				right, u = true, o
+			}
 		}
 	}
-	free := t.blocker(u.eff, c, c.spec.Conflict) == nil && (!c.spec.Ordered || t.blocker(t.sentAfter(u, right), c, c.spec.Conflict) == nil)
+	if !right {
+		before, _ := t.before(u, false)
+		free = before == nil
+	}
 	mayGo := right || c.spec.Effect != Immediate && !c.spec.NoSpeculation && !c.refused
 	switch {
 	case c.send == unsent && !c.answered && free && mayGo:

@@ -56,11 +56,17 @@ func (s *shell) moves() []move {
 				}
 				add(func() { s.stepThread(th) }, "run %d thread %d goes on", r.run.ID, i)
 			}
+			if s.p.drops && th.mayDrop() {
+				add(func() { s.dropAs(th) }, "run %d thread %d gives up", r.run.ID, i)
+			}
 		}
 	}
 	for _, c := range s.calls {
 		if s.canMove(c) {
 			add(func() { s.proceed(c) }, "call %d goes on", c.c.ID)
+		}
+		if len(c.coming) > 0 && c.state < executed {
+			add(func() { s.predictNext(c) }, "call %d is predicted", c.c.ID)
 		}
 		if c.state == inFlight && c.refusals < s.p.refusals {
 			add(func() { c.refusals++; s.refuse(c) }, "call %d is refused", c.c.ID)
@@ -84,6 +90,13 @@ func (s *shell) proceed(c *shellCall) {
 	if s.stepCall(c); c.state == executed && !c.staged() {
 		s.stepCall(c)
 	}
+}
+
+// predictNext has the next of a call's predictions come.
+func (s *shell) predictNext(c *shellCall) {
+	off := c.coming[0]
+	c.coming = c.coming[1:]
+	s.predict(c, s.world.peek(s.p, c.q).answer+off)
 }
 
 // stepExplored makes the move that the way has next, or the first one if it
@@ -184,6 +197,7 @@ func small() []struct {
 	patient := func(p *program) { p.patient = true }
 	shares := func(p *program) { p.shares = true }
 	refusals := func(p *program) { p.refusals = 1 }
+	late := func(p *program) { p.late = true }
 	open := Config{Limits: ample, CallerOpen: true}
 	closed := Config{Limits: ample}
 	narrow := Config{Limits: Limits{Depth: 4, Width: 2, Replays: 3, Runs: 4}}
@@ -203,6 +217,8 @@ func small() []struct {
 		{"the caller's word", prog(in(do(read, 3, 0), do(stage, 4, 0), do(stage, 4, 1), barrier), refusals), open},
 		{"ordered reads of goroutines that share a lane", prog(in(
 			do(read, 5, 1, 0), fork(opSpawn, 0, in(do(plain, 3))), do(ordered, 2, 0), wait(opJoin, 0)), shares), closed},
+		{"ordered reads in turn of goroutines that share a lane", prog(in(
+			fork(opSpawn, 0, in(do(ordered, 2, 1, 0))), do(ordered, 3), do(ordered, 4), wait(opJoin, 0)), shares, late), closed},
 		{"one act of two lanes", prog(in(
 			fork(opFork, 0, in(do(read, 3, 1), do(once, 6))), do(read, 4, 0), do(once, 6), wait(opJoin, 0), do(stage, 2, 0))), closed},
 		{"writes behind siblings", prog(in(do(read, 3, 1, 0), do(stage, 4, 0), do(write, 5)), refusals), narrow},
@@ -263,6 +279,12 @@ func generateSmall(r *rand.Rand) *program {
 		g.p.sites = append(g.p.sites, s)
 	}
 	g.p.tolerant, g.p.patient, g.p.refusals = false, r.IntN(3) == 0, r.IntN(2)
+	g.p.late, g.p.drops = r.IntN(2) == 0, r.IntN(4) == 0
+	if g.p.shares = r.IntN(3) == 0; g.p.shares {
+		for i := range g.p.sites {
+			g.p.sites[i].ordered = g.p.sites[i].ordered || g.p.sites[i].kind == readKey
+		}
+	}
 	g.p.main = &block{}
 	g.block(g.p.main, []uint8{0, 1, 2, 3, 4, 5})
 	g.offer(g.p.main)
@@ -293,6 +315,7 @@ func TestExplorationFindsStalls(t *testing.T) {
 		{keepPostponed, "a held call that a replay has chosen"},
 		{keepLocalGuess, "a guess at what another lane computes"},
 		{keepFirstOrder, "ordered reads of goroutines that share a lane"},
+		{keepOneOrder, "ordered reads in turn of goroutines that share a lane"},
 		{forgetWake, "the caller's word"},
 	} {
 		t.Run(tt.program, func(t *testing.T) {

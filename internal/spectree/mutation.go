@@ -41,6 +41,7 @@ const (
 	keepPath                      // a run that waits at a barrier keeps what it is to assume later
 	keepPostponed                 // a call that nobody makes any more stays although it was not really sent
 	keepFirstOrder                // a call that is right keeps to the order of a run that is not
+	keepOneOrder                  // a call that is right keeps to the order of one run of several that are right so far
 	spendEarly                    // an answer counts as spent although a replay may come
 	spendUnasked                  // an answer counts as spent although the last run has yet to ask for it
 	mutations

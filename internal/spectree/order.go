@@ -39,16 +39,54 @@ func (t *Tree) orderOf(n *chain) *chain {
 	return kept
 }
 
-// sentAfter returns the chain of ordered calls whose answers the call waits for.
-// With shared lanes the runs that make it may disagree: as long as none of them
-// is known to be right, its first maker's counts, so that no two calls wait for
-// each other. From then on it is the right one's, of which all earlier calls are
-// right as well: to wait for one of the later ones would be to wait for itself.
-func (t *Tree) sentAfter(u *Use, right bool) *chain {
-	if t.shared != nil && (!right || t.breaks(keepFirstOrder)) {
-		return u.Call.use.ord
+// With shared lanes the runs that make a call may disagree about the order. As long
+// as none of them is known to be right so far, the first maker's counts, so that no
+// two calls wait for each other. From then on any order of a run that is right so far
+// will do: of all such runs, each may be wrong about what follows, and the first call
+// of each that is not answered must not wait for one that comes later in its run.
+
+// sender returns a use on account of which the call may be sent, given one of a run
+// that is right so far, or nil if there is none. If none may, it returns a call that
+// must be answered before, and is woken by all that may change that.
+func (t *Tree) sender(c *Call, right *Use) (u *Use, before *Call, reason string) {
+	if right == nil || len(c.uses) == 1 || t.breaks(keepFirstOrder) || t.breaks(keepOneOrder) {
+		if u = right; u == nil {
+			u = c.uses[0]
+		}
+		before, reason = t.before(u, right != nil)
+		return u, before, reason
 	}
-	return u.ord
+	for _, u := range c.uses {
+		if b := u.dep.blocker(); b != nil {
+			wakeOn(b, c)
+			continue
+		}
+		if before, reason = t.before(u, true); before == nil {
+			return u, nil, ""
+		}
+		wakeOn(before, c)
+	}
+	return right, before, reason
+}
+
+// before returns a call that has to be answered before the use's call may be sent on
+// its account, and says why; nil if there is none.
+func (t *Tree) before(u *Use, right bool) (*Call, string) {
+	c := u.Call
+	if b := t.blocker(u.eff, c, c.spec.Conflict); b != nil && !t.breaks(sendBehindWrite) {
+		return b, "an earlier call with side effects is not answered"
+	}
+	if !c.spec.Ordered || t.breaks(ignoreOrder) {
+		return nil, ""
+	}
+	ord := u.ord
+	if t.shared != nil && (!right || t.breaks(keepFirstOrder)) {
+		ord = c.use.ord
+	}
+	if b := t.blocker(ord, c, c.spec.Conflict); b != nil {
+		return b, "an earlier ordered call is not answered"
+	}
+	return nil, ""
 }
 
 // findOrdered finds an ordered call in the record. It returns the key with which

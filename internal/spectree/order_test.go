@@ -97,3 +97,27 @@ func TestOrderOfTheRightRun(t *testing.T) {
 	s.Answered(u.Call, 0)
 	s.want("settle call 3", "send call 2")
 }
+
+// TestOrdersOfTwoRuns: of two runs that are right so far, and disagree about the order
+// of two calls that neither has made on a guess, one turns out wrong later. Neither call
+// waits for the other then.
+func TestOrdersOfTwoRuns(t *testing.T) {
+	s := play(t, replayable)
+	first := s.ordered(s.lane(1), "first", 0)
+	a, b := s.ordered(s.lane(1), "a", 0), s.ordered(s.lane(1), "b", 0)
+	s.Predicted(first.Call)
+	s.Predicted(first.Call)
+	s.ordered(s.lane(2), "b", 0)
+	s.skip()
+	if b.Call.send != sentPlain {
+		t.Error("the first call of the second run is not sent")
+	}
+	s.ordered(s.lane(2), "a", 0)
+	s.ordered(s.lane(2), "first", 0)
+	s.Answered(first.Call, 1)
+	s.Answered(b.Call, Actual)
+	s.skip()
+	if a.Call.send != sentPlain {
+		t.Error("the next one is not")
+	}
+}

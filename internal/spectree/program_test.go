@@ -23,8 +23,9 @@ type program struct {
 	barriers  bool
 	callWidth int // predictions offered with a call, at most
 	// Of programs of which all ways are followed: what is sent for a speculative
-	// caller waits, and how often a call is refused.
+	// caller waits, predictions come after their calls, and how often a call is refused.
 	patient  bool
+	late     bool
 	refusals int
 }
 

@@ -233,11 +233,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	}
 	right := t.rightUse(c)
 	if c.send == unsent && !c.answered {
-		u := right
-		if u == nil {
-			u = c.uses[0]
-		}
-		t.dispatch(c, u, right != nil, refusal)
+		t.dispatch(c, right, refusal)
 	}
 	if c.answered && t.breaks(settleEarly) {
 		c.settled = true
@@ -266,22 +262,17 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	}
 }
 
-// dispatch sends the call or says why it is held.
-func (t *Tree) dispatch(c *Call, u *Use, right bool, refusal string) {
-	if b := t.blocker(u.eff, c, c.spec.Conflict); b != nil && !t.breaks(sendBehindWrite) {
-		wakeOn(b, c)
-		t.held(c, "an earlier call with side effects is not answered")
+// dispatch sends the call or says why it is held. right is a use of a run that is
+// right so far, if there is one.
+func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
+	u, before, reason := t.sender(c, right)
+	if before != nil {
+		wakeOn(before, c)
+		t.held(c, reason)
 		return
 	}
-	if c.spec.Ordered && !t.breaks(ignoreOrder) {
-		if b := t.blocker(t.sentAfter(u, right), c, c.spec.Conflict); b != nil {
-			wakeOn(b, c)
-			t.held(c, "an earlier ordered call is not answered")
-			return
-		}
-	}
 	switch {
-	case right:
+	case right != nil:
 		if c.spec.Effect != None && !t.release(c, u) {
 			return
 		}

@@ -128,6 +128,7 @@ type shellCall struct {
 	site        *site
 	local       *shellThread
 	predictions []int
+	coming      []int // predictions yet to come, by how far they are off
 	value       int
 	matched     int
 	users       []*shellUse
@@ -353,22 +354,30 @@ func (s *shell) expire() {
 func (s *shell) drop() {
 	for _, r := range s.runs {
 		for _, th := range r.threads {
-			if r.discarded || th.state != waiting || th.use.Answer() != Waiting || s.rng.IntN(2) == 0 {
-				continue
+			if th.mayDrop() && s.rng.IntN(2) != 0 {
+				s.dropAs(th)
+				return
 			}
-			c := th.use.Call.Data.(*shellCall)
-			if c.site == nil || c.site.effect != None && (c.state != idle || c.c.Uses() > 1) {
-				continue
-			}
-			s.log("run %d drops call %d", r.run.ID, c.c.ID)
-			s.dropped = true
-			s.stats.dropped++
-			s.t.Drop(th.use, false)
-			th.steps[len(th.steps)-1].dropped = true
-			th.resumeWith(droppedValue)
-			return
 		}
 	}
+}
+
+// mayDrop reports whether the thread waits for a call that it may give up waiting for.
+func (t *shellThread) mayDrop() bool {
+	if t.run.discarded || t.state != waiting || t.use.Answer() != Waiting {
+		return false
+	}
+	c := t.use.Call.Data.(*shellCall)
+	return c.site != nil && (c.site.effect == None || c.state == idle && c.c.Uses() == 1)
+}
+
+func (s *shell) dropAs(th *shellThread) {
+	s.log("run %d drops call %d", th.run.run.ID, th.use.Call.ID)
+	s.dropped = true
+	s.stats.dropped++
+	s.t.Drop(th.use, false)
+	th.steps[len(th.steps)-1].dropped = true
+	th.resumeWith(droppedValue)
 }
 
 const droppedValue = 99

@@ -205,6 +205,9 @@ func (s *shell) call(t *shellThread, q request) {
 	c, _ := u.Call.Data.(*shellCall)
 	if c == nil {
 		c = &shellCall{c: u.Call, q: q, site: site, predictions: predictions}
+		if s.p.late && !site.observed {
+			c.coming = t.in.offers
+		}
 		u.Call.Data = c
 		s.calls = append(s.calls, c)
 		s.stats.calls++
@@ -225,7 +228,7 @@ func (s *shell) call(t *shellThread, q request) {
 // predictions makes up what is guessed about a call before it is made.
 func (s *shell) predictions(in *instr, q request) (out []int) {
 	site := &s.p.sites[q.site]
-	if site.observed {
+	if site.observed || s.p.late {
 		return nil
 	}
 	probe := &shellCall{q: q, site: site}

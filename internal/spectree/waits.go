@@ -107,17 +107,14 @@ func (u *Use) waits() []Wait {
 	if t.caller != CallerConfirmed {
 		return []Wait{{Cause: ForCaller}}
 	}
-	conflict := c.spec.Conflict
-	if c.send != unsent {
-		conflict = "" // effects are confirmed one after the other
+	var before *Call
+	if c.send == unsent {
+		before, _ = t.before(u, true)
+	} else if c.spec.Effect != None {
+		before = t.blocker(u.eff, c, "") // effects are confirmed one after the other
 	}
-	if b := t.blocker(u.eff, c, conflict); b != nil && (c.send == unsent || c.spec.Effect != None) {
-		return []Wait{{Cause: ForAnswer, Call: b}}
-	}
-	if c.spec.Ordered && c.send == unsent {
-		if b := t.blocker(t.sentAfter(u, true), c, c.spec.Conflict); b != nil {
-			return []Wait{{Cause: ForAnswer, Call: b}}
-		}
+	if before != nil {
+		return []Wait{{Cause: ForAnswer, Call: before}}
 	}
 	if slices.Contains(t.early, c) {
 		return []Wait{{Cause: ForGrace}}
