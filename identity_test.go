@@ -71,3 +71,31 @@ func TestCompareValues(t *testing.T) {
 		}
 	}
 }
+
+// comparer is a Transport whose calls are known to look one key up.
+type comparer struct{ Transport }
+
+func (comparer) SameCall(Transport) Sameness { return Same }
+func (comparer) Told(any) bool               { return false }
+
+func (comparer) SameContext(a, b context.Context) Sameness {
+	return CompareValues(a.Value(lookupKey("user")), b.Value(lookupKey("user")))
+}
+
+// TestCallsThatLookedNothingUp: a call that has not been sent yet is compared by what
+// calls of its method look up; once it has, by what it did look up.
+func TestCallsThatLookedNothingUp(t *testing.T) {
+	as := func(user string) context.Context { return context.WithValue(t.Context(), lookupKey("user"), user) }
+	op := &Operation{Transport: comparer{}}
+	c := &compared{op: op, ctx: as("bob"), looks: &lookups{ctx: as("bob"), told: op.Transport.(Comparer).Told}}
+	if _, same := c.compare(as("alice"), op); same != Different {
+		t.Errorf("a call of another user: %v", same)
+	}
+	if _, same := c.compare(as("bob"), op); same != Same {
+		t.Errorf("a call of the same user: %v", same)
+	}
+	c.looks.complete()
+	if _, same := c.compare(as("alice"), op); same != Same {
+		t.Errorf("a call that did not look at the user: %v", same)
+	}
+}

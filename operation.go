@@ -49,7 +49,7 @@ const (
 )
 
 // Transport carries an Operation's attempts. Its methods are called without
-// locks held.
+// locks held, but for those of Releaser and Ender: see there.
 type Transport interface {
 	// Start begins an attempt and returns at once, unless the transport is a
 	// BlockingTransport. The transport calls a.Finish exactly once. ctx carries the caller's values, outside of the

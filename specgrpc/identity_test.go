@@ -2,8 +2,11 @@ package specgrpc_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +193,49 @@ func TestSameIdentity(t *testing.T) {
 				}
 				if got := notesWith(s, "read"); len(got) != want {
 					w.Errorf("got calls %v, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestTenantsInTurn: goroutines on one context that come to a place in another order in
+// each run are never told each other's answers, even if each run makes their tokens anew.
+func TestTenantsInTurn(t *testing.T) {
+	for _, id := range identities() {
+		t.Run(id.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				_, addr := userServer(w)
+				c := kvpb.NewTestKVClient(w.dial(addr, id.dial, specgrpc.WithMode(foresay.ModeOn)))
+				var runs atomic.Int32
+				got, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+					first, opts := id.as(ctx, "service")
+					pages := make([]string, 2)
+					page := func(i int, user string) {
+						as, opts := id.as(ctx, user)
+						r, err := c.Get(as, &kvpb.GetRequest{Key: "page"}, opts...)
+						pages[i] = fmt.Sprint(r.GetValue(), err)
+					}
+					run := runs.Add(1)
+					var wg sync.WaitGroup
+					wg.Go(func() {
+						if run > 1 {
+							time.Sleep(5 * time.Millisecond)
+						}
+						me, _ := c.Get(foresay.Predicting(first, &kvpb.GetResponse{Value: "bob"}, &kvpb.GetResponse{Value: "alice"}), &kvpb.GetRequest{Key: "me"}, opts...)
+						page(0, me.GetValue())
+					})
+					wg.Go(func() {
+						if run == 1 {
+							time.Sleep(5 * time.Millisecond)
+						}
+						page(1, "carol")
+					})
+					wg.Wait()
+					return strings.Join(pages, ", "), nil
+				})
+				if want := "page of alice<nil>, page of carol<nil>"; err != nil || got != want {
+					w.Errorf("got %q, %v, want %q", got, err, want)
 				}
 			})
 		})

@@ -123,6 +123,8 @@ func unseen() map[string]struct{ test, reason string } {
 		"passBarrier":        {all, "whoever must pass a barrier tries again for ever"},
 		"keepFirstOrder":     {"TestOrderOfTheRightRun", "one program in a hundred thousand shows it"},
 		"keepOneOrder":       {"TestOrdersOfTwoRuns", "as before"},
+		"neverGiveWay":       {"TestGivesWay", "contexts end between a call and its replay in few programs"},
+		"trustPlaces":        {"TestCertainty", "goroutines come to one place in another order in few programs"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
 		"neverPin":           {"TestMustPin", "goroutines that race for equal effects on one context may be stopped, pinned or not"},

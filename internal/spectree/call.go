@@ -167,7 +167,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	r := l.run
 	occ, overlap := l.occurrence(s.Op)
 	if overlap || l.waiting > 0 {
-		t.ambiguous = true
+		t.overlaps(l, s.Op)
 		if l.waiting > 0 && (s.Ordered || l.ord != l.forkOrd) {
 			t.share(l)
 		}
@@ -333,6 +333,9 @@ func (t *Tree) attach(u *Use) {
 	c.uses = append(orBuffer(c.uses, c.oneUse[:0]), u)
 	u.Run.uses = append(orBuffer(u.Run.uses, u.Run.fewUses[:0]), u)
 	u.lane.uses = append(orBuffer(u.lane.uses, u.lane.fewUses[:0]), u)
+	if c.spec.Local {
+		u.lane.locals++
+	}
 	if c.irrevocable() {
 		u.consume(1)
 	}

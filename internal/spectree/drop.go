@@ -39,7 +39,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 // this run has not made. Then this run goes on without the call as well once the
 // context has ended here: see Skip.
 func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
-	if t.dropped == nil && t.skipped == nil || s.Local || s.Once {
+	if t.dropped == nil && t.skipped == nil || s.Local || s.Once || t.breaks(neverGiveWay) {
 		return false
 	}
 	occ, _ := l.occurrence(s.Op)

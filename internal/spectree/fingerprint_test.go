@@ -27,7 +27,7 @@ type pointer struct {
 var idleFields = map[string][]string{
 	"Tree":       {"out", "few", "walks", "now", "cfg", "unanswered"},
 	"Run":        {"fewUses", "assumed", "guesses", "tree", "at", "inAt"},
-	"Lane":       {"fewUses", "counts", "same"},
+	"Lane":       {"fewUses", "counts", "same", "strides"},
 	"Call":       {"oneUse", "sentAt", "answeredAt", "chains", "counted", "hold", "wakes"},
 	"Use":        {"assumed"},
 	"record":     {"few", "index", "confirmed"},

@@ -42,6 +42,8 @@ const (
 	keepPostponed                 // a call that nobody makes any more stays although it was not really sent
 	keepFirstOrder                // a call that is right keeps to the order of a run that is not
 	keepOneOrder                  // a call that is right keeps to the order of one run of several that are right so far
+	trustPlaces                   // what goroutines that share a lane make in one place is the same call
+	neverGiveWay                  // a run makes a call that a right one went on without, whatever followed
 	spendEarly                    // an answer counts as spent although a replay may come
 	spendUnasked                  // an answer counts as spent although the last run has yet to ask for it
 	mutations

@@ -45,11 +45,13 @@ func TestMutations(t *testing.T) {
 		{spendUnasked, "no answer is spent before the last run has it", 10_000},
 		{mixLanes, "each lane finds its own calls", 10_000},
 	}
-	// neverPin, keepOrder, keepFirstOrder and keepOneOrder show where goroutines that
+	// neverGiveWay shows where code's contexts end: TestGivesWay. trustPlaces shows where
+	// calls come in variants: TestCertainty. neverPin, keepOrder,
+	// keepFirstOrder and keepOneOrder show where goroutines that
 	// share a lane make equal calls, or ordered ones: TestMustPin, TestOrderOfSharedLanes,
 	// TestOrderOfTheRightRun, TestOrdersOfTwoRuns, TestExplorationFindsStalls and package
 	// randtest catch them.
-	const elsewhere = 4
+	const elsewhere = 6
 	if len(rules)+elsewhere != int(mutations)-1 {
 		t.Errorf("%d rules, %d mutations", len(rules), mutations-1)
 	}

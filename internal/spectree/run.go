@@ -51,6 +51,7 @@ type Lane struct {
 	forkOrd  *chain
 	forks    int
 	waiting  int // calls in progress
+	locals   int // local calls among uses
 	consumed int // irrevocable calls that it made, without those with Once
 	fewUses  [4]*Use
 	uses     []*Use
@@ -61,6 +62,8 @@ type Lane struct {
 	heard                    []heard
 	joined                   []*Lane
 	same                     map[*Run]sameness      // see knowsNoOther
+	overlapped               bool                   // see overlaps
+	strides                  map[*Lane]stride       // see inStep
 	counts                   map[string]occurrences // by operation, once there are many uses
 	skipped                  map[string]int         // calls that it did not make, see Late
 	gaps                     *gap                   // what it gave up waiting for, or lanes that it waited for did

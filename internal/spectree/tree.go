@@ -84,6 +84,7 @@ type Tree struct {
 	dropped   map[key][]drop // places of calls that a run gave up, see Drop
 	skipped   map[key][]drop // places of calls that a run did not make, see Skip
 	ambiguous bool           // calls overlapped in one lane: which was which is uncertain, in all runs
+	overlapAt map[string]int // by lane: after so many calls the first of them was made
 	doubtful  bool           // see reconcile
 	early     []*Call        // see release
 	released  []*Call        // see supersede

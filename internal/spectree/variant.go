@@ -26,7 +26,9 @@ const (
 	Doubtful Certainty = iota
 	// Sure: unless they can be compared, and differ: the run that turns out right makes
 	// the call here, or a run did in whose lane the code was told nothing else.
-	// Goroutines that share a lane may still have come here in another order.
+	// Goroutines that share a lane may still have come here in another order. Once that shows
+	// the call is Doubtful, unless an effect that this run has yet to make has happened:
+	// what the run would read anew would come from after that.
 	Sure
 	// Certain: whatever somebody compares.
 	Certain
@@ -44,10 +46,48 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
-	case c.Confirmed(), l.repeats(c, k):
-		return c, Sure
+	case !c.Confirmed() && !l.repeats(c, k):
+		return c, Doubtful
+	case (t.overlap(l) || !l.inStep(c)) && !t.behind(l.run) && !t.breaks(trustPlaces):
+		return c, Doubtful
 	}
-	return c, Doubtful
+	return c, Sure
+}
+
+// overlaps notes that the lane makes a call of this operation while another one is not
+// answered: goroutines may share the lane, and from that one on swap their calls.
+func (t *Tree) overlaps(l *Lane, op string) {
+	t.ambiguous = true
+	if l.overlapped {
+		return
+	}
+	l.overlapped = true
+	at := 0
+	for _, u := range l.uses {
+		if u.answer == Waiting || u.Call.spec.Op == op && !u.Call.answered {
+			break
+		}
+		if !u.Call.spec.Local {
+			at++
+		}
+	}
+	if t.overlapAt == nil {
+		t.overlapAt = make(map[string]int)
+	}
+	if known, ok := t.overlapAt[l.id]; !ok || at < known {
+		t.overlapAt[l.id] = at
+	}
+}
+
+// overlap reports whether calls of the lane overlapped in some run, here or before.
+func (t *Tree) overlap(l *Lane) bool {
+	at, ok := t.overlapAt[l.id]
+	return ok && len(l.uses)-l.locals >= at
+}
+
+// behind reports whether an effect has happened that the run has yet to make.
+func (t *Tree) behind(r *Run) bool {
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return !r.made(c) && !r.excused(c) })
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of
@@ -75,6 +115,38 @@ func (l *Lane) repeats(c *Call, k key) bool {
 		}
 	}
 	return false
+}
+
+// inStep reports whether the lane has made what some run's did before that made c
+// there, in the same order. Local calls do not count: see Heard.
+func (l *Lane) inStep(c *Call) bool {
+	if l.keepsStep(&c.use) {
+		return true
+	}
+	return slices.ContainsFunc(c.uses, l.keepsStep)
+}
+
+func (l *Lane) keepsStep(u *Use) bool {
+	at, its := l.strides[u.lane], u.lane.uses
+	for ; ; at = (stride{at.mine + 1, at.its + 1}) {
+		for at.mine < len(l.uses) && l.uses[at.mine].Call.spec.Local {
+			at.mine++
+		}
+		for at.its < len(its) && its[at.its].Call.spec.Local {
+			at.its++
+		}
+		if at.mine == len(l.uses) || at.its == len(its) || its[at.its] == u {
+			break
+		}
+		if its[at.its].Call.key.place() != l.uses[at.mine].Call.key.place() {
+			return false
+		}
+	}
+	if l.strides == nil {
+		l.strides = make(map[*Lane]stride)
+	}
+	l.strides[u.lane] = at
+	return at.mine == len(l.uses) && at.its < len(its) && its[at.its] == u
 }
 
 // supersede replaces runs that made another variant of a call that is irrevocable now.
@@ -145,6 +217,9 @@ func (r *Run) useAt(k key) *Use {
 func (l *Lane) knowsNoOther(o *Run) (same, final bool) {
 	return l.sawNoOther(o, len(l.uses), len(l.joined))
 }
+
+// stride is how many calls of a lane, and of another run's, are known to be the same.
+type stride struct{ mine, its int }
 
 // sameness is how much of a lane's past is known for good to be another run's, too.
 type sameness struct{ uses, joined int }

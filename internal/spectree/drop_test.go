@@ -1,0 +1,43 @@
+package spectree
+
+import "testing"
+
+// TestGivesWay: a right run went on without calls, which it gave up or did not make at
+// all, and what followed took effect. A replay goes on without them, too, as long as it
+// has yet to make that.
+func TestGivesWay(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		leave func(s *scenario, l *Lane)
+	}{
+		{"a call that was given up", func(s *scenario, l *Lane) { s.Drop(s.read(l, "left", 0), false) }},
+		{"a call that was not made", func(s *scenario, l *Lane) { s.Skip(l, &CallSpec{Op: "left"}) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, replayable)
+			left := &CallSpec{Op: "left"}
+			l := s.lane(1)
+			if s.GivesWay(l, left) {
+				t.Error("a call gives way in the first run")
+			}
+			test.leave(s, l)
+			w := s.write(l, "w", Immediate, 0)
+			s.Answered(w.Call, Actual)
+			guess := s.read(l, "guess", 1)
+			s.Answered(guess.Call, Actual)
+			s.Take()
+			l = s.lane(2)
+			if !s.GivesWay(l, left) {
+				t.Error("the replay waits for what the first run went on without")
+			}
+			if s.GivesWay(l, &CallSpec{Op: "other"}) {
+				t.Error("another call gives way")
+			}
+			test.leave(s, l)
+			s.write(l, "w", Immediate, 0)
+			if s.GivesWay(l, left) {
+				t.Error("a call gives way although nothing that happened is yet to be made")
+			}
+		})
+	}
+}

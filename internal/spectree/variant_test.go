@@ -1,0 +1,71 @@
+package spectree
+
+import "testing"
+
+func (s *scenario) finds(what string, l *Lane, op string, want *Call, how Certainty) {
+	s.Helper()
+	c, certainty := s.Find(l, &CallSpec{Op: op})
+	if c != want || c != nil && certainty != how {
+		s.Errorf("%s: found %v, certainty %d, want %v, %d", what, c, certainty, want, how)
+	}
+}
+
+// TestCertainty: a lane is sure to make a call that one of another run made in its place
+// if it has made the same calls before, and none of them overlapped: else it may be that
+// of another goroutine on the same context. A run that has yet to make what took effect
+// is not: it must not read anew what comes before that.
+func TestCertainty(t *testing.T) {
+	guessed := func(t *testing.T, before ...string) (*scenario, map[string]*Call) {
+		s, calls := play(t, replayable), make(map[string]*Call)
+		l := s.lane(1)
+		for _, op := range before {
+			u := s.read(l, op, 0)
+			s.Answered(u.Call, Actual)
+			calls[op] = u.Call
+		}
+		u := s.read(l, "guess", 1)
+		s.Answered(u.Call, Actual)
+		s.skip()
+		return s, calls
+	}
+	t.Run("in the same order", func(t *testing.T) {
+		s, calls := guessed(t, "a", "b")
+		s.finds("the first call", s.lane(2), "a", calls["a"], Sure)
+		s.read(s.lane(2), "a", 0)
+		s.finds("the second call", s.lane(2), "b", calls["b"], Sure)
+	})
+	t.Run("in another order", func(t *testing.T) {
+		s, calls := guessed(t, "a", "b")
+		s.finds("the second call", s.lane(2), "b", calls["b"], Doubtful)
+		s.read(s.lane(2), "b", 0)
+		s.finds("the first call", s.lane(2), "a", calls["a"], Doubtful)
+	})
+	t.Run("of calls that overlapped", func(t *testing.T) {
+		s := play(t, replayable)
+		l := s.lane(1)
+		guess := s.read(l, "guess", 2)
+		a := s.read(l, "a", 0)
+		s.read(l, "b", 0)
+		s.Answered(a.Call, Actual)
+		s.skip()
+		s.read(s.lane(2), "guess", 0)
+		s.Answered(guess.Call, 1)
+		s.skip()
+		s.finds("the first call", s.lane(2), "a", a.Call, Doubtful)
+	})
+	t.Run("before an effect", func(t *testing.T) {
+		s := play(t, replayable)
+		l := s.lane(1)
+		a, b := s.read(l, "a", 0), s.read(l, "b", 0)
+		s.Answered(a.Call, Actual)
+		s.Answered(b.Call, Actual)
+		w := s.write(s.Fork(l), "w", Immediate, 0)
+		s.Answered(w.Call, Actual)
+		guess := s.read(l, "guess", 1)
+		s.Answered(guess.Call, Actual)
+		s.skip()
+		s.finds("the second call", s.lane(2), "b", b.Call, Sure)
+		s.write(s.Fork(s.lane(2)), "w", Immediate, 0)
+		s.finds("once the run has the effect", s.lane(2), "b", b.Call, Doubtful)
+	})
+}
