@@ -44,7 +44,7 @@ func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
 	}
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
-	if !slices.ContainsFunc(t.dropped[at], drop.right) && !slices.ContainsFunc(t.skipped[at], drop.right) {
+	if !slices.ContainsFunc(t.dropped[at], drop.right) && !t.wasSkipped(at) {
 		return false
 	}
 	return slices.ContainsFunc(t.sent.all, func(o *Call) bool { return o.gaps.has(at) && o.key.place() != at && !l.run.made(o) })
@@ -54,15 +54,46 @@ func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
 func (t *Tree) Skip(l *Lane, s *CallSpec) {
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
-	if t.skipped == nil {
-		t.skipped = make(map[key][]drop)
+	t.skip(at, drop{l.dep.guesses(l.run)})
+	if g := l.gaps; g != nil && g.next() == at { // the list stays short; others may hold it as it was
+		l.gaps = &gap{prev: g.prev, at: g.at, more: g.more + 1}
+	} else {
+		l.gaps = &gap{prev: g, at: at}
 	}
-	t.skipped[at] = append(t.skipped[at], drop{l.dep.guesses(l.run)})
-	l.gaps = &gap{prev: l.gaps, at: at}
 	if l.skipped == nil {
 		l.skipped = make(map[string]int)
 	}
 	l.skipped[s.Op]++
+}
+
+// skips are calls of one operation that a lane did not make, one after the other.
+type skips struct {
+	from, to int // occurrences; to is beyond the last
+	drop
+}
+
+// skip notes that a call was not made.
+func (t *Tree) skip(at key, d drop) {
+	of := at
+	of.occ = 0
+	list := t.skipped[of]
+	for i := range list {
+		if list[i].to == at.occ && slices.Equal(list[i].guesses, d.guesses) {
+			list[i].to++
+			return
+		}
+	}
+	if t.skipped == nil {
+		t.skipped = make(map[key][]skips)
+	}
+	t.skipped[of] = append(list, skips{at.occ, at.occ + 1, d})
+}
+
+// wasSkipped reports whether a run that was right, or may have been, did not make the call.
+func (t *Tree) wasSkipped(at key) bool {
+	of := at
+	of.occ = 0
+	return slices.ContainsFunc(t.skipped[of], func(s skips) bool { return s.from <= at.occ && at.occ < s.to && s.right() })
 }
 
 // tooLate reports whether the lane, on its way to make c at this place, is on
@@ -89,6 +120,14 @@ type gap struct {
 	prev *gap
 	join *gap // of a lane that it waited for, in place of at
 	at   key  // its place
+	more int  // of the same operation, one after the other
+}
+
+// next returns the place after the last one of the gap.
+func (g *gap) next() key {
+	at := g.at
+	at.occ += g.more + 1
+	return at
 }
 
 // Ended tells that the call's result is going to be the end of the context of the code
@@ -103,8 +142,12 @@ func (l *Lane) wentWithout(g *gap) bool {
 			if !l.wentWithout(g.join) {
 				return false
 			}
-		} else if !l.gaps.has(g.at) && !l.ends.has(g.at) {
-			return false
+			continue
+		}
+		for at := g.at; at != g.next(); at.occ++ {
+			if !l.gaps.has(at) && !l.ends.has(at) {
+				return false
+			}
 		}
 	}
 	return true
@@ -113,7 +156,11 @@ func (l *Lane) wentWithout(g *gap) bool {
 // has reports whether a lane gave up waiting at this place.
 func (g *gap) has(at key) bool {
 	for ; g != nil; g = g.prev {
-		if g.join == nil && g.at == at || g.join.has(at) {
+		if g.join != nil {
+			if g.join.has(at) {
+				return true
+			}
+		} else if n := at.occ - g.at.occ; n >= 0 && n <= g.more && g.at.lane == at.lane && g.at.op == at.op {
 			return true
 		}
 	}

@@ -41,3 +41,40 @@ func TestGivesWay(t *testing.T) {
 		})
 	}
 }
+
+// TestManySkips: calls that are not made, one after the other, take no memory of their own,
+// and each of them counts.
+func TestManySkips(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	s.read(l, "guess", 1)
+	other := s.Fork(l)
+	const calls = 1000
+	for range calls {
+		s.Skip(l, &CallSpec{Op: "a"})
+		s.Skip(other, &CallSpec{Op: "a"})
+	}
+	s.Skip(l, &CallSpec{Op: "b"})
+	kept := 0
+	for _, list := range s.skipped {
+		kept += len(list)
+	}
+	if kept != 3 {
+		t.Errorf("%d entries for three lists of calls", kept)
+	}
+	if g := l.gaps; g.at.op != "b" || g.prev.at.op != "a" || g.prev.prev != nil {
+		t.Error("each call has a gap of its own")
+	}
+	for _, occ := range []int{0, 1, calls - 1} {
+		at := key{lane: l.id, op: "a", occ: occ}
+		if !s.wasSkipped(at) || !l.gaps.has(at) {
+			t.Errorf("call %d was made", occ)
+		}
+	}
+	if at := (key{lane: l.id, op: "a", occ: calls}); s.wasSkipped(at) || l.gaps.has(at) {
+		t.Error("the next one was not")
+	}
+	if !l.wentWithout(l.gaps) || other.wentWithout(l.gaps) {
+		t.Error("a lane went without its own gaps, and no other lane did")
+	}
+}

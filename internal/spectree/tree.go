@@ -80,15 +80,15 @@ type Tree struct {
 	running   int // runs whose goroutine has not ended
 	calls     int // calls made so far; the newest call's ID
 	final     *Run
-	walks     int            // walks over chains so far
-	dropped   map[key][]drop // places of calls that a run gave up, see Drop
-	skipped   map[key][]drop // places of calls that a run did not make, see Skip
-	ambiguous bool           // calls overlapped in one lane: which was which is uncertain, in all runs
-	overlapAt map[string]int // by lane: after so many calls the first of them was made
-	doubtful  bool           // see reconcile
-	early     []*Call        // see release
-	released  []*Call        // see supersede
-	freed     []*Call        // to be evaluated by reconcile
+	walks     int             // walks over chains so far
+	dropped   map[key][]drop  // places of calls that a run gave up, see Drop
+	skipped   map[key][]skips // by lane and operation: calls that a run did not make, see Skip
+	ambiguous bool            // calls overlapped in one lane: which was which is uncertain, in all runs
+	overlapAt map[string]int  // by lane: after so many calls the first of them was made
+	doubtful  bool            // see reconcile
+	early     []*Call         // see release
+	released  []*Call         // see supersede
+	freed     []*Call         // to be evaluated by reconcile
 	limited   Limited
 	frozen    bool // takes no predictions any more
 	stalls    int  // runs that were started since the task was stuck
