@@ -34,9 +34,12 @@ type HandlerConfig struct {
 }
 
 // Handler is a server's handling of one call, as a task whose caller may be
-// speculative. [SpecRPC §3.1, RPC objects]
+// speculative. One that is neither for a speculative caller nor replayable has
+// nothing to record: it is no task, and its function runs as in a plain call, but
+// that it may predict. [SpecRPC §3.1, RPC objects]
 type Handler struct {
-	task     *task
+	ctx      handlerContext
+	task     *task // nil if it is none
 	cfg      HandlerConfig
 	effects  bool       // the winner made calls with side effects
 	offers   sync.Mutex // held while Predicted is called
@@ -45,10 +48,27 @@ type Handler struct {
 
 type handlerKey struct{}
 
+// handlerContext is a call's context with its handler.
+type handlerContext struct {
+	context.Context
+	handler *Handler
+}
+
+func (c *handlerContext) Value(key any) any {
+	if key == (handlerKey{}) {
+		return c.handler
+	}
+	return c.Context.Value(key)
+}
+
 // NewHandler returns a handler that has not begun. ctx is the call's.
 func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 	h := &Handler{cfg: cfg}
-	t := newTask(context.WithValue(ctx, handlerKey{}, h), nil)
+	h.ctx = handlerContext{ctx, h}
+	if !cfg.Speculative && !cfg.Replayable {
+		return h
+	}
+	t := newTask(&h.ctx, nil)
 	own := *t.cfg
 	own.name, own.limits, own.report = cfg.Name, cfg.Limits, cfg.Report
 	if cfg.Logger != nil {
@@ -74,6 +94,10 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 // for a function that is not replayable, which runs in the calling goroutine.
 func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	t := h.task
+	if t == nil {
+		defer h.silence()
+		return f(&h.ctx)
+	}
 	t.fn = function[any](f)
 	t.mu.Lock()
 	if t.tree.Over() {
@@ -91,9 +115,7 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 		t.cancelled()
 		<-t.final
 	}
-	h.offers.Lock()
-	h.answered = true
-	h.offers.Unlock()
+	h.silence()
 	t.mu.Lock()
 	w, err := t.winner, t.err
 	if w != nil {
@@ -106,6 +128,13 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	return w.outcome()
 }
 
+// silence has no more early answers told of.
+func (h *Handler) silence() {
+	h.offers.Lock()
+	defer h.offers.Unlock()
+	h.answered = true
+}
+
 // Tentative reports, after Run, whether the result stands only once Finish
 // returned nil: the run made calls with side effects. A method that is declared
 // to stage its effects is tentative whatever its run did; hooks alone, of a
@@ -115,6 +144,9 @@ func (h *Handler) Tentative() bool { return h.effects }
 // Confirm tells that the caller was right. Only the first of Confirm and Abort counts.
 func (h *Handler) Confirm() {
 	t := h.task
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	t.tree.ConfirmCaller()
 	t.unlock()
@@ -124,6 +156,9 @@ func (h *Handler) Confirm() {
 // does nothing; a confirmed call ends like any other, by its context.
 func (h *Handler) Abort() {
 	t := h.task
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	if t.tree.Caller() == spectree.CallerOpen {
 		t.tree.RefuteCaller()
@@ -136,6 +171,9 @@ func (h *Handler) Abort() {
 // is confirmed and its commit hooks ran, and otherwise the reason why it is undone.
 func (h *Handler) Finish() error {
 	t := h.task
+	if t == nil {
+		return nil
+	}
 	select {
 	case <-t.done:
 	case <-t.ctx.Done():
@@ -173,20 +211,20 @@ func (h *Handler) predicted(v any) {
 // to, if the caller wants one; the handler goes on to its actual answer. It
 // returns ErrMisspeculated in a discarded run. [SpecRPC §2.1, specReturn]
 func Predict(ctx context.Context, response any) error {
-	l := laneOf(ctx)
-	if l == nil {
-		return nil
-	}
 	h, _ := ctx.Value(handlerKey{}).(*Handler)
 	if h == nil {
 		return nil
 	}
-	t := l.run.task
-	t.mu.Lock()
-	if err := l.run.check(); err != nil {
-		return err
+	if l := laneOf(ctx); l != nil {
+		t := l.run.task
+		t.mu.Lock()
+		if err := l.run.check(); err != nil {
+			return err
+		}
+		t.mu.Unlock()
+	} else if h.task != nil { // code that the task does not follow
+		return nil
 	}
-	t.mu.Unlock()
 	h.predicted(response)
 	return nil
 }
