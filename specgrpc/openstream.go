@@ -68,6 +68,10 @@ func (x *exchange) openAndSend(ctx context.Context, cc *grpc.ClientConn, opts []
 
 var specDesc = grpc.StreamDesc{ClientStreams: true, ServerStreams: true} //tidy:ok nobody changes it
 
+// askingDesc is how a caller that was confirmed from the start sees the same stream: it
+// sends the request and no more, so that the request takes the half-close with it.
+var askingDesc = grpc.StreamDesc{ServerStreams: true} //tidy:ok nobody changes it
+
 // open opens the stream. Until the returned function is called the end of ctx
 // ends the stream.
 func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (stop func() bool, err error) {
@@ -83,13 +87,15 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	s.own.Context = x.own
 	room := &s.conn.half.room
 	var since look
+	desc := &specDesc
 	if x.speculative {
 		since = room.opens()
 	} else {
 		since = room.want(x.own)
+		desc = &askingDesc
 	}
 	done := x.watch()
-	s.stream, err = s.conn.open(&s.own, &specDesc, cc, s.method.spec, x.options(opts)...)
+	s.stream, err = s.conn.open(&s.own, desc, cc, s.method.spec, x.options(opts)...)
 	done()
 	if x.speculative {
 		room.opened(since)

@@ -36,9 +36,21 @@ func (c *serverCall) predicted(v any) {
 	if c.final || len(c.predictions) == maxPredictions || c.indexOf(b) >= 0 {
 		return
 	}
+	if c.predictions == nil {
+		c.predictions = c.fewPredictions[:0]
+	}
 	c.predictions = append(c.predictions, b)
+	f := new(predictionFrame)
+	f.frame.Frame, f.oneof.Prediction, f.prediction.Payload = &f.oneof, &f.prediction, b
 	// An error means the end of the stream, which the listener sees too.
-	_, _ = c.out.post(c.stream, &specv1.ServerFrame{Frame: &specv1.ServerFrame_Prediction{Prediction: &specv1.Prediction{Payload: b}}}, len(b))
+	_, _ = c.out.post(c.stream, &f.frame, len(b))
+}
+
+// predictionFrame is a frame with its parts, allocated at once.
+type predictionFrame struct {
+	frame      specv1.ServerFrame
+	oneof      specv1.ServerFrame_Prediction
+	prediction specv1.Prediction
 }
 
 // indexOf returns the index of an equal prediction, or -1.

@@ -51,8 +51,9 @@ type serverCall struct {
 
 	out outbox
 	// Under the outbox's mutex.
-	predictions [][]byte
-	final       bool // posted: no Prediction may follow
+	predictions    [][]byte
+	fewPredictions [1][]byte // what they begin with
+	final          bool      // posted: no Prediction may follow
 }
 
 func newServerCall(r *ServiceRegistrar, m *serverMethod, ss grpc.ServerStream, req *specv1.Request, id attemptID) *serverCall {

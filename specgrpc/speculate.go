@@ -123,13 +123,11 @@ func (h *halfOpen) enter(a *foresay.Attempt, keeps bool) lack {
 func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message) (done bool, reason string, err error) {
 	stop, err := x.ask(ctx, cc, opts, payload)
 	defer stop()
-	switch {
-	case err != nil:
+	if err != nil {
 		x.s.end()
 		return x.unsent(err)
-	case !x.speculative:
-		_ = x.s.stream.CloseSend()
-	default:
+	}
+	if x.speculative {
 		x.arm()
 	}
 	return x.read(reply)
@@ -193,6 +191,9 @@ func (x *exchange) read(reply proto.Message) (done bool, reason string, err erro
 		}
 		if stands {
 			x.s.settle()
+			if !x.speculative {
+				x.s.drain() // its end comes with the result, and its context ends with the attempt
+			}
 			return true, "", result.give(reply)
 		}
 	}
