@@ -249,24 +249,25 @@ type Attempt struct {
 	outside outside
 	number  int
 	depth   int
-	want    bool        // see WantPredictions
-	offered atomic.Bool // the server predicted
-
-	blocking bool
 
 	// Under the task's mu.
 	patient     *time.Timer // has not been launched yet, see settlesWithin
 	launched    time.Time
 	answered    time.Time // see Tentative
-	speculative bool
+	due         time.Time // when the code's own time limit is over
 	resolver    func(confirmed bool)
+	held        chan struct{}
+	speculative bool
 	resolved    bool
 	verdict     bool
-	held        chan struct{}
 	finished    bool
-	counted     bool      // see task.underWay
-	due         time.Time // when the code's own time limit is over
-	cut         bool      // the code cancelled it
+	counted     bool // see task.underWay
+	cut         bool // the code cancelled it
+
+	// Set before it begins, but for offered.
+	blocking bool
+	want     bool        // see WantPredictions
+	offered  atomic.Bool // the server predicted
 }
 
 // ID returns 16 random bytes that name the attempt.

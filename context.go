@@ -19,7 +19,7 @@ type lane struct {
 	commit   []hooks     // in the order of the program
 	idle     atomic.Bool // its code has ended, or waits for a Group's, see watchdog
 	parent   *lane       // that forked it, or nil
-	path     lanePath    // if somebody counts what is saved
+	path     *lanePath   // see trail
 	future   *future     // that its code computes, or works for; nil in a run's own code
 	// What its code waited for its guesses, and since when that counts; under mu. See ownLimit.
 	limited atomic.Bool // limits is not empty

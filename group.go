@@ -129,7 +129,9 @@ func (r *run) group() {
 func (r *run) ungroup(l *lane) {
 	r.task.mu.Lock()
 	r.grouped--
-	l.path.ended = r.task.clock()
+	if now := r.task.clock(); !now.IsZero() {
+		l.trail().ended = now
+	}
 	r.task.mu.Unlock()
 	r.giveUp()
 }
@@ -146,7 +148,9 @@ func (l *lane) fork() *lane {
 func newLane(parent *lane, tl *spectree.Lane) *lane {
 	r := parent.run
 	l := &lane{tree: tl, run: r, parent: parent, future: parent.future}
-	l.path.forked = len(parent.path.pauses)
+	if parent.path != nil {
+		l.trail().forked = len(parent.path.pauses)
+	}
 	tl.Data = l
 	r.forked = append(r.forked, l)
 	return l

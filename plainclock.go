@@ -26,6 +26,15 @@ type lanePath struct {
 	late []time.Duration
 }
 
+// trail returns what is known of the lane's path, for which there is only room if
+// somebody counts what is saved. Under mu.
+func (l *lane) trail() *lanePath {
+	if l.path == nil {
+		l.path = new(lanePath)
+	}
+	return l.path
+}
+
 // pause is a wait of a lane's code: for a call, for lanes, for a future of the
 // run, or for what Memo remembers, which took so long. None of them: a barrier.
 type pause struct {
@@ -42,7 +51,7 @@ func (l *lane) pause(began time.Time, p pause) {
 		return
 	}
 	p.began, p.ended = began, time.Now()
-	l.path.pauses = append(l.path.pauses, p)
+	l.trail().pauses = append(l.trail().pauses, p)
 }
 
 // account notes that the lane's code has the answer to a call that it asked for
@@ -60,15 +69,17 @@ func (l *lane) remembered(began time.Time, m *memo) {
 func (l *lane) left() {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
-	l.path.ended, l.path.unused = l.run.task.clock(), l.givenUp()
+	if now := l.run.task.clock(); !now.IsZero() {
+		l.trail().ended, l.trail().unused = now, l.givenUp()
+	}
 }
 
 // plainEnd returns when the run would have ended without speculation, had it begun
 // when it did. Under mu.
 func (r *run) plainEnd() time.Time {
-	end := r.left.Add(r.main.late(len(r.main.path.pauses)))
+	end := r.left.Add(r.main.late(len(r.main.trail().pauses)))
 	for _, l := range r.forked { // those that nobody waited for, too
-		if !l.path.unused {
+		if !l.trail().unused {
 			end = later(end, l.plainEnd())
 		}
 	}
@@ -84,14 +95,14 @@ func later(a, b time.Time) time.Time {
 
 // plainEnd returns when the lane's code would have ended. Under mu.
 func (l *lane) plainEnd() time.Time {
-	return l.path.ended.Add(l.late(len(l.path.pauses)))
+	return l.trail().ended.Add(l.late(len(l.trail().pauses)))
 }
 
 // late returns how much later the lane's code would have come past its first n
 // pauses. It asks for those of other lanes that came before these, so that it
 // never asks in a circle. Under mu.
 func (l *lane) late(n int) time.Duration {
-	p := &l.path
+	p := l.trail()
 	if len(p.late) == 0 {
 		start := time.Duration(0)
 		if l.parent != nil {

@@ -21,19 +21,19 @@ type run struct {
 	value  any
 	err    error
 	failed *PanicError
-	goexit bool
 	stray  *PanicError // of a goroutine that nobody waited for; under mu
+	goexit bool
 
 	// Under the task's mu.
 	refuter  *Site // whose wrong prediction discarded it
-	ahead    bool  // it went on with a prediction, and counts for the Control
 	began    time.Time
 	left     time.Time // when its function returned
+	ahead    bool      // it went on with a prediction, and counts for the Control
 	hooked   bool      // there are commit hooks
+	leaving  bool      // its function returned, see giveUp
 	forked   []*lane   // in the order in which they were forked
 	rollback []func()
 	futures  []*future // that the run started
-	leaving  bool      // its function returned, see giveUp
 	grouped  int       // functions of groups that run
 	wasted   int       // operations since the run was discarded
 }

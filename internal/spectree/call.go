@@ -22,12 +22,12 @@ type CallSpec struct {
 	Op string
 	// Variant tells calls of one Op apart that differ in what cannot be part of it:
 	// see Find.
-	Variant  int
-	Effect   Effect
-	Conflict string // calls with different, non-empty keys commute
-	Ordered  bool   // sent only after the answers of earlier ordered calls
+	Variant int
 	// Predictions is how many values are offered now for the result.
 	Predictions int
+	Conflict    string // calls with different, non-empty keys commute
+	Effect      Effect
+	Ordered     bool // sent only after the answers of earlier ordered calls
 	// NoPrediction says that the run must get the actual result.
 	NoPrediction bool
 	// NoSpeculation says that the call cannot be sent under a speculative caller.
@@ -59,24 +59,24 @@ type Call struct {
 	slot        int // in the record; -1 when not in it
 	predictions int
 	withdrawn   []int // predictions that are not offered any more
+	result      int   // Actual, or the index of the prediction that it matched
 	answered    bool
-	result      int // Actual, or the index of the prediction that it matched
 	send        sendState
 	refused     bool // the peer runs nothing for a speculative caller
 	postponed   bool // it counts as sent, but its attempt waits, see Postpone
 	confirmed   bool // Confirm was emitted
 	settled     bool
 	dead        bool  // Abandon was emitted
+	ended       bool  // see Ended
+	counted     bool  // among the unanswered ones of chains
 	orphanedAt  int32 // the newest run when the last use went; 0 if no orphan
 	orphan      int32 // in the tree's list, if it is one
 	sentAt      int32 // by the tree's count of sendings and answers
 	answeredAt  int32
 	lane        string // that made it first; once it takes effect, that was right to make it
 	gaps        *gap   // what that gave up before, if it takes effect
-	ended       bool   // see Ended
 	pending     *resolution
 	chains      *chain // those that it ends
-	counted     bool   // among the unanswered ones of chains
 	use         Use    // the first
 	oneUse      [1]*Use
 	uses        []*Use
@@ -140,11 +140,11 @@ type Use struct {
 	ord    *chain // the ordered calls before the call
 	slot   int    // in Call.uses; -1 when not in it
 	index  int    // in Run.uses
-	before bool   // no longer waiting as far as the lane is concerned
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed *Use
-	late    bool // an answer would come too late, see tooLate
 	gaps    *gap // what its lane gave up before
+	before  bool // no longer waiting as far as the lane is concerned
+	late    bool // an answer would come too late, see tooLate
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
 	taken            bool // the run's code has the answer, see Spent

@@ -18,6 +18,9 @@ type Run struct {
 	returned  bool
 	exited    bool
 	pinned    bool // takes no predictions
+	effects   bool // it made a call with side effects
+	offered   bool
+	settling  bool // see Tree.Firm
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those
 	// that the run it was started from had made, when it was started. The last
@@ -26,14 +29,11 @@ type Run struct {
 	assumed      *Use  // the newest with a prediction, see guessed
 	guesses      int   // in that list
 	stray        *Call // shows that the run is not on the right path, see Use.late
-	effects      bool  // it made a call with side effects
 	consumedOnce int   // irrevocable calls with Once that it made
 	fewUses      [4]*Use
 	uses         []*Use
 	parked       []*Lane // wait at a barrier
-	offered      bool
 	waiting      int     // calls in progress of all its lanes
-	settling     bool    // see Tree.Firm
 	cut          []*Lane // see CutShort
 }
 
