@@ -24,7 +24,8 @@ func overhead() Experiment {
 // overheadTrials are one load in all ways: without Foresay, and with every kind of prediction.
 // The column path says what carries the calls: "plain" is an ordinary unary call wherever the caller
 // is not itself speculative, "spec" is a speculative stream for each, as servers that predict need,
-// and with "asked" the server may predict and has nothing to say, so that few calls go on asking.
+// with "stream" plain gRPC has as many messages on a stream of its own for each call, the least that
+// "spec" can cost, and with "asked" the server may predict and has nothing to say, so that few calls go on asking.
 func overheadTrials(l load) []trial {
 	add := func(group *[]trial, s stack, prediction, by, path string, guesses, server guess) {
 		own := l
@@ -38,6 +39,7 @@ func overheadTrials(l load) []trial {
 	}
 	var group []trial
 	add(&group, grpcStack(), "off", "nobody", "plain", noGuess, noGuess)
+	add(&group, grpcStreamStack(), "off", "nobody", "stream", noGuess, noGuess)
 	add(&group, foresayOff(variant{}), "off", "nobody", "plain", noGuess, noGuess)
 	add(&group, foresayDo(variant{off: true}), "off", "nobody", "plain", noGuess, noGuess)
 	for _, g := range []guess{noGuess, rightGuess, wrongGuess} {

@@ -68,6 +68,8 @@ func lookOf(name string) (look, bool) {
 	// Plain gRPC, and Foresay without guesses, which often coincide.
 	case "grpc":
 		return look{grey, draw.SquareGlyph{}, nil, wide}, true
+	case "grpc-stream":
+		return look{grey, downward{}, long, narrow}, true
 	case "off", "foresay-off":
 		return look{black, draw.CrossGlyph{}, short, narrow}, true
 	case "foresay-do", "spec":

@@ -52,7 +52,7 @@ func TestEchoAllocations(t *testing.T) {
 		{"in a task, unpredicted", inTask(cc, ""), 15},
 		{"in a task, rightly predicted", inTask(cc, echoed), 18},
 		{"in a task, rightly predicted, of a server that is asked in vain", inTask(asked, echoed), 20},
-		{"over a speculative stream, predicted by both", inTask(streams, echoed), 88},
+		{"over a speculative stream, predicted by both", inTask(streams, echoed), 78},
 	} {
 		if n := allocations(tt.call); n > plain+tt.most {
 			t.Errorf("%s: %v allocations, grpc alone %v; want at most %v more", tt.name, n, plain, tt.most)

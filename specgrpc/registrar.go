@@ -97,7 +97,10 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		own.Methods[i] = r.unaryDesc(m)
 		stream := grpc.StreamDesc{
 			StreamName: md.MethodName + specSuffix, ClientStreams: true, ServerStreams: true,
-			Handler: r.counted(func(srv any, ss grpc.ServerStream) error { return r.serve(m, srv, ss) }),
+			Handler: r.counted(func(srv any, ss grpc.ServerStream) error {
+				growStack(int(r.running.Load() & 1))
+				return r.serve(m, srv, ss)
+			}),
 		}
 		r.streams[name+specSuffix] = stream.Handler
 		own.Streams = append(own.Streams, stream)

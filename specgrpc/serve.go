@@ -54,6 +54,16 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 	return c.serveSpeculative(srv)
 }
 
+// growStack has the goroutine's stack grown at once to what a call needs, before there
+// are frames to be moved with it.
+//
+//go:noinline
+func growStack(i int) byte {
+	var room [3 << 10]byte
+	room[i] = 1
+	return room[1-i]
+}
+
 // admit decides whether a call runs for a speculative caller, and takes a slot for it.
 func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Refused {
 	by := r.cfg.callerOf(c.ctx)
