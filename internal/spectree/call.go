@@ -204,6 +204,9 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		t.unanswered.count(c)
 	}
 	t.answerUse(u)
+	if s.Effect != None && len(c.uses) == 1 {
+		t.prefer(r)
+	}
 	if u.answer == Waiting {
 		l.waiting++
 		r.waiting++
@@ -288,7 +291,9 @@ func (t *Tree) answerUse(u *Use) {
 		return
 	}
 	if idx, ok := r.chosen(c); ok {
-		t.assume(u, idx)
+		if idx != noGuess {
+			t.assume(u, idx)
+		}
 		return
 	}
 	first := c.offered(0)
@@ -314,7 +319,7 @@ func (t *Tree) maySpeculate(u *Use) bool {
 	case c.spec.Effect != None && !c.irrevocable() && t.sent.missing(u.lane) != nil:
 		return false // the code must not go on to make the missing call itself
 	}
-	return t.cfg.Replayable && !t.frozen && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&
+	return t.cfg.Replayable && !t.frozen && !r.plain && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&
 		t.within(r)
 }
 

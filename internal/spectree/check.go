@@ -11,10 +11,14 @@ func (t *Tree) check() error {
 	if !t.over && t.started > 0 && len(t.runs) == 0 {
 		return fmt.Errorf("no run is alive and the task is not over")
 	}
-	if n := len(t.runs); n > t.cfg.Limits.Width {
-		return fmt.Errorf("%d runs are alive, more than the width %d", n, t.cfg.Limits.Width)
+	width := t.cfg.Limits.Width
+	if t.doubter() != nil {
+		width++
 	}
-	if n := t.started - 1 - t.stalls; n > max(0, t.cfg.Limits.Replays) {
+	if n := len(t.runs); n > width {
+		return fmt.Errorf("%d runs are alive, more than the width %d", n, width)
+	}
+	if n := t.started - 1 - t.extra; n > max(0, t.cfg.Limits.Replays) {
 		return fmt.Errorf("%d replays, more than %d", n, t.cfg.Limits.Replays)
 	}
 	for _, r := range t.runs {

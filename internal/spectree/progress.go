@@ -55,6 +55,9 @@ func (t *Tree) Answered(c *Call, match int) {
 			if t.breaks(forgetPath) {
 				idx = c.result
 			}
+			if idx == noGuess {
+				idx, t.doubtful = c.result, true
+			}
 			if idx == c.result {
 				r.take(c)
 				r.open--

@@ -27,6 +27,9 @@ func (e execution) execute() string {
 	p := generate(rng, e.nondet)
 	s := newShell(p, rng, e.mutation)
 	s.rescue = e.rescue
+	if e.index%4 == 3 {
+		s.doubts = rand.New(rand.NewPCG(e.seed, ^e.index))
+	}
 	s.stats, s.trace, s.check, s.thorough = e.stats, e.trace, !e.unchecked, e.index%8 == 0
 	if s.stats == nil {
 		s.stats = new(stats)
@@ -234,6 +237,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 	for what, n := range map[string]int{
 		"replays": s.runs - s.programs, "adopted calls": s.adopted, "predictions": s.accepted, "refusals": s.refused,
 		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
+		"doubters": s.doubted, "doubters that gave up": s.insisted,
 		"withdrawn predictions": s.withdrawn,
 	} {
 		if last-first > 1000 && n < s.programs/1000 {

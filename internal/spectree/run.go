@@ -21,6 +21,8 @@ type Run struct {
 	effects   bool // it made a call with side effects
 	offered   bool
 	settling  bool // see Tree.Firm
+	plain     bool // nor this one, see Doubt
+	insists   bool // see prefer
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those
 	// that the run it was started from had made, when it was started. The last
@@ -204,6 +206,7 @@ func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
 // reason: many a call is answered only once a right run has come to it.
 func (t *Tree) Barrier(l *Lane) bool {
 	r := l.run
+	t.prefer(r)
 	r.pinned = true
 	if len(r.path) > 0 && !t.breaks(keepPath) {
 		t.forgoPath(r)

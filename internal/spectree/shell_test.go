@@ -18,6 +18,8 @@ type shell struct {
 	check    bool // the tree's invariants after each step
 	// thorough says that the waits of all threads are followed after each step.
 	thorough bool
+	// doubts says when doubters are started, see Doubt; nil for never.
+	doubts *rand.Rand
 	// rescue has a task that is stuck go on without speculation.
 	rescue bool
 
@@ -48,7 +50,7 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls, doubted, insisted int
 }
 
 type threadState uint8
@@ -191,6 +193,10 @@ func (s *shell) run() {
 	for s.problem == "" && s.step() {
 		s.time++
 		s.obey()
+		if s.doubts != nil && s.problem == "" {
+			s.doubt()
+			s.obey()
+		}
 		s.wanted()
 		if s.check && s.problem == "" {
 			err := s.t.check()
@@ -375,9 +381,35 @@ func (s *shell) dropAs(th *shellThread) {
 	s.log("run %d drops call %d", th.run.run.ID, th.use.Call.ID)
 	s.dropped = true
 	s.stats.dropped++
+	s.t.Insist(th.use)
 	s.t.Drop(th.use, false)
 	th.steps[len(th.steps)-1].dropped = true
 	th.resumeWith(droppedValue)
+}
+
+// doubt starts doubters of calls that were guessed, and has some give theirs up.
+func (s *shell) doubt() {
+	if s.t.Over() || s.doubts.IntN(6) != 0 {
+		return
+	}
+	r := s.runs[s.doubts.IntN(len(s.runs))]
+	if r.discarded || len(r.run.uses) == 0 {
+		return
+	}
+	if c := r.run.doubts(); c != nil && s.doubts.IntN(2) == 0 {
+		for _, th := range r.threads {
+			if th.state == waiting && th.use.Call == c && th.use.Answer() == Waiting {
+				s.stats.insisted++
+				s.dropAs(th)
+				return
+			}
+		}
+	}
+	if u := r.run.uses[s.doubts.IntN(len(r.run.uses))]; u.Doubtful() {
+		s.log("run %d doubts call %d", r.run.ID, u.Call.ID)
+		s.stats.doubted++
+		s.t.Doubt(u)
+	}
 }
 
 const droppedValue = 99
@@ -415,7 +447,11 @@ func (s *shell) obeyOne(a *Action) {
 		r := &shellRun{run: a.Run}
 		a.Run.Data = r
 		s.runs = append(s.runs, r)
-		if s.alive++; s.alive > s.t.cfg.Limits.Width {
+		width := s.t.cfg.Limits.Width
+		if s.t.doubter() != nil {
+			width++
+		}
+		if s.alive++; s.alive > width {
 			s.fail("%d runs are alive", s.alive)
 		}
 		s.newThread(r, nil, a.Run.Main(), true, thread{block: s.p.main})

@@ -71,8 +71,8 @@ func (r *Run) chosen(c *Call) (idx int, ok bool) {
 
 // assumes returns which answer of an unanswered call the run stands on, if any.
 func (r *Run) assumes(c *Call) (idx int, ok bool) {
-	if u := c.useOf(r); u != nil {
-		return u.answer, u.answer >= 0
+	if u := c.useOf(r); u != nil && u.answer >= 0 {
+		return u.answer, true
 	}
 	return r.chosen(c)
 }
@@ -216,8 +216,14 @@ func (t *Tree) reconcile() {
 	t.doubtful = false
 	for i := 0; i < len(t.runs); i++ {
 		for j := len(t.runs) - 1; j > i; j-- {
-			if t.runs[i].agrees(t.runs[j]) {
-				t.discard(t.runs[j], nil)
+			a, b := t.runs[i], t.runs[j]
+			switch {
+			case !a.agrees(b):
+			case a.yields(b):
+				t.discard(a, nil)
+				j = len(t.runs) // to be compared with the next one
+			default:
+				t.discard(b, nil)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ type Tree struct {
 	freed     []*Call         // to be evaluated by reconcile
 	limited   Limited
 	frozen    bool // takes no predictions any more
-	stalls    int  // runs that were started since the task was stuck
+	extra     int  // runs that were started whatever the limits: see GoOn, Doubt
 	over      bool // committed, refuted or diverged: nothing happens any more
 
 	record record
@@ -133,6 +133,7 @@ func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 // until the next call of any method.
 func (t *Tree) Take() []Action {
 	t.supersede()
+	t.relieve()
 	out := t.out
 	t.out = t.out[:0]
 	return out

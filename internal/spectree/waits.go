@@ -206,7 +206,7 @@ func (t *Tree) GoOn() bool {
 		}
 	}
 	if firm == nil {
-		t.stalls++
+		t.extra++
 		firm = t.startRun(from, nil)
 	}
 	t.sweep(t.started + 1)

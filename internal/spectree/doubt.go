@@ -1,0 +1,107 @@
+package spectree
+
+import "slices"
+
+// Code may stop waiting for a call: a timer or another goroutine ends the call's
+// context. A run that went on with a prediction waits no more, so nothing tells
+// whether it would have given the call up by now. So once that may be, a second run is
+// started beside it, the doubter, which waits for the call as plain code does and takes
+// no predictions of its own.
+//
+//   - If the answer comes first, the doubter is not needed if a prediction was right,
+//     and takes the place of the run that is wrong otherwise.
+//   - If its code gives the call up first, that is what plain code would have done: the
+//     runs that took a prediction are discarded. The same holds if it comes to a barrier
+//     meanwhile, or has an effect that no other run has.
+
+// noGuess is what a doubter is to assume for its call, in place of a prediction.
+const noGuess = -3
+
+// Doubt starts a doubter of the use's call beside the use's run, which went on with a
+// prediction. There is one at a time, for calls without side effects. It does not count
+// against the limits: the run beside it may never come to its end by itself.
+func (t *Tree) Doubt(u *Use) {
+	c := u.Call
+	if !u.Doubtful() || t.doubter() != nil {
+		return
+	}
+	if path := append([]choice{{c, noGuess}}, u.Run.before(c, u.index)...); t.isNew(path) {
+		t.extra++
+		t.startRun(u.Run, path).plain = true
+	}
+}
+
+// Doubtful reports whether the use's run is alive and went on with a prediction of
+// which nothing is known.
+func (u *Use) Doubtful() bool {
+	c := u.Call
+	return u.answer >= 0 && !u.Run.discarded && !c.answered && !c.dead && !c.spec.Local && c.spec.Effect == None
+}
+
+// doubter returns the run that is one, or nil.
+func (t *Tree) doubter() *Run {
+	i := slices.IndexFunc(t.runs, func(r *Run) bool { return r.doubts() != nil })
+	if i < 0 {
+		return nil
+	}
+	return t.runs[i]
+}
+
+// doubts returns the call that the run doubts the predictions of, or nil.
+func (r *Run) doubts() *Call {
+	if !r.plain {
+		return nil
+	}
+	for _, ch := range r.path {
+		if ch.answer == noGuess {
+			return ch.call
+		}
+	}
+	return nil
+}
+
+// Insist tells that the code of the use gives it up. If its run is a doubter of the
+// call, then it was right to doubt.
+func (t *Tree) Insist(u *Use) {
+	if u.answer == Waiting && u.Run.doubts() == u.Call {
+		t.prefer(u.Run)
+	}
+}
+
+// prefer discards the runs that took what a doubter doubts.
+func (t *Tree) prefer(r *Run) {
+	c := r.doubts()
+	if c == nil || r.discarded {
+		return
+	}
+	r.insists = true
+	for _, o := range slices.Clone(t.runs) {
+		if idx, ok := o.assumes(c); ok && idx >= 0 {
+			t.discard(o, c)
+		}
+	}
+	t.relieve()
+	t.reconcile()
+}
+
+// yields reports whether of two runs that may turn out to be the same r goes. One that
+// doubts may be behind.
+func (r *Run) yields(o *Run) bool { return !r.insists && (o.insists || r.plain && !o.plain) }
+
+// relieve has a doubter be a run as any other, once no other run assumes what it doubts.
+func (t *Tree) relieve() {
+	r := t.doubter()
+	if r == nil || t.over {
+		return
+	}
+	c := r.doubts()
+	for _, o := range t.runs {
+		if idx, ok := o.assumes(c); ok && idx >= 0 {
+			return
+		}
+	}
+	r.take(c)
+	r.open--
+	t.doubtful = true
+	t.reconcile()
+}
