@@ -225,7 +225,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	answer := u.Answer()
 	t.used(u, c)
 	if answer != spectree.Waiting {
-		v, err := c.take(u, l, began, asked)
+		v, err := c.take(ctx, u, l, began, asked)
 		t.unlock()
 		return t.agree(ctx, l, c, v, err)
 	}
@@ -263,7 +263,7 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		return t.await(ctx, l, c, u, w)
 	}
 	defer t.mu.Unlock()
-	return c.take(u, w.lane, w.began, w.asked)
+	return c.take(ctx, u, w.lane, w.began, w.asked)
 }
 
 // interrupt wakes the sole waiter before there is an answer. Under mu.
@@ -310,7 +310,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 		case <-w.ready:
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			return c.take(u, w.lane, w.began, w.asked)
+			return c.take(ctx, u, w.lane, w.began, w.asked)
 		case <-gone:
 			gone = nil
 			err = t.letGo(l, c, u)
@@ -324,10 +324,11 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 }
 
 // take returns the answer that a use of the lane goes on with. Under mu.
-func (c *call) take(u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
+func (c *call) take(ctx context.Context, u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
 		c.goesOn(l.run)
+		l.wentOn(ctx, c, u)
 	}
 	l.account(c, began)
 	l.answered(asked, c.plainly(idx))
@@ -347,6 +348,9 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	}
 	if err := l.run.check(); err != nil {
 		return err
+	}
+	if !givenUp(ctx) && ctx.Err() == context.Canceled && l.run.ctx.Err() == nil {
+		t.tree.Insist(u)
 	}
 	// The whole run counts: it may be another lane's code that ended ctx, on a
 	// guess of its own.

@@ -107,7 +107,7 @@ func (r *recorder) record(a *spectree.Action) {
 	now := r.now()
 	switch a.Kind {
 	case spectree.StartRun:
-		r.started(a.Run, now)
+		r.started(a, now)
 	case spectree.DiscardRun:
 		rr := &r.runs[a.Run.ID-1]
 		rr.State, rr.Ended = "discarded", now
@@ -133,9 +133,12 @@ func (r *recorder) record(a *spectree.Action) {
 	}
 }
 
-func (r *recorder) started(run *spectree.Run, now time.Duration) {
-	rr := RunReport{ID: run.ID, Started: now, Returned: never, Ended: never, State: "open", Cause: r.cause}
-	if len(r.refuted) > 0 {
+func (r *recorder) started(a *spectree.Action, now time.Duration) {
+	rr := RunReport{ID: a.Run.ID, Started: now, Returned: never, Ended: never, State: "open", Cause: r.cause}
+	switch {
+	case a.Call != nil:
+		rr.Cause, rr.Doubts = r.call(a.Call).ID, true
+	case len(r.refuted) > 0:
 		rr.ReplayOf, r.refuted = r.refuted[0], r.refuted[1:]
 	}
 	r.runs = append(r.runs, rr)

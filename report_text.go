@@ -59,6 +59,8 @@ func (v *view) textRun(b *bytes.Buffer, r *runView) {
 	switch {
 	case r.ReplayOf != 0:
 		facts = append(facts, fmt.Sprintf("takes the place of run %d", r.ReplayOf))
+	case r.Doubts:
+		facts = append(facts, fmt.Sprintf("waits for call %d, which may be cancelled", r.Cause))
 	case r.Cause != 0:
 		facts = append(facts, fmt.Sprintf("takes another prediction of call %d", r.Cause))
 	}

@@ -361,6 +361,8 @@ func (r *runView) label() string {
 	switch {
 	case r.ReplayOf != 0:
 		s += ", replay of " + strconv.Itoa(r.ReplayOf)
+	case r.Doubts:
+		s += ", waits for " + strconv.Itoa(r.Cause)
 	case r.Cause != 0:
 		s += ", sibling"
 	}

@@ -32,10 +32,11 @@ type task struct {
 	began              time.Time
 	told               bool // whoever asked for a report has it; under mu
 
-	mu   sync.Mutex
-	dog  watchdog
-	tree spectree.Tree
-	last *spectree.Run // see forgetAll
+	mu     sync.Mutex
+	dog    watchdog
+	doubts doubts
+	tree   spectree.Tree
+	last   *spectree.Run // see forgetAll
 	// The first run and call are here to save allocations.
 	first     run
 	firstCall call
@@ -307,6 +308,9 @@ func (t *task) stopTimers() {
 	}
 	if t.dog.timer != nil {
 		t.dog.timer.Stop()
+	}
+	if t.doubts.timer != nil {
+		t.doubts.timer.Stop()
 	}
 }
 

@@ -49,6 +49,13 @@ func (e *endings) ended(ctx context.Context) {
 
 // get reads a key, which takes the server so many milliseconds.
 func (e *endings) get(ctx context.Context, place, takes int) error {
+	v, err := e.read(ctx, place, takes)
+	e.note("get %d: %q %v", place, v, status.Code(err))
+	return err
+}
+
+// read is get for code that races with others.
+func (e *endings) read(ctx context.Context, place, takes int) (string, error) {
 	key := fmt.Sprintf("%d/%d", place, takes)
 	guess := e.guesses
 	for range place {
@@ -61,8 +68,7 @@ func (e *endings) get(ctx context.Context, place, takes int) error {
 		ctx = foresay.Predicting(ctx, value("wrong"))
 	}
 	r, err := e.c.Get(ctx, &kvpb.GetRequest{Key: key})
-	e.note("get %d: %q %v", place, r.GetValue(), status.Code(err))
-	return err
+	return r.GetValue(), err
 }
 
 // put writes a key, which takes the server so many milliseconds.
@@ -111,7 +117,7 @@ func endingPrograms() []ending {
 			defer cancel()
 			defer time.AfterFunc(msecs(20), cancel).Stop()
 			_ = e.get(ctx, 0, 1)
-			_ = e.get(d, 5, 50)
+			_ = e.get(d, 2, 5000)
 			e.ended(d)
 			_ = e.put(d, 6, 0)
 			return e.get(ctx, 1, 5)
@@ -142,6 +148,31 @@ func endingPrograms() []ending {
 	}
 }
 
+// hedge reads from a slow server, and after a while from a fast one, too.
+func hedge(ctx context.Context, e *endings) error {
+	_ = e.get(ctx, 0, 5)
+	d, cancel := context.WithCancel(ctx)
+	defer cancel()
+	won := make(chan int, 2)
+	read := func(place, takes int) {
+		if _, err := e.read(d, place, takes); err != nil {
+			place = 0
+		}
+		won <- place
+	}
+	go read(1, 5000)
+	var first int
+	select {
+	case first = <-won:
+	case <-time.After(msecs(20)):
+		go read(2, 30)
+		first = <-won
+	}
+	cancel()
+	_ = e.put(ctx, first, 0)
+	return e.put(d, 4, 0)
+}
+
 // racingPrograms are those whose goroutines end each other's contexts.
 func racingPrograms() []ending {
 	return []ending{
@@ -157,7 +188,7 @@ func racingPrograms() []ending {
 				return err
 			})
 			g.Go(func(ctx context.Context) error {
-				if err := e.get(ctx, 5, 90); err != nil {
+				if err := e.get(ctx, 1, 5000); err != nil {
 					_ = e.put(ctx, 4, 0)
 					return nil
 				}
@@ -175,7 +206,7 @@ func racingPrograms() []ending {
 				return 0, e.get(d, 0, 50)
 			})
 			b := foresay.Go(d, func(ctx context.Context) (int, error) {
-				if err := e.get(ctx, 5, 90); err != nil {
+				if err := e.get(ctx, 1, 5000); err != nil {
 					return 0, e.put(ctx, 4, 0)
 				}
 				return 0, e.put(ctx, 3, 0)
@@ -186,6 +217,7 @@ func racingPrograms() []ending {
 			e.note("%v %v", status.Code(err), status.Code(err2))
 			return e.get(ctx, 2, 5)
 		}},
+		{"a hedge", hedge},
 		{"the loser of Any ends its own context", func(ctx context.Context, e *endings) error {
 			member := func(i, takes int) *foresay.Future[string] {
 				return foresay.Go(ctx, func(ctx context.Context) (string, error) {

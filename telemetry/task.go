@@ -50,15 +50,16 @@ type attempt struct {
 type attemptKey struct{}
 
 // Run returns the task's context with its span, in which the code of the first
-// run and of replays runs, for that is the confirmed path. A run that takes another
-// prediction than the runs before has its branch around all that it does.
+// run and of replays runs, for that is the confirmed path, and so may be one that waits
+// for what others guessed. A run that takes another prediction than the runs before has
+// its branch around all that it does.
 func (t *task) Run(ctx context.Context, run foresay.RunReport) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.start.IsZero() {
 		t.start = time.Now().Add(-run.Started)
 	}
-	if run.Cause == 0 || run.ReplayOf != 0 {
+	if run.Cause == 0 || run.ReplayOf != 0 || run.Doubts {
 		return t.ctx
 	}
 	if b := t.begin(t.ctx, branchKey{run.ID, run.Cause, t.span.SpanContext().SpanID()}, run.Started); b != nil {

@@ -42,10 +42,6 @@ func (e ending) step() *step {
 // classNever is that of keys whose reads never answer.
 const classNever = 'n'
 
-// unguessed ends the places of calls at which nobody guesses: a call that was
-// predicted does not end when the code cancels it.
-const unguessed = "^"
-
 // addEndings adds such steps to a program. It is not for worlds in which gRPC retries:
 // a call that ends between two attempts keeps a lock for the pause between them, which
 // in a bubble never passes then. They are drawn apart from the others, so
@@ -110,7 +106,7 @@ func (x *execution) end(ctx context.Context, at string, s *step, digest string) 
 		d, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer time.AfterFunc(s.pause, cancel).Stop()
-		err := e.never(d, "/never"+unguessed)
+		err := e.never(d, "/never")
 		e.ended(d)
 		return e.after(d, digest, err)
 	case endMembers:
@@ -203,7 +199,7 @@ func (e *ender) siblings(ctx context.Context, digest string) (string, error) {
 		if err := other.reads(ctx); err != nil {
 			return err
 		}
-		if err := other.never(ctx, "/never"+unguessed); err != nil {
+		if err := other.never(ctx, "/never"); err != nil {
 			return err
 		}
 		return other.call(ctx, "/after", kindPut, e.key(classOwn, 20*e.s.id))

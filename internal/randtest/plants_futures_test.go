@@ -13,6 +13,12 @@ func futurePlants() []plant {
 			name: "a replay tells of a time limit that its context does not know of", sketch: "a read that runs out of time", dir: ".",
 			old: "\tif ended == nil || byDeadline", new: "\tif MUTANT || ended == nil || byDeadline",
 		}, {
+			name: "nobody doubts a guess at a call that was cancelled", sketch: "a read that a timer cancels", dir: ".",
+			old: "\tif long && !t.ended {\n", new: "\tif long && !t.ended && !MUTANT {\n",
+		}, {
+			name: "guesses outlive that the code gave the call up", sketch: "a read that a timer cancels", dir: ".",
+			old: "\t\tt.tree.Insist(u)\n", new: "\t\tif !MUTANT {\nt.tree.Insist(u)\n}\n",
+		}, {
 			name: "a Confirm that nobody heard counts", sketch: "staged writes, and a pause", dir: "specgrpc",
 			old: "\tcase w == confirmed && unconfirmed:\n", new: "\tcase w == confirmed && unconfirmed && !MUTANT:\n",
 		},

@@ -17,17 +17,31 @@ import "slices"
 // noGuess is what a doubter is to assume for its call, in place of a prediction.
 const noGuess = -3
 
-// Doubt starts a doubter of the use's call beside the use's run, which went on with a
-// prediction. There is one at a time, for calls without side effects. It does not count
-// against the limits: the run beside it may never come to its end by itself.
-func (t *Tree) Doubt(u *Use) {
-	c := u.Call
-	if !u.Doubtful() || t.doubter() != nil {
+// Doubt starts a doubter beside runs that went on with predictions, for the call that was
+// made first. There is one at a time: it is plain in all that comes after that call. It
+// does not count against the limits, since the other runs may never come to their ends
+// by themselves.
+func (t *Tree) Doubt(uses []*Use) {
+	var u *Use
+	for _, o := range uses {
+		if o.Doubtful() && o.Run.doubts() == nil && (u == nil || o.index < u.index) {
+			u = o
+		}
+	}
+	if d := t.doubter(); d != nil && u != nil {
+		if now := d.doubts().useOf(u.Run); now != nil && now.index <= u.index {
+			return
+		}
+		t.discard(d, nil)
+		t.reconcile()
+	}
+	if u == nil || !u.Doubtful() {
 		return
 	}
-	if path := append([]choice{{c, noGuess}}, u.Run.before(c, u.index)...); t.isNew(path) {
+	if path := append([]choice{{u.Call, noGuess}}, u.Run.before(u.Call, u.index)...); t.isNew(path) {
 		t.extra++
 		t.startRun(u.Run, path).plain = true
+		t.out[len(t.out)-1].Call = u.Call
 	}
 }
 
@@ -77,7 +91,7 @@ func (t *Tree) prefer(r *Run) {
 	r.insists = true
 	for _, o := range slices.Clone(t.runs) {
 		if idx, ok := o.assumes(c); ok && idx >= 0 {
-			t.discard(o, c)
+			t.discard(o, nil)
 		}
 	}
 	t.relieve()

@@ -75,12 +75,36 @@ func (s *shell) moves() []move {
 	if s.t.Over() {
 		return out
 	}
+	out = append(out, s.doubtMoves()...)
 	if s.caller {
 		add(s.confirmCaller, "the caller is confirmed")
 		add(s.refuteCaller, "the caller is refuted")
 	}
 	if len(out) == 0 && s.t.Orphans() > 0 {
 		add(func() { s.wait() }, "the grace ends")
+	}
+	return out
+}
+
+// doubtMoves returns which doubters may be started, and which may give up.
+func (s *shell) doubtMoves() (out []move) {
+	for _, r := range s.runs {
+		if r.discarded {
+			continue
+		}
+		for i, th := range r.threads {
+			if c := r.run.doubts(); c != nil && th.state == waiting && th.use.Call == c && th.use.Answer() == Waiting {
+				out = append(out, move{fmt.Sprintf("run %d thread %d cancels call %d", r.run.ID, i, c.ID), func() { s.dropAs(th) }})
+			}
+		}
+		for _, u := range r.run.uses {
+			if s.stats.doubted < s.p.doubts && u.Doubtful() {
+				out = append(out, move{fmt.Sprintf("run %d doubts call %d", r.run.ID, u.Call.ID), func() {
+					s.stats.doubted++
+					s.t.Doubt([]*Use{u})
+				}})
+			}
+		}
 	}
 	return out
 }
@@ -198,6 +222,7 @@ func small() []struct {
 	shares := func(p *program) { p.shares = true }
 	refusals := func(p *program) { p.refusals = 1 }
 	late := func(p *program) { p.late = true }
+	doubts := func(p *program) { p.doubts = 2 }
 	open := Config{Limits: ample, CallerOpen: true}
 	closed := Config{Limits: ample}
 	narrow := Config{Limits: Limits{Depth: 4, Width: 2, Replays: 3, Runs: 4}}
@@ -221,6 +246,11 @@ func small() []struct {
 			fork(opSpawn, 0, in(do(ordered, 2, 1, 0))), do(ordered, 3), do(ordered, 4), wait(opJoin, 0)), shares, late), closed},
 		{"one act of two lanes", prog(in(
 			fork(opFork, 0, in(do(read, 3, 1), do(once, 6))), do(read, 4, 0), do(once, 6), wait(opJoin, 0), do(stage, 2, 0))), closed},
+		{"a guess that is doubted", prog(in(do(read, 3, 1, 0), do(read, 4, 0), do(stage, 5, 0), barrier), doubts), narrow},
+		{"a guess that is doubted beside a write", prog(in(
+			fork(opFork, 0, in(do(read, 3, 0), do(stage, 4))), do(write, 5, 0), wait(opJoin, 0), do(write, 2)), doubts), closed},
+		{"a guess that is doubted behind another one", prog(in(
+			do(read, 3, 1, 0), fork(opFork, 0, in(do(read, 4, 0), barrier)), do(read, 5, 0), wait(opJoin, 0), do(write, 2)), doubts), open},
 		{"writes behind siblings", prog(in(do(read, 3, 1, 0), do(stage, 4, 0), do(write, 5)), refusals), narrow},
 	}
 }

@@ -20,6 +20,7 @@ type program struct {
 	clocks    bool // some site's answers depend on when it runs
 	nondet    bool // its path depends on which run it is
 	drops     bool // it may give up waiting
+	doubts    int  // so often somebody doubts a guess of a small program
 	barriers  bool
 	callWidth int // predictions offered with a call, at most
 	// Of programs of which all ways are followed: what is sent for a speculative

@@ -408,7 +408,7 @@ func (s *shell) doubt() {
 	if u := r.run.uses[s.doubts.IntN(len(r.run.uses))]; u.Doubtful() {
 		s.log("run %d doubts call %d", r.run.ID, u.Call.ID)
 		s.stats.doubted++
-		s.t.Doubt(u)
+		s.t.Doubt([]*Use{u})
 	}
 }
 

@@ -37,7 +37,7 @@ type Kind uint8
 
 // The kinds of actions. The comments name the fields that are set.
 const (
-	StartRun   Kind = iota // Run: execute the function from the top
+	StartRun   Kind = iota // Run, Call (the one that it doubts, if any): execute the function from the top
 	DiscardRun             // Run, Call (the call that refuted it, if any): it computed on a wrong guess
 	Resume                 // Use: its Answer is no longer Waiting
 	Send                   // Call, Use, Speculative: start an attempt on account of the use, or let a held one go on

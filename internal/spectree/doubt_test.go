@@ -1,0 +1,81 @@
+package spectree
+
+import "testing"
+
+// doubted is a task whose first run went on with guesses at reads a and b, and a run
+// that doubts the guess at a.
+func doubted(t *testing.T) (s *scenario, a *Use) {
+	s = play(t, replayable)
+	a = s.read(s.lane(1), "a", 1)
+	s.read(s.lane(1), "b", 1)
+	s.Doubt([]*Use{a})
+	s.want("start run 1", "send call 1", "send call 2 speculatively", "start run 2 call 1")
+	s.answers(s.read(s.lane(2), "a", 1), Waiting)
+	s.skip()
+	return s, a
+}
+
+// TestDoubter: a run that waits for the actual result of a call goes if a guess was
+// right, and stays if none was.
+func TestDoubter(t *testing.T) {
+	s, a := doubted(t)
+	s.Answered(a.Call, 0)
+	s.want("resume run 2 call 1 answer 0", "discard run 2", "settle call 1", "confirm call 2")
+
+	s, a = doubted(t)
+	s.Answered(a.Call, Actual)
+	s.want("resume run 2 call 1 answer -1", "discard run 1 call 1", "settle call 1")
+	s.returned(s.run(2))
+	s.want("final run 2", "commit run 2", "abandon call 2")
+}
+
+// TestDoubterThatGivesUp: what its code does without the answer is what counts.
+func TestDoubterThatGivesUp(t *testing.T) {
+	s, _ := doubted(t)
+	l := s.lane(2)
+	s.Insist(l.uses[0])
+	s.want("discard run 1")
+	if l.Speculative() || l.run.Speculative() {
+		t.Error("it stands on a guess")
+	}
+	s.Drop(l.uses[0], false)
+	s.want("abandon call 1")
+	s.returned(s.run(2))
+	s.want("final run 2", "commit run 2", "abandon call 2")
+}
+
+// TestDoubterThatGoesOn: if another goroutine of it has an effect that no other run has,
+// or comes to a barrier, nothing holds it up.
+func TestDoubterThatGoesOn(t *testing.T) {
+	s, _ := doubted(t)
+	other := s.Fork(s.lane(2))
+	s.write(other, "w", Immediate, 0)
+	s.want("discard run 1", "send call 3")
+
+	s, _ = doubted(t)
+	if !s.Barrier(s.Fork(s.lane(2))) {
+		t.Error("it waits at a barrier")
+	}
+	s.want("discard run 1")
+}
+
+// TestDoubterTakesNoPredictions: it is plain in all that comes.
+func TestDoubterTakesNoPredictions(t *testing.T) {
+	s, _ := doubted(t)
+	s.answers(s.read(s.Fork(s.lane(2)), "c", 1), Waiting)
+}
+
+// TestDoubtOfAnEarlierCall: the doubter of the call that was made first takes the place
+// of another one, and there is never more than one.
+func TestDoubtOfAnEarlierCall(t *testing.T) {
+	s := play(t, replayable)
+	a, b := s.read(s.lane(1), "a", 1), s.read(s.lane(1), "b", 1)
+	s.skip()
+	s.Doubt([]*Use{b})
+	s.want("start run 2 call 2")
+	s.Doubt([]*Use{b, a})
+	s.want("discard run 2", "start run 3 call 1")
+	s.Doubt([]*Use{b, a})
+	s.Doubt([]*Use{b})
+	s.want()
+}
