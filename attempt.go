@@ -91,6 +91,7 @@ func (t *task) launch(a *Attempt) {
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict() && c.op.Site.offers.wanted()
 	a.depth = c.tree.Depth()
 	a.launched = time.Now()
+	t.launches++
 	if !c.phantom {
 		c.op.Site.stats.sent.Add(1)
 	}
@@ -305,6 +306,14 @@ func (a *Attempt) TaskBegan() time.Time {
 		return first
 	}
 	return a.launched
+}
+
+// TaskCalls returns how often the task has sent a call so far, repeated ones included.
+func (a *Attempt) TaskCalls() int {
+	t := a.call.task
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.launches
 }
 
 // Speculative reports whether the caller stands on an open assumption. It is

@@ -46,12 +46,13 @@ type task struct {
 	grace     *time.Timer
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
-	choices map[string][]choice
-	limits  []Limit // that were met
-	rec     *recorder
-	newest  atomic.Pointer[Site]    // of the newest call, for settlesWithin
-	plain   atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
-	winner  *run
+	choices  map[string][]choice
+	limits   []Limit // that were met
+	launches int     // of attempts; under mu
+	rec      *recorder
+	newest   atomic.Pointer[Site]    // of the newest call, for settlesWithin
+	plain    atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
+	winner   *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
 	final chan struct{} // closed when the winner is known, or the task ended without one

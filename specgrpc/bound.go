@@ -15,9 +15,17 @@ type bound struct {
 	most  int       // 0 for any number
 	since time.Time // when there was a sign of it, or it was raised
 	step  int       // by how much it is raised next
+	sure  bool      // it was seen for long
 }
 
-func (b *bound) learn(n int, now time.Time) { *b = bound{most: max(n, 1), since: now, step: 1} }
+func (b *bound) learn(n int, now time.Time) {
+	*b = bound{most: max(n, 1), since: now, step: 1, sure: true}
+}
+
+// suspect has it taken for as many until more is known.
+func (b *bound) suspect(n int, now time.Time) {
+	*b = bound{most: max(n, 1), since: now, step: 1 + n/8}
+}
 
 // age raises a bound of which there has been no sign of late, twice as much each time, and
 // forgets it once it is beyond what anybody could need.

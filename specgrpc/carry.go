@@ -133,7 +133,7 @@ func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req
 // call gets a stream: grpc then has a goroutine watch each stream, too.
 func (c *ClientConn) plain(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
 	if c.half.room.ample() {
-		defer c.half.room.gone(false, false)
+		defer c.half.room.done()
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	since := c.half.room.want(ctx)

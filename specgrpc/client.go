@@ -56,6 +56,7 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 	c.half.room.most = c.cfg.maxHalfOpen
 	c.half.room.ready = func() bool { return c.cc.GetState() == connectivity.Ready }
 	c.half.room.full = c.makeRoom
+	c.half.room.yield = c.half.yield
 	control, err := c.cfg.theControl()
 	if err != nil {
 		return nil, err

@@ -163,6 +163,31 @@ func (h *halfOpen) dismiss(s *specStream) {
 	}
 }
 
+// yield takes back the speculative streams that are still to be opened and resets n of the others
+// for calls of confirmed callers, those whose results are in and then the oldest. Their places are
+// free at once, not a round trip later.
+func (h *halfOpen) yield(n int) {
+	var unopened, answered, waiting []*specStream
+	h.mu.Lock()
+	for s := h.first; s != nil; s = s.newer {
+		switch {
+		case !s.opened.Load():
+			unopened = append(unopened, s)
+		case s.answered.Load():
+			answered = append(answered, s)
+		default:
+			waiting = append(waiting, s)
+		}
+	}
+	h.mu.Unlock()
+	opened := append(answered, waiting...)
+	for _, s := range append(unopened, opened[:min(n, len(opened))]...) {
+		if s.evict(neededElsewhere) {
+			s.cancel()
+		}
+	}
+}
+
 // spare takes back the choice of a victim that was resolved meanwhile.
 func (h *halfOpen) spare(s *specStream) {
 	h.mu.Lock()

@@ -187,6 +187,7 @@ func TestSendPlainlyAtALimit(t *testing.T) {
 			w.Error(err)
 		}
 		time.Sleep(time.Second)
+		was := cc.Site(getMethod).Stats().Limited
 		const calls = 40
 		var slowest atomic.Int64
 		var done sync.WaitGroup
@@ -213,8 +214,8 @@ func TestSendPlainlyAtALimit(t *testing.T) {
 		if d, plain := time.Duration(slowest.Load()), calls*(50*time.Millisecond+rtt); d > plain*105/100 {
 			w.Errorf("%d plain calls took %v, without tasks %v", calls, d, plain)
 		}
-		if s := cc.Site(getMethod).Stats(); s.LimitedBy != foresay.LimitStreams {
-			w.Errorf("calls are limited by %q", s.LimitedBy)
+		if s := cc.Site(getMethod).Stats(); s.LimitedBy != foresay.LimitStreams || s.Limited == was {
+			w.Errorf("%d calls are limited by %q", s.Limited-was, s.LimitedBy)
 		}
 		w.quiet(cc)
 	})

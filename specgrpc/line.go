@@ -18,10 +18,15 @@ type turn struct {
 	come  chan struct{}
 }
 
-// overtaking is how much later a call that goes first may have come.
-const overtaking = time.Second
+// overtaking is how much later a call that goes first may have come if its task has made more than
+// fewCalls: the calls of younger tasks are to get their turns before it ends.
+const (
+	overtaking = time.Second
+	fewCalls   = 32
+)
 
-// insideGRPC is how many calls may wait in grpc's own queue.
+// insideGRPC is how many calls may wait in grpc's own queue. Where no limit is known they do not
+// wait there, and there may be one more for every four streams.
 const insideGRPC = 2
 
 // want notes that a call of a confirmed caller needs a stream, and returns when it may open one.
@@ -34,7 +39,7 @@ func (r *room) want(ctx context.Context) look {
 		return r.asks()
 	}
 	r.mu.Unlock()
-	t := &turn{began: inLine(taskBegan(ctx)), come: make(chan struct{})}
+	t := &turn{began: inLine(taskOf(ctx)), come: make(chan struct{})}
 	r.mu.Lock()
 	r.join(t)
 	r.mu.Unlock()
@@ -63,27 +68,31 @@ func (r *room) join(t *turn) {
 	r.serve()
 }
 
-// inLine returns what place in line a call takes now whose task began then.
-func inLine(began time.Time) time.Time {
-	if first := time.Now().Add(-overtaking); began.Before(first) {
+// inLine returns what place in line a call takes now whose task began then and has made so many.
+func inLine(began time.Time, calls int) time.Time {
+	if first := time.Now().Add(-overtaking); calls > fewCalls && began.Before(first) {
 		return first
 	}
 	return began
 }
 
-// taskBegan returns when the task began that makes the call of this context.
-func taskBegan(ctx context.Context) time.Time {
+// taskOf returns when the task began that makes the call of this context, and how many it has made.
+func taskOf(ctx context.Context) (began time.Time, calls int) {
 	if out, ok := ctx.Value(outgoingKey{}).(*outgoing); ok {
-		return out.attempt.TaskBegan()
+		return out.attempt.TaskBegan(), out.attempt.TaskCalls()
 	}
-	return time.Now()
+	return time.Now(), 1
 }
 
 // straight reports whether one more call may ask grpc for a stream, beside so many of confirmed
-// callers that have. Under mu.
+// callers that have. Those that asked before a limit was known do not count: calls of older tasks
+// would have to wait until all of them have had their turns. Under mu.
 func (r *room) straight(inside int) bool {
-	most := r.streams.most
-	return most == 0 || inside < insideGRPC || r.open-r.opening+r.lookout.before+r.lookout.after < most
+	most, streams := r.streams.most, r.open-r.opening
+	if !r.streams.sure { // it may have one
+		return inside < insideGRPC+streams/4 || !r.ready()
+	}
+	return inside-r.flood < insideGRPC || streams+r.lookout.before+r.lookout.after < most
 }
 
 // call calls up those whose turn it is. Under mu.

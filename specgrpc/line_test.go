@@ -92,7 +92,7 @@ func TestLineKeepsNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fullRoom(t, 4)
 		stand := func(began time.Time) *turn {
-			out := &turn{began: inLine(began), come: make(chan struct{})}
+			out := &turn{began: inLine(began, fewCalls+1), come: make(chan struct{})}
 			r.mu.Lock()
 			r.wanting++
 			r.join(out)

@@ -7,10 +7,10 @@ import (
 
 const (
 	// lookEvery is how often the calls that wait for a stream are looked at where no limit of the
-	// peer's is known, and sureAfter after how many looks in a row without change it must have one.
+	// peer's is known, and sureAfter for how long they wait in vain if it must have one.
 	lookEvery = 10 * time.Millisecond
-	sureAfter = 2
-	// recheckEvery is the same where a limit is known, and shows in one look.
+	sureAfter = 2 * lookEvery
+	// recheckEvery is how often where a limit is known, and shows in one look.
 	recheckEvery = 5 * time.Millisecond
 	// slowestLook is how rarely they are looked at on a busy machine.
 	slowestLook = time.Second
@@ -25,11 +25,13 @@ const (
 type lookout struct {
 	on            bool
 	now           look
-	before, after int // calls that wait for a stream, since before the last look and since then
-	opened, ended int // streams, since the last look
-	still         int // looks in a row without change
+	before, after int           // calls that wait for a stream, since before the last look and since then
+	flow          int           // streams opened, less those that have ended
+	flowed        int           // that, at the last look
+	stood         time.Duration // for how long calls have been waiting in vain
 	period        time.Duration
 	due           time.Time
+	timer         *time.Timer
 	steady        bool // the last look came in time, on a ready connection
 }
 
@@ -44,33 +46,49 @@ func (l *lookout) answered(since look, stream bool) {
 		l.before--
 	}
 	if stream {
-		l.opened++
+		l.flow++
 	}
 }
 
 // asks notes that a call is about to wait for a stream. Only where there is speculation, or was
 // of late, does it matter for how long. Under mu.
 func (r *room) asks() look {
-	l := &r.lookout
-	l.after++
-	if !l.on && r.speculates() {
-		l.on, l.still, l.steady, l.opened, l.ended = true, 0, r.ready(), 0, 0
-		l.next(time.Now(), r.unhurried(), r.look)
+	r.lookout.after++
+	r.lookOut()
+	return r.lookout.now
+}
+
+// lookOut begins to look at the calls that wait if there is speculation. Under mu.
+func (r *room) lookOut() {
+	if l := &r.lookout; !l.on && r.speculates() {
+		now := time.Now()
+		l.on, l.stood, l.steady, l.flowed = true, 0, r.ready(), l.flow
+		l.next(now, r.unhurried(now), r.look)
+	} else if l.on && !r.streams.sure && l.period == lookEvery && r.unhurried(time.Now()) < lookEvery {
+		l.next(time.Now(), growEvery, r.look) // a call has come that waits for it
 	}
-	return l.now
 }
 
 // unhurried is how often to look on a machine that is not busy. Under mu.
-func (r *room) unhurried() time.Duration {
-	if r.streams.most > 0 {
+func (r *room) unhurried(now time.Time) time.Duration {
+	switch {
+	case r.streams.sure:
 		return recheckEvery
+	case !r.growing(now):
+		return lookEvery
+	case r.lookout.on && !r.lookout.steady && !r.ready(): // it takes as long as it takes to connect
+		return min(lookEvery, max(growEvery, r.lookout.period*5/4))
 	}
-	return lookEvery
+	return growEvery
 }
 
 func (l *lookout) next(now time.Time, period time.Duration, look func()) {
 	l.period, l.due = period, now.Add(period)
-	time.AfterFunc(period, look)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(period, look)
+	} else {
+		l.timer.Reset(period)
+	}
 }
 
 // look looks at the calls that wait for a stream, as long as there are any.
@@ -81,29 +99,42 @@ func (r *room) look() {
 	l := &r.lookout
 	late := now.Sub(l.due)
 	steady := ready && late <= l.period/5
-	if steady && l.steady && l.before > 0 && l.opened <= l.ended {
-		l.still++
+	inVain := steady && l.steady && l.before > 0 && l.flow <= l.flowed
+	if inVain {
+		l.stood += l.period
 	} else {
-		l.still = 0
+		l.stood = 0
 	}
-	full := l.still >= sureAfter || l.still > 0 && r.streams.most > 0
-	switch streams := r.open - r.opening; {
+	known, full, resets := r.streams.sure, false, -1
+	switch streams := r.open - r.opening - r.unseen; {
 	case !ready: // the next connection may have another one
-		r.streams = bound{}
-	case full:
+		r.streams, r.start = bound{}, slowStart{}
+	case l.stood >= sureAfter, inVain && known:
+		full, resets = true, 0
 		r.streams.learn(streams, now)
-		l.still = 0
+		if !known {
+			r.flood, r.floodEnd = r.wanting-len(r.line), l.now
+		}
+		l.stood, r.start = 0, slowStart{}
 	case r.streams.most > 0 && streams > r.streams.most: // it is higher
 		r.streams.most = streams
+	case !known && l.stood >= suspectAfter && l.period < lookEvery && r.wanting > len(r.line):
+		r.streams.suspect(streams, now)
+		resets = r.yields()
+	case !known && !inVain:
+		r.grow(now)
 	}
-	l.steady, l.opened, l.ended = steady, 0, 0
+	l.steady, l.flowed = steady, l.flow
 	l.before, l.after = l.before+l.after, 0
 	l.now++
 	r.serve()
-	if l.on = l.before > 0; l.on {
-		l.next(now, max(r.unhurried(), min(10*late, slowestLook)), r.look)
+	if l.on = l.before > 0 || ready && !r.streams.sure && len(r.queue) > 0; l.on {
+		l.next(now, max(r.unhurried(now), min(10*late, slowestLook)), r.look)
 	}
 	r.mu.Unlock()
+	if resets >= 0 {
+		r.yield(resets)
+	}
 	if full {
 		r.full()
 	}

@@ -20,7 +20,7 @@ const (
 // lack is what a speculative call waits for: one of at most so many streams.
 type lack struct {
 	by   foresay.Limit
-	most int
+	most int // 0 if that is not known yet
 }
 
 func (l lack) String() string {
@@ -28,6 +28,9 @@ func (l lack) String() string {
 	case foresay.LimitServer:
 		return fmt.Sprintf("limited by the half-open calls that the server runs for one caller, about %d", l.most)
 	case foresay.LimitStreams:
+		if l.most == 0 {
+			return "limited by the streams that the peer admits on a connection, it is not known yet how many"
+		}
 		return fmt.Sprintf("limited by the streams that the peer admits on a connection, about %d", l.most)
 	}
 	return fmt.Sprintf("limited by the half-open calls of the connection, %d, see WithMaxHalfOpen", l.most)
@@ -38,6 +41,7 @@ func (l lack) String() string {
 type room struct {
 	mu          sync.Mutex
 	open        int // streams that are open or about to be, those of the user's own stream calls apart
+	unseen      int // those of calls of which nobody knows whether they have their streams
 	opening     int // those of speculative calls that are about to be
 	entered     int // those of speculative calls
 	leaving     int // those that end to make room
@@ -48,9 +52,13 @@ type room struct {
 	streams     bound
 	slots       bound // half-open calls at the server
 	lookout     lookout
+	start       slowStart
+	flood       int         // calls that wait for a stream since before a limit was known
+	floodEnd    look        // the last look before it was
 	line        []*turn     // calls of confirmed callers, see turn
 	ready       func() bool // reports whether the connection is
 	full        func()      // called when calls were found to wait for streams
+	yield       func(n int) // called to reset so many speculative streams for them
 	queue       []*place
 	peaks       [2]int    // how many streams confirmed callers wanted at once, at most, in this span and the one before
 	since       time.Time // this span
@@ -60,6 +68,7 @@ type room struct {
 type place struct {
 	keeps    bool
 	admitted bool
+	why      lack          // what it waits for, or waited for when it left
 	done     chan struct{} // closed when it is admitted, or has left; nil if it was admitted at once
 }
 
@@ -73,9 +82,18 @@ func (r *room) ample() bool {
 		return false
 	}
 	r.open++
-	r.lookout.opened++
+	r.unseen++
 	r.demand()
 	return true
+}
+
+// done notes that such a call has ended.
+func (r *room) done() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open--
+	r.unseen--
+	r.serve()
 }
 
 // speculates reports whether there are speculative streams on the connection, or calls that wait
@@ -102,6 +120,9 @@ func (r *room) got(since look, stream bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wanting--
+	if r.flood > 0 && since <= r.floodEnd {
+		r.flood--
+	}
 	r.lookout.answered(since, stream)
 	if stream {
 		r.open++
@@ -139,7 +160,7 @@ func (r *room) gone(speculative, left bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
-	r.lookout.ended++
+	r.lookout.flow--
 	if speculative {
 		r.entered--
 	}
@@ -166,14 +187,14 @@ func (r *room) leaves(n int) {
 func (r *room) tight() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.streams.most > 0 && r.open+r.wanting > r.streams.most-r.reserve() || len(r.queue) > 0
+	return r.streams.sure && r.open+r.wanting > r.streams.most-r.reserve() || len(r.queue) > 0
 }
 
 // crowd returns how many calls of confirmed callers find no room.
 func (r *room) crowd() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.streams.most == 0 {
+	if !r.streams.sure {
 		return 0
 	}
 	return min(r.wanting, r.open+r.wanting-r.streams.most) - r.leaving
@@ -205,6 +226,8 @@ func (r *room) lacking(keeps bool) lack {
 		return lack{foresay.LimitHalfOpen, r.most}
 	case r.slots.most > 0 && r.entered >= r.slots.most:
 		return lack{foresay.LimitServer, r.slots.most}
+	case !r.streams.sure && r.unproven(keeps):
+		return lack{by: foresay.LimitStreams}
 	case most == 0:
 	case demand+r.entered >= most-r.reserve(), keeps && r.kept >= max(1, most/4):
 		return lack{foresay.LimitStreams, most}
@@ -229,8 +252,9 @@ func (r *room) enter(keeps bool) (*place, lack) {
 	if r.most == 0 || len(r.queue) >= maxQueue {
 		return nil, why
 	}
-	p.done = make(chan struct{})
+	p.why, p.done = why, make(chan struct{})
 	r.queue = append(r.queue, p)
+	r.lookOut()
 	return p, why
 }
 
@@ -251,6 +275,9 @@ func (r *room) leave(p *place) {
 	defer r.mu.Unlock()
 	if i := slices.Index(r.queue, p); i >= 0 {
 		r.queue = slices.Delete(r.queue, i, i+1)
+		if why := r.lacking(p.keeps); why != (lack{}) {
+			p.why = why
+		}
 		close(p.done)
 	}
 }

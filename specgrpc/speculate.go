@@ -109,11 +109,16 @@ func (h *halfOpen) enter(a *foresay.Attempt, keeps bool) lack {
 		return why
 	}
 	if p.done != nil {
-		a.Limited(why.by)
+		if why.most > 0 {
+			a.Limited(why.by)
+		}
 		a.OnResolve(func(bool) { h.room.leave(p) })
 		<-p.done
 		if !p.admitted {
-			return why
+			if why.most == 0 && p.why.most > 0 { // by now it is known to be a limit
+				a.Limited(p.why.by)
+			}
+			return p.why
 		}
 		a.Begin()
 	}

@@ -104,12 +104,20 @@ func namedPlants() []named {
 		}, "TestHalfOpenStreamsAreLimited", onlyWaits},
 		{plant{
 			name: "a connection on which streams are opened is taken for full", dir: "specgrpc",
-			old: "l.before > 0 && l.opened <= l.ended {\n", new: "l.before > 0 && (l.opened <= l.ended || MUTANT) {\n",
+			old: "l.before > 0 && l.flow <= l.flowed\n", new: "l.before > 0 && (l.flow <= l.flowed || MUTANT)\n",
 		}, "TestLookout", onlyWaits},
 		{plant{
 			name: "a call that has just asked for a stream is one that waits", dir: "specgrpc",
 			old: "l.steady && l.before > 0 &&", new: "l.steady && (l.before > 0 || MUTANT) &&",
 		}, "TestLookout", onlyWaits},
+		{plant{
+			name: "a new connection has any number of speculative streams", dir: "specgrpc",
+			old: "\tcase !r.streams.sure && r.unproven(keeps):\n", new: "\tcase !r.streams.sure && r.unproven(keeps) && !MUTANT:\n",
+		}, "TestSlowStart", onlyWaits},
+		{plant{
+			name: "nothing gives way until a limit is certain", dir: "specgrpc",
+			old: "\tcase !known && l.stood >= suspectAfter &&", new: "\tcase !known && !MUTANT && l.stood >= suspectAfter &&",
+		}, "TestConfirmedCallersGoFirst", onlyWaits},
 		{plant{
 			name: "calls of old tasks stand behind", dir: "specgrpc",
 			old: "\t\tif a.began.After(b.began) {\n", new: "\t\tif a.began.After(b.began) && !MUTANT {\n",

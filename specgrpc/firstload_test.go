@@ -1,0 +1,150 @@
+package specgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
+)
+
+// firstLoad is what callers do at once over a connection on which no speculative stream has been.
+type firstLoad struct {
+	streams   uint32 // that the peer admits, 0 for any number
+	tasks     int
+	right     bool // the guesses
+	staged    bool // the tasks stage something behind their reads
+	connected bool // before they begin
+}
+
+func (l firstLoad) String() string {
+	return fmt.Sprintf("%d streams, %d tasks, right %t, staged %t, connected %t", l.streams, l.tasks, l.right, l.staged, l.connected)
+}
+
+const coldWork = 20 * time.Millisecond
+
+// task is three reads, which take coldWork each, a call that stages if there is to be one, and a write.
+func (l firstLoad) task(ctx context.Context, c kvpb.TestKVClient, i int) error {
+	key := fmt.Sprint(i)
+	for k := range 3 {
+		guess := value(key)
+		if !l.right {
+			guess = value(fmt.Sprint("not ", k, key))
+		}
+		got, err := guessed(ctx, c, key, guess)
+		if err != nil {
+			return err
+		}
+		key = got.GetValue()
+	}
+	if l.staged {
+		if _, err := c.Put(ctx, &kvpb.PutRequest{Key: key}); err != nil {
+			return err
+		}
+	}
+	_, err := c.Append(ctx, &kvpb.AppendRequest{Key: key})
+	return err
+}
+
+// took is how long tasks took.
+type took struct{ mean, max time.Duration }
+
+// play has all tasks begin, in Do or plainly.
+func (l firstLoad) play(w *world, cc grpc.ClientConnInterface, speculate bool) (t took) {
+	var mu sync.Mutex
+	var done sync.WaitGroup
+	c := kvpb.NewTestKVClient(cc)
+	for i := range l.tasks {
+		done.Go(func() {
+			time.Sleep(time.Duration(i) * time.Microsecond) // in reality no two begin at one instant
+			start := time.Now()
+			var err error
+			if speculate {
+				_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, l.task(ctx, c, i) })
+			} else {
+				err = l.task(w.Context(), c, i)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				w.Error(err)
+			}
+			t.mean += time.Since(start) / time.Duration(l.tasks)
+			t.max = max(t.max, time.Since(start))
+		})
+	}
+	done.Wait()
+	return t
+}
+
+// server is one that admits so many streams.
+func (l firstLoad) server(w *world) string {
+	impl := &kvServer{
+		get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			return value(r.GetKey()), pause(ctx, coldWork)
+		},
+		put: func(ctx context.Context, _ *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+			return &kvpb.PutResponse{}, foresay.Barrier(ctx)
+		},
+	}
+	var opts []grpc.ServerOption
+	if l.streams > 0 {
+		opts = append(opts, grpc.MaxConcurrentStreams(l.streams))
+	}
+	_, addr := w.server("a", impl, append(opts, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(putMethod))...)
+	return addr
+}
+
+// run returns how long the tasks take plainly, and with us.
+func (l firstLoad) run(t *testing.T) (plain, ours took) {
+	inWorld(t, func(w *world) {
+		cc := w.raw(l.server(w))
+		cc.Connect()
+		if l.connected {
+			time.Sleep(time.Second)
+		}
+		plain = l.play(w, cc, false)
+	})
+	inWorld(t, func(w *world) {
+		control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cc := w.dial(l.server(w), specgrpc.WithControl(control), specgrpc.WithSites(
+			foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone},
+			foresay.SiteConfig{Name: putMethod, Effect: foresay.EffectStaged}))
+		if l.connected {
+			time.Sleep(time.Second)
+		}
+		ours = l.play(w, cc, true)
+		w.quiet(cc)
+	})
+	return plain, ours
+}
+
+// TestFirstLoad: tasks over a new connection take as long as plain code where its peer admits few
+// streams, though nobody knows that yet, and about half as long where it admits any number.
+func TestFirstLoad(t *testing.T) {
+	for _, l := range []firstLoad{
+		{streams: 16, tasks: 16}, {streams: 16, tasks: 64}, {streams: 100, tasks: 64}, {streams: 100, tasks: 400}, {tasks: 128},
+	} {
+		for i := range 8 {
+			l.right, l.staged, l.connected = i&1 != 0, i&2 != 0, i&4 != 0
+			plain, ours := l.run(t)
+			mean, worst := float64(ours.mean)/float64(plain.mean), float64(ours.max)/float64(plain.max)
+			most := 1.06
+			if l.streams == 0 && l.right {
+				most = 0.7
+			}
+			if mean > most || worst > 1.25 {
+				t.Errorf("%v: mean %v, plainly %v: %.2f; worst %v, plainly %v: %.2f", l, ours.mean, plain.mean, mean, ours.max, plain.max, worst)
+			}
+		}
+	}
+}
