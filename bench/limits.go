@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -36,11 +37,18 @@ func limits() Experiment {
 					st.groups = append(st.groups, limitedTrials(s, l, callers))
 				}
 			}
+			for _, staged := range []bool{false, true} { // what nobody has learnt
+				for _, callers := range []int{16, 64, 400} {
+					for _, streams := range []int{16, 100, 0} {
+						st.groups = append(st.groups, coldTrials(limitedTrials(s, limit{streams: streams, staged: staged}, callers)))
+					}
+				}
+			}
 			return st
 		},
 		figures: []figure{{
 			title: "Chains of 3 calls of 50 ms over one connection", x: "callers", xLabel: "callers",
-			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system", "max_streams", "half_open", "calls"},
+			y: "mean_ms", yLabel: "mean completion time (ms)", series: []string{"system", "max_streams", "half_open", "calls", "connection"},
 		}},
 	}
 }
@@ -62,7 +70,7 @@ func limitedTrials(s scale, lim limit, callers int) []trial {
 		calls = "staged"
 	}
 	params := []Cell{
-		{"max_streams", orAny(lim.streams)}, {"half_open", orAny(lim.halfOpen)}, {"calls", calls}, {"callers", callers},
+		{"max_streams", orAny(lim.streams)}, {"half_open", orAny(lim.halfOpen)}, {"calls", calls}, {"connection", "used"}, {"callers", callers},
 	}
 	v := variant{streams: lim.streams, halfOpen: lim.halfOpen, staged: lim.staged}
 	plain := grpcStack()
@@ -70,6 +78,17 @@ func limitedTrials(s scale, lim limit, callers int) []trial {
 	var group []trial
 	for _, st := range []stack{plain, foresayDo(v)} {
 		group = append(group, trial{stack: st.admitting(lim.streams), load: l, params: params})
+	}
+	return group
+}
+
+// coldTrials are the same of the first request of each caller over a new connection.
+func coldTrials(group []trial) []trial {
+	for i := range group {
+		t := &group[i]
+		t.cold, t.load.perCaller, t.load.apart = true, 1, time.Microsecond
+		t.params = slices.Clone(t.params)
+		t.params[slices.IndexFunc(t.params, func(c Cell) bool { return c.Name == "connection" })].Value = "new"
 	}
 	return group
 }

@@ -24,6 +24,8 @@ type load struct {
 	// whether or not that is answered. Zero is a closed loop: each request begins when
 	// the one before has ended.
 	period time.Duration
+	// apart, in a closed loop, is how much later each caller begins than the one before.
+	apart time.Duration
 	// span, in a closed loop, repeats the requests until it has passed. Zero makes each once.
 	span time.Duration
 }
@@ -63,7 +65,9 @@ func play(ctx context.Context, sys *system, l load, requests []request) ([][]tim
 			if l.period > 0 {
 				latencies[i], err = p.openLoop(ctx, start.Add(l.offset(i)))
 			} else {
-				latencies[i], err = p.closedLoop(ctx, start)
+				if err = pause(ctx, l.apart*time.Duration(i)); err == nil {
+					latencies[i], err = p.closedLoop(ctx, start)
+				}
 			}
 			return err
 		})

@@ -26,6 +26,7 @@ type trial struct {
 	stack  stack
 	params []Cell
 	load   load
+	cold   bool // the first requests over new connections are measured
 }
 
 func (t trial) String() string {
@@ -130,7 +131,10 @@ func (s *session) inBubble(outer context.Context, t trial, group uint64, into *t
 	top.repeatable = true
 	sys, err := openSystem(t.stack, Virtual, top, t.load.callers)
 	if err == nil {
-		if err = s.warm(ctx, sys, t, group); err == nil {
+		if !t.cold {
+			err = s.warm(ctx, sys, t, group)
+		}
+		if err == nil {
 			err = s.measure(ctx, sys, t, into, group, 0)
 		}
 	}
@@ -145,6 +149,9 @@ func (s *session) real(ctx context.Context) (err error) {
 	systems := map[stackKey]*system{}
 	for _, group := range s.groups {
 		for _, t := range group {
+			if t.cold {
+				continue
+			}
 			sys := systems[t.stack.key()]
 			if sys == nil {
 				sys, err = openSystem(t.stack, Real, s.top, 0)
@@ -168,6 +175,12 @@ func (s *session) real(ctx context.Context) (err error) {
 			for _, i := range random(s.seed, uint64(g), uint64(r), 1).Perm(len(group)) {
 				t := group[i]
 				s.step(t)
+				if t.cold {
+					if err := s.measureCold(ctx, t, s.tally[g][i], uint64(g), uint64(r)); err != nil {
+						return err
+					}
+					continue
+				}
 				sys := systems[t.stack.key()]
 				if r == 0 {
 					if err := s.warm(ctx, sys, t, uint64(g)); err != nil {
@@ -198,6 +211,18 @@ func (s *session) warm(ctx context.Context, sys *system, t trial, group uint64) 
 		return err
 	}
 	return sys.settle(ctx)
+}
+
+// measureCold plays one round with servers and connections of its own.
+func (s *session) measureCold(ctx context.Context, t trial, into *tally, group, n uint64) error {
+	sys, err := openSystem(t.stack, Real, s.top, t.load.callers)
+	if err == nil {
+		err = s.measure(ctx, sys, t, into, group, n)
+	}
+	if e := sys.close(); err == nil {
+		err = e
+	}
+	return err
 }
 
 // measure plays one round. All trials of a group get the same requests in the same round.
