@@ -36,7 +36,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 	if g.lane != nil {
 		m.lane = g.lane.fork()
 		m.lane.run.group()
-		ctx = &laneContext{g.ctx, m.lane}
+		ctx = m.lane.of(g.ctx)
 	}
 	g.children = append(g.children, m)
 	g.wg.Add(1)
@@ -129,9 +129,7 @@ func (r *run) group() {
 func (r *run) ungroup(l *lane) {
 	r.task.mu.Lock()
 	r.grouped--
-	if now := r.task.clock(); !now.IsZero() {
-		l.trail().ended = now
-	}
+	l.trail().ended = time.Now()
 	r.task.mu.Unlock()
 	r.giveUp()
 }

@@ -40,9 +40,10 @@ func (t *task) open() {
 	}
 }
 
-// clock returns the time if somebody counts, and no time otherwise.
+// clock returns the time if somebody counts, or the code sets time limits of its own,
+// and no time otherwise.
 func (t *task) clock() (now time.Time) {
-	if t.ledger.counted {
+	if t.ledger.counted || t.timed.Load() {
 		now = time.Now()
 	}
 	return now
