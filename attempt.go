@@ -48,7 +48,7 @@ type call struct {
 // right, nothing of a wrong run's, such as its context, is in it.
 func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	if use != nil {
-		c.limit = plainLimit(use)
+		c.limit = limitOf(use)
 		if w, ok := use.Data.(*waiter); ok && w.op != nil && c.attempts == 0 {
 			c.op, c.ctx = w.op, w.ctx
 		}
@@ -127,7 +127,7 @@ func (t *task) launch(a *Attempt) {
 		c.watch()
 	}
 	a.outside.looks = c.looks
-	if deadline, ok := deadlineOf(c.ctx); ok && !a.speculative {
+	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
 		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
 	} else {
 		a.ctx, a.cancel = context.WithCancel(base)
@@ -197,9 +197,6 @@ func (t *task) resolve(c *call, yes bool) {
 	}
 	a.resolved, a.verdict = true, yes
 	if yes {
-		if c.tree.Effect() != spectree.None && a.answered.IsZero() {
-			a.firm = time.Now()
-		}
 		a.due = c.due()
 		t.underWay(a)
 	}
@@ -259,7 +256,6 @@ type Attempt struct {
 	launched    time.Time
 	answered    time.Time // see Tentative
 	due         time.Time // when the code's own time limit is over
-	firm        time.Time // when the caller of a call with side effects was known to be right, if it was not before
 	resolver    func(confirmed bool)
 	held        chan struct{}
 	speculative bool
@@ -402,7 +398,7 @@ func (a *Attempt) Predict(v any) {
 func (a *Attempt) Tentative(v any) {
 	t := a.call.task
 	t.mu.Lock()
-	a.answered = time.Now()
+	a.answered = t.clock()
 	t.mu.Unlock()
 	a.Predict(v)
 }
@@ -497,7 +493,7 @@ func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.Ca
 	var cancel context.CancelFunc
 	if d, ok := a.ctx.Deadline(); ok { // it was a confirmed caller's attempt, whose time runs
 		out, cancel = context.WithDeadline(base, d)
-	} else if d, ok := deadlineOf(a.call.ctx); ok {
+	} else if d, ok := a.call.ctx.Deadline(); ok {
 		out, cancel = context.WithDeadline(base, a.call.shifted(d))
 	} else {
 		out, cancel = context.WithCancel(base)
@@ -555,14 +551,7 @@ func (a *Attempt) Finish(v any, err error) {
 			if t.rec != nil {
 				t.rec.answered(c, match)
 			}
-			if match >= 0 && t.mistimed(c) {
-				match = spectree.Actual
-				t.slow()
-			}
 			t.tree.Answered(c.tree, match)
-			if t.paced.Load() {
-				t.tree.Expire() // what was sent for others is not to be adopted
-			}
 		}
 		release := a.resolver == nil
 		t.unlock()

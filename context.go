@@ -21,8 +21,11 @@ type lane struct {
 	parent   *lane       // that forked it, or nil
 	path     *lanePath   // see trail
 	future   *future     // that its code computes, or works for; nil in a run's own code
-	endless  atomic.Bool // a context that ended before did not end again, see awaitEnd
-	timing   timing      // of the contexts that its code makes
+	// What its code waited for its guesses, and since when that counts; under mu. See ownLimit.
+	limited atomic.Bool // limits is not empty
+	endless atomic.Bool // a context that ended before did not end again, see awaitEnd
+	limits  []held
+	waited  time.Duration
 }
 
 // laneContext carries the lane without the cost of context.WithValue's lookup
@@ -30,23 +33,6 @@ type lane struct {
 type laneContext struct {
 	context.Context
 	lane *lane
-	// The deadline of the context within, if there is a lane: nobody need be asked.
-	deadline time.Time
-	limited  bool
-}
-
-// of returns ctx for the code of the lane.
-func (l *lane) of(ctx context.Context) context.Context {
-	d, ok := deadlineOf(ctx)
-	return &laneContext{ctx, l, d, ok}
-}
-
-func (c *laneContext) Deadline() (deadline time.Time, ok bool) {
-	if c.lane == nil {
-		return c.Context.Deadline()
-	}
-	c.lane.asked()
-	return c.deadline, c.limited
 }
 
 func (c *laneContext) Value(key any) any {
@@ -66,7 +52,7 @@ func plain(ctx context.Context) context.Context {
 	if laneOf(ctx) == nil {
 		return ctx
 	}
-	return &laneContext{Context: ctx}
+	return &laneContext{ctx, nil}
 }
 
 // outside is a context's values, outside of its task. It ends with another

@@ -19,19 +19,15 @@ func Barrier(ctx context.Context) error { return BarrierBefore(ctx, WaitBarrier,
 
 // barrier waits until the lane's run is confirmed.
 func (l *lane) barrier(ctx context.Context) error {
-	t, due := l.run.task, l.due(ctx)
+	t := l.run.task
 	t.mu.Lock()
 	if err := l.run.check(); err != nil {
 		return err
 	}
-	began, firm := t.clock(), l.run.tree.Open() == 0
-	p := progress{began: began, due: due}
-	l.begins(p)
+	began, asked, firm := t.clock(), l.asks(), l.run.tree.Open() == 0
 	err := t.barrier(ctx, l)
-	if err == nil {
-		l.catchUp(ctx, p)
-	}
 	t.passed(l, began, firm)
+	l.heldUp(asked)
 	return err
 }
 
@@ -62,17 +58,6 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	case <-passed:
 		return nil
 	case <-ctx.Done():
-	case <-l.run.ctx.Done(): // ctx may not end with the run
-		t.mu.Lock()
-		if err := l.run.check(); err != nil {
-			return err
-		}
-		t.mu.Unlock()
-		select {
-		case <-passed:
-			return nil
-		case <-ctx.Done():
-		}
 	}
 	if ctx.Err() == context.DeadlineExceeded {
 		// A time limit of the code's own does not count while the run is

@@ -3,6 +3,8 @@ package foresay
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -19,8 +21,22 @@ import (
 //     that ran out, the task takes no predictions any more: no replay has to again.
 //   - A call that the right run went on without, since its context had ended, is not
 //     made in a replay either, once what followed has taken effect.
-//   - A call is not made with a context that has ended, unless plain code would have
-//     been in time: see owntime.go.
+//   - A call is not made with a context that has ended. What code waited for its
+//     guesses does not count against its time limits: without speculation it would
+//     not have waited.
+
+// limitOf returns the time limit that the code of a use set for the call, 0 for none.
+// Under mu.
+func limitOf(u *spectree.Use) time.Duration {
+	if u == nil {
+		return 0
+	}
+	w, _ := u.Data.(*waiter)
+	if w == nil {
+		return 0
+	}
+	return w.limit
+}
 
 // due returns when the time limit of the code's own runs out, for an attempt that
 // the code waits for from now on; zero if there is none.
@@ -46,17 +62,16 @@ func (a *Attempt) ended(err error) error {
 }
 
 // agree returns the result of a call to its code. If the result is the end of the
-// code's own context, or plain code would not have waited for it, it waits until that
-// has ended here, too.
-func (t *task) agree(ctx context.Context, l *lane, c *call, due time.Time, v any, err error) (any, error) {
-	if err == nil && (due.IsZero() || c.tree.Effect() != spectree.None) || err != nil && ctx.Err() != nil {
+// code's own context, it waits until that has ended here, too.
+func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (any, error) {
+	if err == nil || ctx.Err() != nil {
 		return v, err
 	}
 	t.mu.Lock()
-	ended, late, where := c.ended, err == nil && l.tooLate(), t.whereOf(c.tree)
+	ended := c.ended
 	t.mu.Unlock()
-	byDeadline := late || ended == context.DeadlineExceeded
-	if !late && (err == nil || ended == nil || byDeadline && due.IsZero()) {
+	byDeadline := ended == context.DeadlineExceeded
+	if ended == nil || byDeadline && t.ownLimit(ctx, nil) == 0 {
 		return v, err
 	}
 	if byDeadline {
@@ -65,9 +80,6 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, due time.Time, v any
 		t.unlock()
 	}
 	t.awaitEnd(ctx, l, byDeadline)
-	if late && ctx.Err() != nil {
-		return nil, contextError(ctx, where)
-	}
 	return v, err
 }
 
@@ -105,10 +117,87 @@ func (t *task) giveWay(ctx context.Context, l *lane) {
 	t.mu.Lock()
 }
 
+// held is how long a lane's code had waited for its guesses when it first used a
+// context with this deadline.
+type held struct {
+	deadline time.Time
+	before   time.Duration
+}
+
+// ownLimit returns what ctx's deadline leaves if it is earlier than the task's,
+// and 0 otherwise. Nothing is left if that is 1 ns. What the lane's code waited for
+// its guesses, since it used that deadline first, does not count.
+func (t *task) ownLimit(ctx context.Context, l *lane) time.Duration {
+	d, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	if whole, ok := t.ctx.Deadline(); ok && !d.Before(whole) {
+		return 0
+	}
+	left := time.Until(d)
+	if l != nil {
+		t.mu.Lock()
+		left += l.heldSince(d)
+		t.mu.Unlock()
+	}
+	return max(left, 1)
+}
+
+// heldSince returns how long the lane's code waited for its guesses since it first
+// used this deadline. Under mu.
+func (l *lane) heldSince(deadline time.Time) time.Duration {
+	i := slices.IndexFunc(l.limits, func(h held) bool { return h.deadline.Equal(deadline) })
+	switch {
+	case i >= 0:
+		return l.waited - l.limits[i].before
+	case l.tree.Speculative():
+		l.limits = append(l.limits, held{deadline, l.waited})
+		l.limited.Store(true)
+	}
+	return 0
+}
+
+// asks returns when code asks for something that it may have to wait for with its
+// guesses; zero if that makes no difference.
+func (l *lane) asks() time.Time {
+	if !l.limited.Load() {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// answered notes that the lane's code has what it asked for, for which it would
+// plainly have waited that long. Under mu.
+func (l *lane) answered(asked time.Time, plainly time.Duration) {
+	if !asked.IsZero() {
+		l.waited += max(0, time.Since(asked)-plainly)
+	}
+}
+
+// heldUp notes that the lane's code waited, since it asked, for its guesses only.
+func (l *lane) heldUp(asked time.Time) {
+	if asked.IsZero() {
+		return
+	}
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	l.answered(asked, 0)
+}
+
+// plainly returns how long code without speculation would have waited for the
+// answer. Under mu.
+func (c *call) plainly(answer int) time.Duration {
+	if answer != spectree.Actual {
+		return math.MaxInt64 // it is not known yet
+	}
+	return c.took()
+}
+
 // endsPlainly reports whether ctx, which the code itself ended, would have ended
 // without speculation as well.
 func (t *task) endsPlainly(ctx context.Context, l *lane) bool {
-	return ctx.Err() == context.Canceled || l.limit(l.due(ctx)) == 1
+	return ctx.Err() == context.Canceled || t.ownLimit(ctx, l) == 1
 }
 
 // gone is closed once nobody needs what the lane's code computes; nil: it always is needed.

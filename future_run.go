@@ -18,7 +18,6 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 	child.future = f
 	l.run.started(f)
 	f.guess(cfg.predictions)
-	inner := child.of(own)
 	go func() {
 		var v any
 		err := errGoexit
@@ -28,18 +27,18 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 				failed = asPanic(p)
 				l.run.strayed(failed)
 			}
-			child.left()
 			f.settle(func() {
 				f.value, f.err, f.failed = v, err, failed
 				f.lanes = []*lane{child}
 				f.effects = child.hasEffects()
 			})
 			child.idle.Store(true)
+			child.left()
 			child.ended(own)
 			l.run.giveUp()
 			l.run.lanes.Done()
 		}()
-		v, err = fn(inner)
+		v, err = fn(&laneContext{own, child})
 	}()
 	return f
 }
@@ -179,14 +178,13 @@ func (f *future) awaitLane(ctx context.Context, l *lane) (any, error) {
 
 func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 	l.hook(hooks{future: f})
-	due := l.due(ctx)
 	began := l.run.task.clock()
 	if isClosed(f.ready) {
-		l.joined(began, due, f, nil) // without speculation it might not be
+		l.joined(began, f) // without speculation it might not be
 	} else {
 		f.waits(1)
-		v, err, predicted := f.awaitCall(ctx, l, progress{began: began, due: due})
-		l.joined(began, due, f, err)
+		v, err, predicted := f.awaitCall(ctx, l)
+		l.joined(began, f)
 		if predicted {
 			f.keep()
 			f.waits(-1)
@@ -198,9 +196,6 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 		}
 	}
 	t := l.run.task
-	if err := l.overdue(ctx, f); err != nil {
-		return nil, err
-	}
 	t.mu.Lock()
 	for _, from := range f.lanes {
 		t.tree.Join(l.tree, from.tree)
@@ -213,42 +208,22 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 }
 
 // joined notes that the lane's code waited for a future of the run, or went on with a prediction of it.
-func (l *lane) joined(began, due time.Time, f *future, err error) {
+func (l *lane) joined(began time.Time, f *future) {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
-	l.pause(began, pause{future: f, due: due, gaveUp: err != nil})
-}
-
-// overdue returns an error, once ctx has ended, if plain code would not have waited for
-// the future so long.
-func (l *lane) overdue(ctx context.Context, f *future) error {
-	t := l.run.task
-	t.mu.Lock()
-	late := l.tooLate()
-	if late {
-		t.tree.Freeze()
-	}
-	t.unlock()
-	if late {
-		t.awaitEnd(ctx, l, true)
-		if ctx.Err() != nil {
-			return contextError(ctx, t.where(&Operation{Site: futureSite(), Identity: f.name}, 0))
-		}
-	}
-	return nil
+	l.pause(began, pause{future: f})
 }
 
 // awaitCall waits for a prediction or for the end of the future.
-func (f *future) awaitCall(ctx context.Context, l *lane, p progress) (v any, err error, predicted bool) {
+func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, predicted bool) {
 	t := l.run.task
 	op := &Operation{Site: futureSite(), Identity: f.name, Transport: &futureTransport{f}}
 	t.mu.Lock()
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
-	l.begins(p)
 	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, NoPrediction: t.killed()})
-	c := t.newCall(ctx, u.Call, l, op, quest{mode: ModeOn})
+	c := t.newCall(ctx, 0, u.Call, l, op, quest{mode: ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w
 	if t.rec != nil {
@@ -256,8 +231,24 @@ func (f *future) awaitCall(ctx context.Context, l *lane, p progress) (v any, err
 	}
 	t.unlock()
 	f.subscribe(&localCall{f, c, u})
-	if err := t.awaitLocal(ctx, l, c, u, w); err != nil {
-		return nil, err, false
+	select {
+	case <-w.ready:
+	case <-l.gone():
+		if err := t.letGo(l, c, u); err != nil {
+			return nil, err, false
+		}
+		<-w.ready
+	case <-ctx.Done():
+		t.mu.Lock()
+		if err := l.run.check(); err != nil {
+			return nil, err, false
+		}
+		if u.Answer() == spectree.Waiting {
+			t.tree.Drop(u, true)
+			t.unlock()
+			return nil, contextError(ctx, t.where(op, 0)), false
+		}
+		t.mu.Unlock()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,43 +256,6 @@ func (f *future) awaitCall(ctx context.Context, l *lane, p progress) (v any, err
 		return own(c.predictions[idx]), nil, true
 	}
 	return nil, nil, false
-}
-
-// awaitLocal waits for a future's prediction or end, or for the end of the code's wish
-// for it.
-func (t *task) awaitLocal(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) error {
-	gone, over := l.gone(), l.run.ctx.Done()
-	for {
-		var err error
-		select {
-		case <-w.ready:
-			return nil
-		case <-gone:
-			gone = nil
-			err = t.letGo(l, c, u)
-		case <-over: // ctx may not end with the run
-			over = nil
-			t.mu.Lock()
-			if err = l.run.check(); err == nil {
-				t.mu.Unlock()
-			}
-		case <-ctx.Done():
-			t.mu.Lock()
-			if err := l.run.check(); err != nil {
-				return err
-			}
-			if u.Answer() == spectree.Waiting {
-				t.tree.Drop(u, true)
-				t.unlock()
-				return contextError(ctx, t.where(c.op, 0))
-			}
-			t.mu.Unlock()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // localCall passes a future's results on to a run's use of it.
@@ -335,10 +289,6 @@ func (s *localCall) completed() {
 		match = s.c.match(predictions, nil, s.f.value)
 	}
 	t.mu.Lock()
-	if match >= 0 && t.mistimed(s.c) {
-		match = spectree.Actual
-		t.slow()
-	}
 	if t.rec != nil {
 		t.rec.answered(s.c, match)
 	}

@@ -36,7 +36,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 	if g.lane != nil {
 		m.lane = g.lane.fork()
 		m.lane.run.group()
-		ctx = m.lane.of(g.ctx)
+		ctx = &laneContext{g.ctx, m.lane}
 	}
 	g.children = append(g.children, m)
 	g.wg.Add(1)
@@ -129,7 +129,9 @@ func (r *run) group() {
 func (r *run) ungroup(l *lane) {
 	r.task.mu.Lock()
 	r.grouped--
-	l.trail().ended = time.Now()
+	if now := r.task.clock(); !now.IsZero() {
+		l.trail().ended = now
+	}
 	r.task.mu.Unlock()
 	r.giveUp()
 }

@@ -40,10 +40,9 @@ func (t *task) open() {
 	}
 }
 
-// clock returns the time if somebody counts, or the code sets time limits of its own,
-// and no time otherwise.
+// clock returns the time if somebody counts, and no time otherwise.
 func (t *task) clock() (now time.Time) {
-	if t.ledger.counted || t.timed.Load() {
+	if t.ledger.counted {
 		now = time.Now()
 	}
 	return now

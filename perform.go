@@ -16,10 +16,10 @@ type waiter struct {
 	run   *run // if it is the task's sole
 	op    *Operation
 	ctx   context.Context
+	limit time.Duration
 	lane  *lane
 	began time.Time // when the code asked, if somebody counts
-	due   time.Time // a time limit of its own runs out, for a call that it made after so many pauses
-	after int
+	asked time.Time // the same, see lane.asks
 }
 
 // Perform makes a call as a transport describes it, for the run that ctx
@@ -57,8 +57,6 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 			return nil, contextError(ctx, t.where(op, 0))
 		}
 		spec.NoPrediction = true
-	} else if err := t.past(ctx, l, op, spec); err != nil {
-		return nil, err
 	}
 	q := quest{mode: mode}
 	var f found
@@ -182,8 +180,8 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 			return v, err
 		}
 	}
-	due := l.due(ctx)
-	began := t.clock() // before any wait that plain code would not have
+	began := t.clock()
+	limit, asked := t.ownLimit(ctx, l), l.asks() // before any wait that plain code would not have
 	if err := t.enter(ctx, l, op, spec); err != nil {
 		return nil, err
 	}
@@ -198,7 +196,6 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		q.predictions = nil
 	}
 	u := t.tree.Call(l.tree, spec)
-	after := int(l.timing.passed.Load())
 	if u.Call == nil { // the call diverged, and the task with it
 		if slot {
 			op.Site.freeSlot()
@@ -212,25 +209,25 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	}
 	var w *waiter
 	if c == nil {
-		c = t.newCall(ctx, u.Call, l, op, q)
+		c = t.newCall(ctx, limit, u.Call, l, op, q)
 		c.slot = slot
 		if q.mode == ModeShadow {
 			t.cast(l, c)
 		}
 	} else if c.attempts == 0 {
-		w = &waiter{op: op, ctx: withoutOffers(ctx)}
+		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit}
 		u.Data = w
 	}
-	if w == nil && !due.IsZero() {
-		w = new(waiter)
+	if w == nil && limit != 0 {
+		w = &waiter{limit: limit}
 		u.Data = w
 	}
-	w.of(l, began, due, after)
-	l.begins(progress{began, due, c})
 	answer := u.Answer()
 	t.used(u, c)
 	if answer != spectree.Waiting {
-		return t.known(ctx, l, c, u, began, due)
+		v, err := c.take(ctx, u, l, began, asked)
+		t.unlock()
+		return t.agree(ctx, l, c, v, err)
 	}
 	if w == nil {
 		if w = &c.waiter; w.lane != nil {
@@ -238,30 +235,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		}
 		u.Data = w
 	}
-	w.of(l, began, due, after)
+	w.lane, w.began, w.asked = l, began, asked
 	v, err := t.wakeful(ctx, l, c, u, w)
-	return t.agree(ctx, l, c, due, v, err)
-}
-
-// of notes whose wait it is.
-func (w *waiter) of(l *lane, began, due time.Time, after int) {
-	if w != nil {
-		w.lane, w.began, w.due, w.after = l, began, due, after
-	}
-}
-
-// known returns the answer of a use that has one. It is called under mu, and releases it.
-func (t *task) known(ctx context.Context, l *lane, c *call, u *spectree.Use, began, due time.Time) (any, error) {
-	if t.paced.Load() {
-		t.unlock()
-		if err := t.pace(ctx, l, c, began); err != nil {
-			return nil, err
-		}
-		t.mu.Lock()
-	}
-	v, err := c.take(ctx, u, l, began, due)
-	t.unlock()
-	return t.agree(ctx, l, c, due, v, err)
+	return t.agree(ctx, l, c, v, err)
 }
 
 // wakeful waits for the answer of a use, in the way that costs least. It is
@@ -286,15 +262,8 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		t.mu.Unlock()
 		return t.await(ctx, l, c, u, w)
 	}
-	if t.paced.Load() {
-		t.mu.Unlock()
-		if err := t.pace(ctx, l, c, w.began); err != nil {
-			return nil, err
-		}
-		t.mu.Lock()
-	}
 	defer t.mu.Unlock()
-	return c.take(ctx, u, w.lane, w.began, w.due)
+	return c.take(ctx, u, w.lane, w.began, w.asked)
 }
 
 // interrupt wakes the sole waiter before there is an answer. Under mu.
@@ -315,12 +284,12 @@ func (t *task) used(u *spectree.Use, c *call) {
 	}
 }
 
-func (t *task) newCall(ctx context.Context, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
+func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Call, l *lane, op *Operation, q quest) *call {
 	c := &t.firstCall
 	if c.task != nil {
 		c = new(call)
 	}
-	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: withoutOffers(ctx)}
+	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: withoutOffers(ctx), limit: limit}
 	tc.Data = c
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
@@ -334,26 +303,17 @@ func (t *task) newCall(ctx context.Context, tc *spectree.Call, l *lane, op *Oper
 
 // await waits for the answer of a use, or for the end of the code's wish for it.
 func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
-	gone, over := l.gone(), l.run.ctx.Done()
+	gone := l.gone()
 	for {
 		var err error
 		select {
 		case <-w.ready:
-			if err := t.pace(ctx, l, c, w.began); err != nil {
-				return nil, err
-			}
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			return c.take(ctx, u, w.lane, w.began, w.due)
+			return c.take(ctx, u, w.lane, w.began, w.asked)
 		case <-gone:
 			gone = nil
 			err = t.letGo(l, c, u)
-		case <-over: // ctx may not end with the run
-			over = nil
-			t.mu.Lock()
-			if err = l.run.check(); err == nil {
-				t.mu.Unlock()
-			}
 		case <-ctx.Done():
 			err = t.interrupted(ctx, l, c, u, w)
 		}
@@ -364,13 +324,14 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 }
 
 // take returns the answer that a use of the lane goes on with. Under mu.
-func (c *call) take(ctx context.Context, u *spectree.Use, l *lane, began, due time.Time) (any, error) {
+func (c *call) take(ctx context.Context, u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
 		c.goesOn(l.run)
 		l.wentOn(ctx, c, u)
 	}
-	l.account(c, began, due)
+	l.account(c, began)
+	l.answered(asked, c.plainly(idx))
 	v, err := c.answer(idx)
 	u.Take()
 	c.forget()

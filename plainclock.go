@@ -20,10 +20,9 @@ import (
 type lanePath struct {
 	pauses []pause
 	forked int       // how many the parent had when it forked this lane
-	now    progress  // what it waits for, if that is known
 	ended  time.Time // its code, zero for the main lane, whose end is the run's
 	unused bool      // it was ended because nobody needed it
-	// late[i] is how much later the code would have come past the first i pauses, as far as that is known.
+	// late[i] is how much later the code would have come past the first i pauses.
 	late []time.Duration
 }
 
@@ -44,26 +43,20 @@ type pause struct {
 	lanes        []*lane
 	future       *future
 	took         time.Duration
-	due          time.Time // the end of a time limit of the code's own; zero if it has none
-	gaveUp       bool      // the code was told that the limit was over
 }
 
 // pause notes that the lane's code waited since then, if somebody counts. Under mu.
 func (l *lane) pause(began time.Time, p pause) {
-	if l.path != nil {
-		l.trail().now = progress{}
-	}
 	if began.IsZero() {
 		return
 	}
 	p.began, p.ended = began, time.Now()
 	l.trail().pauses = append(l.trail().pauses, p)
-	l.timing.passed.Store(int32(len(l.trail().pauses)))
 }
 
 // account notes that the lane's code has the answer to a call that it asked for
 // then. Under mu.
-func (l *lane) account(c *call, began, due time.Time) { l.pause(began, pause{call: c, due: due}) }
+func (l *lane) account(c *call, began time.Time) { l.pause(began, pause{call: c}) }
 
 // remembered notes that the lane's code has a value that Memo computed.
 func (l *lane) remembered(began time.Time, m *memo) {
@@ -76,18 +69,18 @@ func (l *lane) remembered(began time.Time, m *memo) {
 func (l *lane) left() {
 	l.run.task.mu.Lock()
 	defer l.run.task.mu.Unlock()
-	l.trail().ended, l.trail().unused = time.Now(), l.givenUp()
+	if now := l.run.task.clock(); !now.IsZero() {
+		l.trail().ended, l.trail().unused = now, l.givenUp()
+	}
 }
 
 // plainEnd returns when the run would have ended without speculation, had it begun
 // when it did. Under mu.
 func (r *run) plainEnd() time.Time {
-	late, _ := r.main.late(len(r.main.trail().pauses))
-	end := r.left.Add(late)
+	end := r.left.Add(r.main.late(len(r.main.trail().pauses)))
 	for _, l := range r.forked { // those that nobody waited for, too
 		if !l.trail().unused {
-			ended, _ := l.plainEnd()
-			end = later(end, ended)
+			end = later(end, l.plainEnd())
 		}
 	}
 	return end
@@ -100,87 +93,68 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// plainEnd returns when the lane's code would have ended, if that is known. Under mu.
-func (l *lane) plainEnd() (end time.Time, known bool) {
-	late, known := l.late(len(l.trail().pauses))
-	return l.trail().ended.Add(late), known && !l.trail().ended.IsZero()
+// plainEnd returns when the lane's code would have ended. Under mu.
+func (l *lane) plainEnd() time.Time {
+	return l.trail().ended.Add(l.late(len(l.trail().pauses)))
 }
 
 // late returns how much later the lane's code would have come past its first n
-// pauses. A pause whose plain length is not known yet counts with its real one. It asks
-// for those of other lanes that came before these, so that it never asks in a circle.
-// Under mu.
-func (l *lane) late(n int) (late time.Duration, known bool) {
+// pauses. It asks for those of other lanes that came before these, so that it
+// never asks in a circle. Under mu.
+func (l *lane) late(n int) time.Duration {
 	p := l.trail()
-	known = true
-	if len(p.late) > 0 {
-		late = p.late[min(n, len(p.late)-1)]
-	} else {
+	if len(p.late) == 0 {
+		start := time.Duration(0)
 		if l.parent != nil {
-			late, known = l.parent.late(p.forked)
+			start = l.parent.late(p.forked)
 		}
-		if known {
-			p.late = append(make([]time.Duration, 0, len(p.pauses)+1), late)
-		}
+		p.late = append(make([]time.Duration, 0, len(p.pauses)+1), start)
 	}
-	for i := max(len(p.late)-1, 0); i < n; i++ {
+	for i := len(p.late) - 1; i < n; i++ {
 		w := &p.pauses[i]
-		end, ok := w.plainEnd(w.began.Add(late))
-		if ok {
-			late = end.Sub(w.ended)
-		}
-		if known = known && ok; known {
-			p.late = append(p.late, late)
-		}
+		p.late = append(p.late, w.plainEnd(w.began.Add(p.late[i])).Sub(w.ended))
 	}
-	return late, known
+	return p.late[n]
 }
 
 // plainEnd returns when what is waited for from some moment on would have been
-// there, if that is known. Under mu.
-func (w *pause) plainEnd(from time.Time) (end time.Time, known bool) {
+// there. Under mu.
+func (w *pause) plainEnd(from time.Time) time.Time {
 	lanes := w.lanes
 	switch {
 	case w.call != nil:
 		return w.call.plainEnd(from)
 	case w.future != nil:
-		if !isClosed(w.future.ready) {
-			return from, false
-		}
 		lanes = w.future.lanes
 	}
-	end, known = from.Add(w.took), true
+	end := from.Add(w.took)
 	for _, l := range lanes {
-		ended, ok := l.plainEnd()
-		end, known = later(end, ended), known && ok
+		end = later(end, l.plainEnd())
 	}
-	return end, known
+	return end
 }
 
-// plainEnd returns when the call would have been answered, made at some moment, if
-// that is known. A future of another task runs already. Under mu.
-func (c *call) plainEnd(from time.Time) (end time.Time, known bool) {
+// plainEnd returns when the call would have been answered, made at some moment. A
+// future of another task runs already. Under mu.
+func (c *call) plainEnd(from time.Time) time.Time {
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
 		if !ft.f.plainEnd.IsZero() {
-			return later(from, ft.f.plainEnd), true
+			return later(from, ft.f.plainEnd)
 		}
-		return later(from, c.finished), c.answered()
+		return later(from, c.finished)
 	}
-	took, known := c.took()
-	return from.Add(took), known
+	return from.Add(c.took())
 }
 
-// took returns how long the call's last attempt took to be answered, if it is. A server
-// that held its answer back until the caller's word came did so without need. Under mu.
-func (c *call) took() (took time.Duration, known bool) {
+// took returns how long the call's last attempt took to be answered. Under mu.
+func (c *call) took() time.Duration {
 	a := c.attempt
 	switch {
 	case a == nil:
-		return 0, false
+		return 0
 	case !a.answered.IsZero():
-		return a.answered.Sub(a.launched), true
-	case c.answered():
-		return c.finished.Sub(later(a.launched, a.firm)), true
+		return a.answered.Sub(a.launched)
+	default:
+		return c.finished.Sub(a.launched)
 	}
-	return 0, false
 }

@@ -27,12 +27,11 @@ type run struct {
 	// Under the task's mu.
 	refuter  *Site // whose wrong prediction discarded it
 	began    time.Time
-	left     time.Time  // when its function returned
-	ahead    bool       // it went on with a prediction, and counts for the Control
-	hooked   bool       // there are commit hooks
-	leaving  bool       // its function returned, see giveUp
-	forked   []*lane    // in the order in which they were forked
-	limits   []ownLimit // that its code set, as far as they were used
+	left     time.Time // when its function returned
+	ahead    bool      // it went on with a prediction, and counts for the Control
+	hooked   bool      // there are commit hooks
+	leaving  bool      // its function returned, see giveUp
+	forked   []*lane   // in the order in which they were forked
 	rollback []func()
 	futures  []*future // that the run started
 	grouped  int       // functions of groups that run

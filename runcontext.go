@@ -57,13 +57,8 @@ func (c *runContext) waitable() context.Context {
 	return c.inner
 }
 
-// Deadline is asked for by who makes a context with a time limit of its own.
-func (c *runContext) Deadline() (deadline time.Time, ok bool) {
-	c.run.main.asked()
-	return c.base().Deadline()
-}
-
-func (c *runContext) Done() <-chan struct{} { return c.waitable().Done() }
+func (c *runContext) Deadline() (deadline time.Time, ok bool) { return c.base().Deadline() }
+func (c *runContext) Done() <-chan struct{}                   { return c.waitable().Done() }
 
 func (c *runContext) Err() error {
 	c.mu.Lock()

@@ -66,8 +66,6 @@ type task struct {
 	// waits with its run's own context, can be woken without that context's help.
 	watched bool
 	sole    *waiter
-	timed   atomic.Bool // its code sets time limits, see owntime.go
-	paced   atomic.Bool // it runs at the pace of plain code
 }
 
 // body is a task's function, as it is executed.
@@ -212,7 +210,8 @@ func (t *task) obey(a *spectree.Action) {
 		a.Call.Data.(*call).op.Site.stats.adopted.Add(1)
 	case spectree.Confirm:
 		c := a.Call.Data.(*call)
-		t.confirm(c, a.Use)
+		c.limit = limitOf(a.Use)
+		t.resolve(c, true)
 	case spectree.Abandon:
 		t.abandon(a.Call.Data.(*call))
 	case spectree.Settle:

@@ -99,9 +99,9 @@ func TestInterceptorThatCancelsOnReturn(t *testing.T) {
 	})
 }
 
-// limiting has each call end after 400 ms.
+// limiting has each call end after 200 ms.
 func limiting(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
 	return invoker(ctx, method, req, reply, cc, opts...)
 }
@@ -136,7 +136,7 @@ func TestTimeLimitsBeginWithConfirm(t *testing.T) {
 					}
 					if dial == nil {
 						var cancel context.CancelFunc
-						ctx, cancel = context.WithTimeout(ctx, 400*time.Millisecond)
+						ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
 						defer cancel()
 					}
 					res, err := kvpb.NewTestKVClient(limited).Put(ctx, &kvpb.PutRequest{Key: first.GetValue()})
@@ -144,7 +144,7 @@ func TestTimeLimitsBeginWithConfirm(t *testing.T) {
 				})
 				took := time.Since(start)
 				wantCode(w, err, want)
-				if want == codes.OK && got != 99 || want != codes.OK && took != confirmedAfter+rtt+400*time.Millisecond {
+				if want == codes.OK && got != 99 || want != codes.OK && took != confirmedAfter+rtt+200*time.Millisecond {
 					w.Errorf("limit by %s: got %v, %v after %v", name, got, err, took)
 				}
 				w.quiet(limited)

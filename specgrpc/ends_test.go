@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -30,7 +29,6 @@ type ending struct {
 // endings makes an ending's calls and notes what the code sees.
 type endings struct {
 	c       kvpb.TestKVClient
-	cc      grpc.ClientConnInterface
 	guesses int // a digit in base 3 for each of the first places: nothing, right, wrong
 
 	mu   sync.Mutex
@@ -284,17 +282,6 @@ func newEndingServer() *endingServer {
 		s.wrote = append(s.wrote, r.GetKey())
 		return &kvpb.PutResponse{Version: 1}, nil
 	}
-	s.append = func(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
-		if err := takes(ctx, r.GetKey()); err != nil {
-			return nil, err
-		}
-		foresay.OnCommit(ctx, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.wrote = append(s.wrote, r.GetKey())
-		})
-		return &kvpb.AppendResponse{}, nil
-	}
 	return s
 }
 
@@ -303,17 +290,13 @@ func newEndingServer() *endingServer {
 func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, took time.Duration) {
 	inWorld(t, func(w *world) {
 		s := newEndingServer()
-		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(appendMethod))
-		c := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone},
-			foresay.SiteConfig{Name: appendMethod, Effect: foresay.EffectStaged}))
-		plain := w.raw(addr)
-		_, _ = kvpb.NewTestKVClient(plain).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
-		_, _ = kvpb.NewTestKVClient(c).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
+		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod))
+		c := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone}))
 		var last *endings
 		start := time.Now()
-		run := func(cc grpc.ClientConnInterface) func(ctx context.Context) (int, error) {
+		run := func(client kvpb.TestKVClient) func(ctx context.Context) (int, error) {
 			return func(ctx context.Context) (int, error) {
-				e := &endings{c: kvpb.NewTestKVClient(cc), cc: cc, guesses: guesses}
+				e := &endings{c: client, guesses: guesses}
 				if !speculative {
 					e.guesses = 0
 				}
@@ -324,9 +307,9 @@ func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, to
 		}
 		var err error
 		if speculative {
-			_, err = foresay.Do(w.Context(), run(c))
+			_, err = foresay.Do(w.Context(), run(kvpb.NewTestKVClient(c)))
 		} else {
-			_, err = run(plain)(w.Context())
+			_, err = run(kvpb.NewTestKVClient(w.raw(addr)))(w.Context())
 		}
 		took = time.Since(start)
 		w.quiet(c, r)

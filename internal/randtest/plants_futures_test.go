@@ -11,7 +11,7 @@ func futurePlants() []plant {
 			old: "\tif l.givenUp() && spec.Effect == spectree.None {\n", new: "\tif l.givenUp() && (spec.Effect == spectree.None || MUTANT) {\n",
 		}, {
 			name: "a replay tells of a time limit that its context does not know of", sketch: "a read that runs out of time", dir: ".",
-			old: "\tif !late && (err == nil || ended == nil || byDeadline", new: "\tif !late && (MUTANT || err == nil || ended == nil || byDeadline",
+			old: "\tif ended == nil || byDeadline", new: "\tif MUTANT || ended == nil || byDeadline",
 		}, {
 			name: "nobody doubts a guess at a call that was cancelled", sketch: "a read that a timer cancels", dir: ".",
 			old: "\tif long && !t.ended {\n", new: "\tif long && !t.ended && !MUTANT {\n",
