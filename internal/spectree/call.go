@@ -166,9 +166,10 @@ const onceLane = "once"
 func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	r := l.run
 	occ, overlap := l.occurrence(s.Op)
-	if overlap || l.waiting > 0 {
-		t.overlaps(l, s.Op)
-		if l.waiting > 0 && (s.Ordered || l.ord != l.forkOrd) {
+	t.ambiguous = t.ambiguous || overlap || l.waiting > 0
+	if l.waiting > 0 {
+		t.overlaps(l)
+		if s.Ordered || l.ord != l.forkOrd {
 			t.share(l)
 		}
 	}

@@ -54,17 +54,16 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	return c, Sure
 }
 
-// overlaps notes that the lane makes a call of this operation while another one is not
-// answered: goroutines may share the lane, and from that one on swap their calls.
-func (t *Tree) overlaps(l *Lane, op string) {
-	t.ambiguous = true
+// overlaps notes that the lane makes a call while another one is waited for: goroutines
+// share the lane, and from that one on may swap their calls.
+func (t *Tree) overlaps(l *Lane) {
 	if l.overlapped {
 		return
 	}
 	l.overlapped = true
 	at := 0
 	for _, u := range l.uses {
-		if u.answer == Waiting || u.Call.spec.Op == op && !u.Call.answered {
+		if u.answer == Waiting {
 			break
 		}
 		if !u.Call.spec.Local {
