@@ -108,9 +108,15 @@ func (t *task) doubt() {
 		t.tree.Doubt(uses)
 	}
 	for now, i := time.Now(), 0; i < len(d.calls); i++ {
-		if c := &d.calls[i]; !now.Before(c.long) {
-			c.long = now.Add(min(now.Sub(c.made), longMost))
+		c := &d.calls[i]
+		if now.Before(c.long) {
+			continue
 		}
+		wait := now.Sub(c.made)
+		if !slices.Contains(uses, c.use) { // else there is a doubter, or there has been one
+			wait = min(wait, longMost)
+		}
+		c.long = now.Add(wait)
 	}
 	d.set = false
 	t.doubtLater()

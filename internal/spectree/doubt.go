@@ -12,7 +12,7 @@ import "slices"
 //     and takes the place of the run that is wrong otherwise.
 //   - If its code gives the call up first, that is what plain code would have done: the
 //     runs that took a prediction are discarded. The same holds if it comes to a barrier
-//     meanwhile, or has an effect that no other run has.
+//     meanwhile, has an effect that no other run has, or makes another call in its place.
 
 // noGuess is what a doubter is to assume for its call, in place of a prediction.
 const noGuess = -3

@@ -249,6 +249,10 @@ func (r *Run) missedPath(c *Call, k key) bool {
 	if i < 0 || r.discarded {
 		return false
 	}
+	if r.path[i].answer == noGuess {
+		r.tree.prefer(r)
+		return false
+	}
 	r.path = slices.Delete(r.path, i, i+1)
 	r.open--
 	r.tree.doubtful = true
