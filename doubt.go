@@ -21,7 +21,8 @@ type cancellable struct {
 	use  *spectree.Use
 	ctx  context.Context
 	made time.Time
-	long time.Time // if it is not answered by then, it takes long
+	long time.Time   // if it is not answered by then, it takes long, and is looked at again
+	stop func() bool // ends that it is looked at as soon as it is cancelled
 }
 
 // doubts are the cancellable calls of a task, and when they are looked at. Under mu.
@@ -51,7 +52,7 @@ func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use) {
 		long = min(max(longFactor*usual, longLeast), longMost)
 	}
 	now := time.Now()
-	t.doubts.calls = append(t.doubts.calls, cancellable{u, withoutOffers(ctx), now, now.Add(long)})
+	t.doubts.calls = append(t.doubts.calls, cancellable{use: u, ctx: withoutOffers(ctx), made: now, long: now.Add(long)})
 	t.doubtLater()
 }
 
@@ -75,52 +76,69 @@ func (l *lane) mayCancel(ctx context.Context) bool {
 // Under mu.
 func (t *task) doubtLater() {
 	d := &t.doubts
-	if d.set || len(d.calls) == 0 || t.ended {
-		return
+	var next time.Time
+	for _, c := range d.calls {
+		if c.stop == nil && (next.IsZero() || c.long.Before(next)) {
+			next = c.long
+		}
 	}
-	next := slices.MinFunc(d.calls, func(a, b cancellable) int { return a.long.Compare(b.long) })
-	wait := time.Until(next.long)
-	if d.timer == nil {
-		d.timer = time.AfterFunc(wait, t.doubt)
-	} else {
-		d.timer.Reset(wait)
+	switch {
+	case d.set || next.IsZero() || t.ended:
+		return
+	case d.timer == nil:
+		d.timer = time.AfterFunc(time.Until(next), t.doubt)
+	default:
+		d.timer.Reset(time.Until(next))
 	}
 	d.set = true
 }
 
-// doubt starts a doubter if a call that takes long was cancelled.
+// doubt starts a doubter if a call that takes long was cancelled. It looks at those that
+// were not yet as soon as they are.
 func (t *task) doubt() {
 	t.mu.Lock()
 	d := &t.doubts
-	d.calls = slices.DeleteFunc(d.calls, func(c cancellable) bool { return !c.use.Doubtful() })
+	d.calls = slices.DeleteFunc(d.calls, func(c cancellable) bool { return !c.use.Doubtful() && c.forget() })
 	calls := slices.Clone(d.calls)
 	t.mu.Unlock()
-	long := false
+	now, long := time.Now(), false
 	var uses []*spectree.Use
 	for _, c := range calls { // not under mu: contexts may be the user's own code
 		if c.cancelled() {
 			uses = append(uses, c.use)
-			long = long || !time.Now().Before(c.long)
+			long = long || !now.Before(c.long)
 		}
 	}
 	t.mu.Lock()
-	if long && !t.ended {
+	defer t.unlock()
+	d.set = false
+	if t.ended {
+		return
+	}
+	if long {
 		t.tree.Doubt(uses)
 	}
-	for now, i := time.Now(), 0; i < len(d.calls); i++ {
+	for i := range d.calls {
 		c := &d.calls[i]
-		if now.Before(c.long) {
-			continue
+		switch {
+		case now.Before(c.long):
+		case slices.Contains(uses, c.use): // there is a doubter, or there has been one
+			c.forget()
+			c.long = now.Add(now.Sub(c.made))
+		case c.stop == nil:
+			c.stop = context.AfterFunc(c.ctx, t.doubt)
 		}
-		wait := now.Sub(c.made)
-		if !slices.Contains(uses, c.use) { // else there is a doubter, or there has been one
-			wait = min(wait, longMost)
-		}
-		c.long = now.Add(wait)
 	}
-	d.set = false
 	t.doubtLater()
-	t.unlock()
+}
+
+// forget has the call not be looked at as soon as it is cancelled. It returns true.
+func (c *cancellable) forget() bool {
+	if c.stop != nil {
+		c.stop()
+		c.stop = nil
+	}
+	return true
 }
 
 // cancelled reports whether the code cancelled the call's context.

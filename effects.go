@@ -25,6 +25,9 @@ func (l *lane) barrier(ctx context.Context) error {
 		return err
 	}
 	began, asked, firm := t.clock(), l.asks(), l.run.tree.Open() == 0
+	if l.limited.Load() || t.bounded(ctx) {
+		t.tree.Renew(l.tree)
+	}
 	err := t.barrier(ctx, l)
 	t.passed(l, began, firm)
 	l.heldUp(asked)
@@ -58,6 +61,8 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	case <-passed:
 		return nil
 	case <-ctx.Done():
+	case <-l.run.ctx.Done(): // ctx need not end with it
+		ctx = &l.run.ctx
 	}
 	if ctx.Err() == context.DeadlineExceeded {
 		// A time limit of the code's own does not count while the run is

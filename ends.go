@@ -128,13 +128,10 @@ type held struct {
 // and 0 otherwise. Nothing is left if that is 1 ns. What the lane's code waited for
 // its guesses, since it used that deadline first, does not count.
 func (t *task) ownLimit(ctx context.Context, l *lane) time.Duration {
-	d, ok := ctx.Deadline()
-	if !ok {
+	if !t.bounded(ctx) {
 		return 0
 	}
-	if whole, ok := t.ctx.Deadline(); ok && !d.Before(whole) {
-		return 0
-	}
+	d, _ := ctx.Deadline()
 	left := time.Until(d)
 	if l != nil {
 		t.mu.Lock()
@@ -142,6 +139,43 @@ func (t *task) ownLimit(ctx context.Context, l *lane) time.Duration {
 		t.mu.Unlock()
 	}
 	return max(left, 1)
+}
+
+// bounded reports whether ctx has a deadline earlier than the task's.
+func (t *task) bounded(ctx context.Context) bool {
+	d, ok := ctx.Deadline()
+	whole, all := t.ctx.Deadline()
+	return ok && (!all || d.Before(whole))
+}
+
+// outwait deals with a time limit of the code's own that ran out, perhaps while the code
+// waited only for its guesses, if it had any: once these are known to be right the
+// function is run again, see spectree.Renew. It returns nil if the limit is to have run
+// out.
+func (l *lane) outwait(ctx context.Context) error {
+	t := l.run.task
+	if ctx.Err() != context.DeadlineExceeded || !t.bounded(ctx) {
+		return nil
+	}
+	t.mu.Lock()
+	if err := l.run.check(); err != nil {
+		return err
+	}
+	if !l.run.tree.Guessed() {
+		t.mu.Unlock()
+		return nil
+	}
+	if t.tree.Renew(l.tree); !l.run.tree.Speculative() {
+		t.tree.RenewNow(l.tree)
+		t.unlock()
+		t.mu.Lock()
+		err := l.run.check()
+		if err == nil {
+			t.mu.Unlock()
+		}
+		return err
+	}
+	return t.barrier(&l.run.ctx, l)
 }
 
 // heldSince returns how long the lane's code waited for its guesses since it first

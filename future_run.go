@@ -231,6 +231,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	}
 	t.unlock()
 	f.subscribe(&localCall{f, c, u})
+	var ended context.Context
 	select {
 	case <-w.ready:
 	case <-l.gone():
@@ -239,6 +240,14 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		}
 		<-w.ready
 	case <-ctx.Done():
+		ended = ctx
+	case <-l.run.ctx.Done(): // ctx need not end with it
+		ended = &l.run.ctx
+	}
+	if ended != nil {
+		if err := l.outwait(ended); err != nil {
+			return nil, err, false
+		}
 		t.mu.Lock()
 		if err := l.run.check(); err != nil {
 			return nil, err, false
@@ -246,7 +255,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		if u.Answer() == spectree.Waiting {
 			t.tree.Drop(u, true)
 			t.unlock()
-			return nil, contextError(ctx, t.where(op, 0)), false
+			return nil, contextError(ended, t.where(op, 0)), false
 		}
 		t.mu.Unlock()
 	}

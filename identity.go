@@ -174,6 +174,7 @@ func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spect
 	t.mu.Lock()
 	var candidates []compared
 	free, variants := -1, t.tree.Variants()
+	shared := t.tree.Overlapped(l.tree)
 	for v := 0; v <= variants; v++ {
 		spec.Variant = v
 		tc, how := t.tree.Find(l.tree, spec)
@@ -202,6 +203,9 @@ func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spect
 		if c.how == spectree.Sure {
 			same = c
 			break
+		}
+		if shared && s == PerhapsSame { // each run would make it anew, and guess anew
+			spec.NoPrediction = true
 		}
 		if s == Same && same == nil {
 			same = c

@@ -53,8 +53,13 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 		t.mu.Unlock()
 	}
 	if ctx.Err() != nil && l.run.ctx.Err() == nil {
-		if t.endsPlainly(ctx, l) && !t.late(ctx, l, spec) {
-			return nil, contextError(ctx, t.where(op, 0))
+		if t.endsPlainly(ctx, l) {
+			if err := l.outwait(ctx); err != nil {
+				return nil, err
+			}
+			if !t.late(ctx, l, spec) {
+				return nil, contextError(ctx, t.where(op, 0))
+			}
 		}
 		spec.NoPrediction = true
 	}
@@ -316,6 +321,8 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 			err = t.letGo(l, c, u)
 		case <-ctx.Done():
 			err = t.interrupted(ctx, l, c, u, w)
+		case <-l.run.ctx.Done(): // ctx need not end with it
+			err = t.interrupted(&l.run.ctx, l, c, u, w)
 		}
 		if err != nil {
 			return nil, err

@@ -114,6 +114,8 @@ func (r *recorder) record(a *spectree.Action) {
 		if a.Call != nil {
 			rr.RefutedBy = r.call(a.Call).ID
 			r.cause, r.refuted = rr.RefutedBy, append(r.refuted, rr.ID)
+		} else if a.Run.Renewed() {
+			r.cause, r.refuted = 0, append(r.refuted, rr.ID)
 		}
 		r.log("discarded", "run", a.Run.ID, "refuted_by", rr.RefutedBy)
 	case spectree.Resume:

@@ -312,6 +312,9 @@ func (t *task) stopTimers() {
 	}
 	if t.doubts.timer != nil {
 		t.doubts.timer.Stop()
+		for i := range t.doubts.calls {
+			t.doubts.calls[i].forget()
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -29,6 +30,7 @@ type ending struct {
 // endings makes an ending's calls and notes what the code sees.
 type endings struct {
 	c       kvpb.TestKVClient
+	cc      grpc.ClientConnInterface
 	guesses int // a digit in base 3 for each of the first places: nothing, right, wrong
 
 	mu   sync.Mutex
@@ -282,6 +284,17 @@ func newEndingServer() *endingServer {
 		s.wrote = append(s.wrote, r.GetKey())
 		return &kvpb.PutResponse{Version: 1}, nil
 	}
+	s.append = func(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
+		if err := takes(ctx, r.GetKey()); err != nil {
+			return nil, err
+		}
+		foresay.OnCommit(ctx, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.wrote = append(s.wrote, r.GetKey())
+		})
+		return &kvpb.AppendResponse{}, nil
+	}
 	return s
 }
 
@@ -290,13 +303,17 @@ func newEndingServer() *endingServer {
 func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, took time.Duration) {
 	inWorld(t, func(w *world) {
 		s := newEndingServer()
-		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod))
-		c := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone}))
+		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(appendMethod))
+		c := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Effect: foresay.EffectNone},
+			foresay.SiteConfig{Name: appendMethod, Effect: foresay.EffectStaged}))
+		plain := w.raw(addr)
+		_, _ = kvpb.NewTestKVClient(plain).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
+		_, _ = kvpb.NewTestKVClient(c).Get(w.Context(), &kvpb.GetRequest{Key: "warm/0"})
 		var last *endings
 		start := time.Now()
-		run := func(client kvpb.TestKVClient) func(ctx context.Context) (int, error) {
+		run := func(cc grpc.ClientConnInterface) func(ctx context.Context) (int, error) {
 			return func(ctx context.Context) (int, error) {
-				e := &endings{c: client, guesses: guesses}
+				e := &endings{c: kvpb.NewTestKVClient(cc), cc: cc, guesses: guesses}
 				if !speculative {
 					e.guesses = 0
 				}
@@ -307,9 +324,9 @@ func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, to
 		}
 		var err error
 		if speculative {
-			_, err = foresay.Do(w.Context(), run(kvpb.NewTestKVClient(c)))
+			_, err = foresay.Do(w.Context(), run(c))
 		} else {
-			_, err = run(kvpb.NewTestKVClient(w.raw(addr)))(w.Context())
+			_, err = run(plain)(w.Context())
 		}
 		took = time.Since(start)
 		w.quiet(c, r)

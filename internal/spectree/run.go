@@ -23,6 +23,8 @@ type Run struct {
 	settling  bool // see Tree.Firm
 	plain     bool // nor this one, see Doubt
 	insists   bool // see prefer
+	renewed   bool // see Renew
+	ahead     bool // it, or its caller, stood on a guess once
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those
 	// that the run it was started from had made, when it was started. The last
@@ -224,9 +226,46 @@ func (t *Tree) Barrier(l *Lane) bool {
 	return false
 }
 
+// Renew tells that the lane, which is about to come to a barrier, has contexts whose time
+// limits run while it waits there. Code without speculation would not wait. So once the
+// run may pass it is run again instead, without predictions: it has all answers and comes
+// to the barrier at once.
+func (t *Tree) Renew(l *Lane) {
+	r := l.run
+	r.renewed = t.cfg.Replayable && !r.discarded && !t.over && (r.open > 0 || t.caller == CallerOpen)
+}
+
+// RenewNow is Renew for a lane that waited for something else meanwhile, of a run that
+// stands on no guess any more and has passed no barrier.
+func (t *Tree) RenewNow(l *Lane) {
+	r := l.run
+	if t.cfg.Replayable && !r.discarded && !t.over && !r.pinned && r.open == 0 && t.caller == CallerConfirmed {
+		r.renewed = true
+		t.renew(r)
+	}
+}
+
+// Guessed reports whether the run, or its caller, ever stood on a guess.
+func (r *Run) Guessed() bool { return r.ahead }
+
+// Renewed reports whether the run gave way to one that does not wait at barriers.
+func (r *Run) Renewed() bool { return r.renewed }
+
+// renew starts a run in place of one that stands on no guess.
+func (t *Tree) renew(r *Run) {
+	t.frozen = true
+	t.extra++
+	t.discard(r, nil)
+	t.startRun(r, nil)
+}
+
 func (t *Tree) releaseBarriers(r *Run) {
 	t.settledRun(r)
 	if len(r.parked) == 0 || r.open > 0 || r.discarded || t.caller != CallerConfirmed {
+		return
+	}
+	if r.renewed {
+		t.renew(r)
 		return
 	}
 	for _, l := range r.parked {
@@ -308,6 +347,7 @@ func (t *Tree) startRun(from *Run, path []choice) *Run {
 	}
 	r.ID, r.tree, r.from, r.path, r.open = t.started, t, from, path, len(path)
 	r.main.run = r
+	r.ahead = len(path) > 0 || t.caller == CallerOpen
 	if t.runs == nil {
 		t.runs = t.fewRuns[:0]
 	}

@@ -14,6 +14,7 @@ type choice struct {
 // assume has the use go on with a prediction.
 func (t *Tree) assume(u *Use, idx int) {
 	r := u.Run
+	r.ahead = true
 	u.answer = idx
 	u.on = dep{prev: u.lane.dep, call: u.Call}
 	u.lane.dep = &u.on

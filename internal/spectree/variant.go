@@ -48,7 +48,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Certain
 	case !c.Confirmed() && !l.repeats(c, k):
 		return c, Doubtful
-	case (t.overlap(l) || !l.inStep(c)) && !t.behind(l.run) && !t.breaks(trustPlaces):
+	case (t.Overlapped(l) || !l.inStep(c)) && !t.behind(l.run) && !t.breaks(trustPlaces):
 		return c, Doubtful
 	}
 	return c, Sure
@@ -78,8 +78,8 @@ func (t *Tree) overlaps(l *Lane) {
 	}
 }
 
-// overlap reports whether calls of the lane overlapped in some run, here or before.
-func (t *Tree) overlap(l *Lane) bool {
+// Overlapped reports whether calls of the lane overlapped in some run, here or before.
+func (t *Tree) Overlapped(l *Lane) bool {
 	at, ok := t.overlapAt[l.id]
 	return ok && len(l.uses)-l.locals >= at
 }
