@@ -23,7 +23,7 @@ import (
 //     made in a replay either, once what followed has taken effect.
 //   - A call is not made with a context that has ended. What code waited for its
 //     guesses does not count against its time limits: without speculation it would
-//     not have waited.
+//     not have waited. Where that cannot be told the function is run again, see outwait.
 
 // limitOf returns the time limit that the code of a use set for the call, 0 for none.
 // Under mu.

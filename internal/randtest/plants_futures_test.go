@@ -14,7 +14,7 @@ func futurePlants() []plant {
 			old: "\tif ended == nil || byDeadline", new: "\tif MUTANT || ended == nil || byDeadline",
 		}, {
 			name: "nobody doubts a guess at a call that was cancelled", sketch: "a read that a timer cancels", dir: ".",
-			old: "\tif long && !t.ended {\n", new: "\tif long && !t.ended && !MUTANT {\n",
+			old: "\tif long {\n", new: "\tif long && !MUTANT {\n",
 		}, {
 			name: "guesses outlive that the code gave the call up", sketch: "a read that a timer cancels", dir: ".",
 			old: "\t\tt.tree.Insist(u)\n", new: "\t\tif !MUTANT {\nt.tree.Insist(u)\n}\n",
