@@ -88,7 +88,7 @@ func plants() []plant {
 			old: "\tcase l.run.ctx.Err() == nil && (ctx.Err() == context.DeadlineExceeded ||", new: "\tcase l.run.ctx.Err() == nil && !MUTANT && (ctx.Err() == context.DeadlineExceeded ||",
 		}, {
 			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: ".",
-			old: "\t\tif t.endsPlainly(ctx, l) && !t.late(ctx, l, spec) {\n", new: "\t\tif t.endsPlainly(ctx, l) && !MUTANT && !t.late(ctx, l, spec) {\n",
+			old: "\t\t\tif !t.late(ctx, l, spec) {\n", new: "\t\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
 		}, {
 			name: "a call is sent as the run that made it first would", dir: ".",
 			old: "w.op != nil && c.attempts == 0 {", new: "w.op != nil && c.attempts == 0 && !MUTANT {",
