@@ -28,7 +28,7 @@ type cancellable struct {
 // doubts are the cancellable calls of a task, and when they are looked at. Under mu.
 type doubts struct {
 	calls []cancellable
-	timer *time.Timer // nil until it is needed
+	timer *time.Timer
 	set   bool
 }
 
@@ -52,6 +52,9 @@ func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use) {
 		long = min(max(longFactor*usual, longLeast), longMost)
 	}
 	now := time.Now()
+	if t.doubts == nil {
+		t.doubts = new(doubts)
+	}
 	t.doubts.calls = append(t.doubts.calls, cancellable{use: u, ctx: withoutOffers(ctx), made: now, long: now.Add(long)})
 	t.doubtLater()
 }
@@ -75,7 +78,7 @@ func (l *lane) mayCancel(ctx context.Context) bool {
 // doubtLater has the task look at its cancellable calls once the next one takes long.
 // Under mu.
 func (t *task) doubtLater() {
-	d := &t.doubts
+	d := t.doubts
 	var next time.Time
 	for _, c := range d.calls {
 		if c.stop == nil && (next.IsZero() || c.long.Before(next)) {
@@ -97,7 +100,7 @@ func (t *task) doubtLater() {
 // were not yet as soon as they are.
 func (t *task) doubt() {
 	t.mu.Lock()
-	d := &t.doubts
+	d := t.doubts
 	d.calls = slices.DeleteFunc(d.calls, func(c cancellable) bool { return !c.use.Doubtful() && c.forget() })
 	calls := slices.Clone(d.calls)
 	t.mu.Unlock()
@@ -139,6 +142,17 @@ func (c *cancellable) forget() bool {
 		c.stop = nil
 	}
 	return true
+}
+
+// end has the calls not be looked at any more.
+func (d *doubts) end() {
+	if d == nil || d.timer == nil {
+		return
+	}
+	d.timer.Stop()
+	for i := range d.calls {
+		d.calls[i].forget()
+	}
 }
 
 // cancelled reports whether the code cancelled the call's context.

@@ -34,7 +34,7 @@ type task struct {
 
 	mu     sync.Mutex
 	dog    watchdog
-	doubts doubts
+	doubts *doubts // nil until a call is cancellable
 	tree   spectree.Tree
 	last   *spectree.Run // see forgetAll
 	// The first run and call are here to save allocations.
@@ -310,12 +310,7 @@ func (t *task) stopTimers() {
 	if t.dog.timer != nil {
 		t.dog.timer.Stop()
 	}
-	if t.doubts.timer != nil {
-		t.doubts.timer.Stop()
-		for i := range t.doubts.calls {
-			t.doubts.calls[i].forget()
-		}
-	}
+	t.doubts.end()
 }
 
 func isClosed(c chan struct{}) bool {
