@@ -127,7 +127,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"trustPlaces":        {"TestCertainty", "goroutines come to one place in another order in few programs"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
-		"spendUnasked":       {all, "one program in three thousand shows it, and not each time; TestSpentAnswers does over gRPC"},
+		"spendUnasked":       {all, "one program in three thousand shows it, and not each time; the engine has TestSpentAnswers"},
 		"neverPin":           {"TestMustPin", "goroutines that race for equal effects on one context may be stopped, pinned or not"},
 		"keepOrder":          {"TestOrderOfSharedLanes", "one program in a thousand shows it"},
 	}
