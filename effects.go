@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
 
 // Barrier waits until the run is confirmed, and returns ErrMisspeculated if it
-// is discarded instead. From the moment it waits the run takes no predictions
-// and is never run again, so that what follows may touch the world freely.
+// is discarded instead. From the moment it waits the run takes no predictions, and
+// once it has passed it is never run again, so that what follows may touch the world
+// freely.
 // The responses so far are kept no longer: a task that makes many large calls takes
 // less memory with a Barrier now and then.
 // Outside of a task it returns nil. [SpecRPC §3.5.2, specBlock]
@@ -80,6 +82,12 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	}
 	if err := l.run.check(); err != nil {
 		return err
+	}
+	if i := slices.Index(l.barriers, passed); i >= 0 {
+		l.barriers = slices.Delete(l.barriers, i, i+1)
+	}
+	if len(l.barriers) == 0 {
+		t.tree.Unpark(l.tree)
 	}
 	t.mu.Unlock()
 	return contextError(ctx, t.named("Barrier"))

@@ -154,7 +154,7 @@ func (t *task) bounded(ctx context.Context) bool {
 // out.
 func (l *lane) outwait(ctx context.Context) error {
 	t := l.run.task
-	if ctx.Err() != context.DeadlineExceeded || !t.bounded(ctx) {
+	if ctx.Err() != context.DeadlineExceeded || l.givenUp() || !t.bounded(ctx) {
 		return nil
 	}
 	t.mu.Lock()

@@ -244,7 +244,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	case <-l.run.ctx.Done(): // ctx need not end with it
 		ended = &l.run.ctx
 	}
-	if ended != nil {
+	if ended != nil && !isClosed(w.ready) {
 		if err := l.outwait(ended); err != nil {
 			return nil, err, false
 		}

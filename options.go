@@ -15,8 +15,8 @@ type Limits struct {
 	// callers on other nodes included. Default 32.
 	Depth int
 	// Width is how many runs of a task may be alive at once: several
-	// predictions for one call make one each. One more may wait for a call that
-	// was predicted and then cancelled; it counts for no limit. Default 4.
+	// predictions for one call make one each. One that waits for a call that was
+	// predicted and then cancelled is started whatever the limits say. Default 4.
 	Width int
 	// Replays is how often a task's function may be run beyond the first time
 	// before the task stops taking predictions. Default 64.

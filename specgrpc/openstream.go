@@ -80,7 +80,9 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	if x.speculative {
 		stop = x.detach()
 	} else {
-		x.own, s.cancel = context.WithCancel(ctx)
+		var cancel context.CancelFunc
+		x.own, cancel = context.WithCancel(ctx)
+		s.ends(cancel)
 		stop = never
 	}
 	x.configure(cc)
@@ -133,12 +135,14 @@ func (x *exchange) detach() (stop func() bool) {
 		// An interceptor limits the call, which begins with Confirm.
 		s.limitTo(max(time.Until(deadline), time.Millisecond))
 	}
+	var cancel context.CancelFunc
 	if left := x.out.attempt.Timeout(); left > 0 {
-		x.own, s.cancel = context.WithTimeout(x.own, left)
+		x.own, cancel = context.WithTimeout(x.own, left)
 		s.lease = min(s.lease, left)
 	} else {
-		x.own, s.cancel = context.WithCancel(x.own)
+		x.own, cancel = context.WithCancel(x.own)
 	}
+	s.ends(cancel)
 	return stop
 }
 

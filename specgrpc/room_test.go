@@ -5,6 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
 	"github.com/foresay/foresay"
 )
 
@@ -180,4 +183,23 @@ func TestLookout(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestYieldBeforeTheStreamIsOpened: a stream that is taken back before it has a context of
+// its own is ended as soon as it has one.
+func TestYieldBeforeTheStreamIsOpened(t *testing.T) {
+	c, err := NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s := &specStream{conn: c, method: &method{}}
+	c.half.room.enter(true)
+	c.half.add(s)
+	c.half.yield(0)
+	ended := false
+	s.ends(func() { ended = true })
+	if !ended {
+		t.Error("it is opened all the same")
+	}
 }

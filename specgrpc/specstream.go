@@ -39,8 +39,8 @@ type specStream struct {
 	method    *method
 	id        attemptID
 	stream    grpc.ClientStream
-	cancel    context.CancelFunc
-	own       unlimited // its context; here to save an allocation
+	stop      context.CancelFunc // ends own; nil until that is made
+	own       unlimited          // its context; here to save an allocation
 	lease     time.Duration
 	limit     time.Duration        // the call's own time limit, from Confirm on; 0 for none
 	codeLimit func() time.Duration // that of the code which turns out right
@@ -55,15 +55,16 @@ type specStream struct {
 	makesRoom    bool // it is to end, or has, for another call
 	older, newer *specStream
 
-	mu      sync.Mutex
-	word    word
-	why     string // why the client itself gave the stream up, if it did
-	reading bool   // the attempt's goroutine reads, and drains if there is a word when it ends
-	armed   bool   // its request has left: words may be sent
-	over    bool
-	timer   *time.Timer
-	due     time.Time // when the timer counts; zero if it does not
-	asked   time.Time // when its request left
+	mu        sync.Mutex
+	word      word
+	why       string // why the client itself gave the stream up, if it did
+	reading   bool   // the attempt's goroutine reads, and drains if there is a word when it ends
+	armed     bool   // its request has left: words may be sent
+	over      bool
+	cancelled bool // by cancel
+	timer     *time.Timer
+	due       time.Time // when the timer counts; zero if it does not
+	asked     time.Time // when its request left
 
 	voice sync.Mutex // held while the word is sent
 	mute  bool       // the stream has ended: no word leaves any more
@@ -290,10 +291,30 @@ func (s *specStream) end() {
 		s.timer.Stop()
 	}
 	s.mu.Unlock()
-	if s.cancel != nil {
-		s.cancel()
-	}
+	s.cancel()
 	s.conn.half.ended(s)
+}
+
+// cancel ends the stream's context, and the one that it is to get.
+func (s *specStream) cancel() {
+	s.mu.Lock()
+	s.cancelled = true
+	stop := s.stop
+	s.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// ends gives the stream what ends its context, which may have come too late.
+func (s *specStream) ends(stop context.CancelFunc) {
+	s.mu.Lock()
+	s.stop = stop
+	cancelled := s.cancelled
+	s.mu.Unlock()
+	if cancelled {
+		stop()
+	}
 }
 
 func (s *specStream) debug(msg string, args ...any) {

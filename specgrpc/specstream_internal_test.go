@@ -17,7 +17,7 @@ func TestTimerToldBefore(t *testing.T) {
 			"a frame that renewed the lease": func(s *specStream) { s.word = noWord; s.beat() },
 		} {
 			ctx, cancel := context.WithCancel(t.Context())
-			s := &specStream{cancel: cancel, lease: time.Second, reading: true, armed: true, word: confirmed}
+			s := &specStream{stop: cancel, lease: time.Second, reading: true, armed: true, word: confirmed}
 			s.after(time.Second)
 			s.timer.Stop()
 			time.Sleep(time.Second)

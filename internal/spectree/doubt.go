@@ -19,7 +19,7 @@ const noGuess = -3
 
 // Doubt starts a doubter beside runs that went on with predictions, for the call that was
 // made first. There is one at a time: it is plain in all that comes after that call. It
-// does not count against the limits, since the other runs may never come to their ends
+// is started whatever the limits say, since the other runs may never come to their ends
 // by themselves.
 func (t *Tree) Doubt(uses []*Use) {
 	var u *Use

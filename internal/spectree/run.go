@@ -1,6 +1,9 @@
 package spectree
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Run is one execution of the task's function under a set of assumptions.
 type Run struct {
@@ -235,11 +238,20 @@ func (t *Tree) Renew(l *Lane) {
 	r.renewed = t.cfg.Replayable && !r.discarded && !t.over && (r.open > 0 || t.caller == CallerOpen)
 }
 
+// Unpark tells that the lane waits at a barrier no more, without having passed it.
+func (t *Tree) Unpark(l *Lane) {
+	r := l.run
+	if i := slices.Index(r.parked, l); i >= 0 {
+		r.parked = slices.Delete(r.parked, i, i+1)
+	}
+	r.renewed = r.renewed && len(r.parked) > 0
+}
+
 // RenewNow is Renew for a lane that waited for something else meanwhile, of a run that
 // stands on no guess any more and has passed no barrier.
 func (t *Tree) RenewNow(l *Lane) {
 	r := l.run
-	if t.cfg.Replayable && !r.discarded && !t.over && !r.pinned && r.open == 0 && t.caller == CallerConfirmed {
+	if t.cfg.Replayable && !r.discarded && !t.over && !r.pinned && !r.returned && r.open == 0 && t.caller == CallerConfirmed {
 		r.renewed = true
 		t.renew(r)
 	}
@@ -264,7 +276,7 @@ func (t *Tree) releaseBarriers(r *Run) {
 	if len(r.parked) == 0 || r.open > 0 || r.discarded || t.caller != CallerConfirmed {
 		return
 	}
-	if r.renewed {
+	if r.renewed && t.final == nil && !r.returned {
 		t.renew(r)
 		return
 	}
