@@ -23,6 +23,14 @@ func Barrier(ctx context.Context) error { return BarrierBefore(ctx, WaitBarrier,
 func (l *lane) barrier(ctx context.Context) error {
 	t := l.run.task
 	t.mu.Lock()
+	spent := l.waited > 0
+	t.mu.Unlock()
+	if spent || ctx.Err() == context.DeadlineExceeded { // what follows may use ctx by itself
+		if err := l.renew(ctx); err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
 	if err := l.run.check(); err != nil {
 		return err
 	}

@@ -153,8 +153,17 @@ func (t *task) bounded(ctx context.Context) bool {
 // function is run again, see spectree.Renew. It returns nil if the limit is to have run
 // out.
 func (l *lane) outwait(ctx context.Context) error {
+	if ctx.Err() != context.DeadlineExceeded {
+		return nil
+	}
+	return l.renew(ctx)
+}
+
+// renew has the function run again, without predictions, if ctx has a time limit of the
+// code's own that may have run while the code waited only for its guesses.
+func (l *lane) renew(ctx context.Context) error {
 	t := l.run.task
-	if ctx.Err() != context.DeadlineExceeded || l.givenUp() || !t.bounded(ctx) {
+	if l.givenUp() || !t.bounded(ctx) {
 		return nil
 	}
 	t.mu.Lock()

@@ -174,7 +174,6 @@ func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spect
 	t.mu.Lock()
 	var candidates []compared
 	free, variants := -1, t.tree.Variants()
-	shared := t.tree.Overlapped(l.tree)
 	for v := 0; v <= variants; v++ {
 		spec.Variant = v
 		tc, how := t.tree.Find(l.tree, spec)
@@ -204,7 +203,7 @@ func (t *task) identify(ctx context.Context, l *lane, op *Operation, spec *spect
 			same = c
 			break
 		}
-		if shared && s == PerhapsSame { // each run would make it anew, and guess anew
+		if s == PerhapsSame { // each run would make it anew, and guess anew
 			spec.NoPrediction = true
 		}
 		if s == Same && same == nil {

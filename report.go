@@ -39,7 +39,7 @@ type RunReport struct {
 	// Cause is the call for which the run was started, 0 for the first run: its
 	// result discarded the run ReplayOf, or, if ReplayOf is 0, the run takes
 	// another prediction of it than the runs before, or none if Doubts is set:
-	// the code may have cancelled the call, and the run waits to see.
+	// the code may give the call up, and the run waits to see.
 	Cause    int  `json:"cause,omitempty"`
 	ReplayOf int  `json:"replay_of,omitempty"`
 	Doubts   bool `json:"doubts,omitempty"`

@@ -60,7 +60,7 @@ func (v *view) textRun(b *bytes.Buffer, r *runView) {
 	case r.ReplayOf != 0:
 		facts = append(facts, fmt.Sprintf("takes the place of run %d", r.ReplayOf))
 	case r.Doubts:
-		facts = append(facts, fmt.Sprintf("waits for call %d, which may be cancelled", r.Cause))
+		facts = append(facts, fmt.Sprintf("waits for call %d, which may be given up", r.Cause))
 	case r.Cause != 0:
 		facts = append(facts, fmt.Sprintf("takes another prediction of call %d", r.Cause))
 	}

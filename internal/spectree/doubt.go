@@ -3,9 +3,9 @@ package spectree
 import "slices"
 
 // Code may stop waiting for a call: a timer or another goroutine ends the call's
-// context. A run that went on with a prediction waits no more, so nothing tells
-// whether it would have given the call up by now. So once that may be, a second run is
-// started beside it, the doubter, which waits for the call as plain code does and takes
+// context, or it goes on without. A run that went on with a prediction waits no more, so
+// nothing tells whether it would have given the call up by now. So once the call takes
+// long, a second run is started beside it, the doubter, which waits for the call as plain code does and takes
 // no predictions of its own.
 //
 //   - If the answer comes first, the doubter is not needed if a prediction was right,
@@ -38,7 +38,10 @@ func (t *Tree) Doubt(uses []*Use) {
 	if u == nil || !u.Doubtful() {
 		return
 	}
-	if path := append([]choice{{u.Call, noGuess}}, u.Run.before(u.Call, u.index)...); t.isNew(path) {
+	path := slices.DeleteFunc(u.Run.before(u.Call, u.index), func(ch choice) bool {
+		return slices.ContainsFunc(uses, func(o *Use) bool { return o.Call == ch.call })
+	})
+	if path = append([]choice{{u.Call, noGuess}}, path...); t.isNew(path) {
 		t.extra++
 		t.startRun(u.Run, path).plain = true
 		t.out[len(t.out)-1].Call = u.Call
