@@ -160,6 +160,7 @@ func TestSecondWordChangesNothing(t *testing.T) {
 				_, _, addr := w.kv("a", impl, specgrpc.Stages(putMethod), specgrpc.WithServerLogger(out.logger()))
 				c := w.openRaw(w.raw(addr), putMethod)
 				c.sendRequest(c.request(&kvpb.PutRequest{Key: "k"}))
+				time.Sleep(100 * time.Millisecond) // so that the handler has begun: aborted before, it never does
 				words := []func(){c.confirm, c.confirm, c.abort, c.abort}
 				want := "committed k"
 				if first == "abort" {
