@@ -1,6 +1,7 @@
 package specgrpc
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,10 @@ func begin(r *room, calls int, keep bool) {
 			if p.done != nil {
 				<-p.done
 			}
-			if p.admitted {
+			r.mu.Lock()
+			admitted := p.admitted
+			r.mu.Unlock()
+			if admitted {
 				r.opened(r.opens())
 			}
 		}()
@@ -31,8 +35,11 @@ func TestSlowStart(t *testing.T) {
 			begin(r, 100, keep)
 			for _, want := range counts {
 				synctest.Wait()
-				if r.entered != want {
-					t.Errorf("%d speculative streams, want %d; they stay open: %t", r.entered, want, keep)
+				r.mu.Lock()
+				entered := r.entered
+				r.mu.Unlock()
+				if entered != want {
+					t.Errorf("%d speculative streams, want %d; they stay open: %t", entered, want, keep)
 				}
 				time.Sleep(growEvery)
 			}
@@ -45,8 +52,8 @@ func TestSlowStart(t *testing.T) {
 func TestConfirmedCallersGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := testRoom(1000)
-		yielded := 0
-		r.yield = func(n int) { yielded += n }
+		var yielded atomic.Int64
+		r.yield = func(n int) { yielded.Add(int64(n)) }
 		begin(r, 2, false)
 		since := r.want(t.Context())
 		for range 50 {
@@ -54,13 +61,19 @@ func TestConfirmedCallersGoFirst(t *testing.T) {
 		}
 		time.Sleep(growEvery / 2)
 		synctest.Wait()
-		if n := len(r.queue); n != 50 {
-			t.Errorf("%d calls wait, want 50", n)
+		r.mu.Lock()
+		waiting := len(r.queue)
+		r.mu.Unlock()
+		if waiting != 50 {
+			t.Errorf("%d calls wait, want 50", waiting)
 		}
 		time.Sleep(5 * growEvery)
 		synctest.Wait()
-		if yielded == 0 || r.streams.most == 0 || r.streams.sure {
-			t.Errorf("%d streams give way, and the peer admits %+v", yielded, r.streams)
+		r.mu.Lock()
+		streams := r.streams
+		r.mu.Unlock()
+		if yielded.Load() == 0 || streams.most == 0 || streams.sure {
+			t.Errorf("%d streams give way, and the peer admits %+v", yielded.Load(), streams)
 		}
 		r.got(since, true)
 	})
