@@ -6,9 +6,6 @@ import (
 	"context"
 	"testing"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -16,25 +13,10 @@ import (
 // What speculation adds to an echo's allocations, both ends counted. The race
 // detector allocates for itself.
 func TestEchoAllocations(t *testing.T) {
-	addr := loopback(t, echo{})
-	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
-	bare, err := grpc.NewClient(addr, creds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer bare.Close()
-	dial := func(opts ...grpc.DialOption) *specgrpc.ClientConn {
-		cc, err := specgrpc.NewClient(addr, append(opts, creds, specgrpc.WithMode(foresay.ModeOn))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { cc.Close() })
-		return cc
-	}
+	plainly, foretelling := loopback(t, echo{}), loopback(t, foretold{})
 	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
-	cc, asked := dial(), dial(asking)
-	addr = loopback(t, foretold{})
-	streams := dial(asking)
+	bare, cc, asked := grpcAlone(t, plainly), speculating(t, plainly), speculating(t, plainly, asking)
+	streams := speculating(t, foretelling, asking)
 	allocations := func(call func(context.Context) error) float64 {
 		return testing.AllocsPerRun(2000, func() {
 			if err := call(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package specgrpc_test
 import (
 	"context"
 	"net"
+	"runtime"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -48,25 +49,10 @@ const echoed = "0123456789012345678901234567890123456789012345678901234567890123
 // BenchmarkEcho compares calls of one method over one connection. Each
 // sub-benchmark is to be read against "grpc" of the same run and callers.
 func BenchmarkEcho(b *testing.B) {
-	addr := loopback(b, echo{})
-	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
-	bare, err := grpc.NewClient(addr, creds)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer bare.Close()
-	dial := func(opts ...grpc.DialOption) *specgrpc.ClientConn {
-		cc, err := specgrpc.NewClient(addr, append(opts, creds, specgrpc.WithMode(foresay.ModeOn))...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { cc.Close() })
-		return cc
-	}
+	plainly, foretelling := loopback(b, echo{}), loopback(b, foretold{})
 	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
-	cc, asked := dial(), dial(asking)
-	addr = loopback(b, foretold{})
-	streams := dial(asking)
+	bare, cc, asked := grpcAlone(b, plainly), speculating(b, plainly), speculating(b, plainly, asking)
+	streams := speculating(b, foretelling, asking)
 	for _, callers := range []int{1, 16} {
 		for name, call := range map[string]func(ctx context.Context) error{
 			"grpc":                get(bare),
@@ -80,6 +66,28 @@ func BenchmarkEcho(b *testing.B) {
 			b.Run(name+map[int]string{1: "/1-caller", 16: "/16-callers"}[callers], func(b *testing.B) { measure(b, callers, call) })
 		}
 	}
+}
+
+// grpcAlone and speculating connect to a server until the test ends.
+func grpcAlone(tb testing.TB, addr string) *grpc.ClientConn {
+	tb.Helper()
+	cc, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { cc.Close() })
+	return cc
+}
+
+func speculating(tb testing.TB, addr string, opts ...grpc.DialOption) *specgrpc.ClientConn {
+	tb.Helper()
+	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), specgrpc.WithMode(foresay.ModeOn))
+	cc, err := specgrpc.NewClient(addr, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { cc.Close() })
+	return cc
 }
 
 func get(cc grpc.ClientConnInterface) func(ctx context.Context) error {
@@ -113,7 +121,7 @@ func measure(b *testing.B, callers int, call func(ctx context.Context) error) {
 		}
 		return
 	}
-	b.SetParallelism(callers / 2) // on two cores
+	b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			if err := call(b.Context()); err != nil {

@@ -86,11 +86,13 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 	defer room.told(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	over := ctx
 	a.OnResolve(func(confirmed bool) {
 		if limit := a.Limit(); !confirmed {
 			cancel()
 		} else if limit > 0 { // it fails, and so does the plain call that follows
-			time.AfterFunc(limit, cancel)
+			timer := time.AfterFunc(limit, cancel)
+			context.AfterFunc(over, func() { timer.Stop() })
 		}
 	})
 	if left := a.Timeout(); left > 0 {

@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -37,27 +34,14 @@ func TestEchoProcess(t *testing.T) {
 // server is another process. Read it against "grpc" of the same run.
 func BenchmarkClientAlone(b *testing.B) {
 	addr := echoProcess(b)
-	creds := grpc.WithTransportCredentials(insecure.NewCredentials())
-	bare, err := grpc.NewClient(addr, creds)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer bare.Close()
-	dial := func(opts ...grpc.DialOption) *specgrpc.ClientConn {
-		cc, err := specgrpc.NewClient(addr, append(opts, creds, specgrpc.WithMode(foresay.ModeOn))...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { cc.Close() })
-		return cc
-	}
-	streams := dial(specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+	bare, cc := grpcAlone(b, addr), speculating(b, addr)
+	streams := speculating(b, addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
 	for _, row := range []struct {
 		name string
 		call func(context.Context) error
 	}{
 		{"grpc", get(bare)},
-		{"task-right", inTask(dial(), echoed)},
+		{"task-right", inTask(cc, echoed)},
 		{"task-right-streamed", inTask(streams, "")},
 	} {
 		b.Run(row.name, func(b *testing.B) {
