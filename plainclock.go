@@ -1,6 +1,7 @@
 package foresay
 
 import (
+	"context"
 	"time"
 )
 
@@ -146,12 +147,15 @@ func (c *call) plainEnd(from time.Time) time.Time {
 	return from.Add(c.took())
 }
 
-// took returns how long the call's last attempt took to be answered. Under mu.
+// took returns how long the call's last attempt took to be answered. If its time limit ran
+// out it took that long, however often it was sent meanwhile. Under mu.
 func (c *call) took() time.Duration {
 	a := c.attempt
 	switch {
 	case a == nil:
 		return 0
+	case c.ended == context.DeadlineExceeded && c.limit > 0:
+		return c.limit
 	case !a.answered.IsZero():
 		return a.answered.Sub(a.launched)
 	default:

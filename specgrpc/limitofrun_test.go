@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay"
@@ -82,4 +83,34 @@ func limitedCall(w *world, mode foresay.Mode, unaware, staged bool, guess, actua
 		return "", err
 	})
 	return status.Code(err).String(), puts
+}
+
+// TestLimitOfACallThatIsSentTwice: a call whose time limit ran out has taken that long, though
+// it was sent a second time meanwhile: nothing is done with its context any more.
+func TestLimitOfACallThatIsSentTwice(t *testing.T) {
+	inWorld(t, func(w *world) {
+		server := &kvServer{get: slow("slow", 40*time.Millisecond)}
+		_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, server) })
+		_, other := w.serve("b", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, &kvServer{}) })
+		asks := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, Ordered: true, ServerPredictions: true})
+		cc, first := w.dial(addr, asks), w.dial(other, asks)
+		late, err := foresay.Do(w.Context(), func(ctx context.Context) (error, error) {
+			if _, err := guessed(ctx, kvpb.NewTestKVClient(first), "x", value("x")); err != nil {
+				return nil, err
+			}
+			d, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
+			defer cancel()
+			_, err := kvpb.NewTestKVClient(cc).Get(d, &kvpb.GetRequest{Key: "slow"})
+			wantCode(t, err, codes.DeadlineExceeded)
+			time.Sleep(time.Millisecond)
+			_, err = kvpb.NewTestKVClient(cc).Put(d, &kvpb.PutRequest{Key: "late"})
+			return err, nil
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+		wantCode(t, late, codes.DeadlineExceeded)
+		w.quiet(cc)
+		wantNotes(t, server, "get slow")
+	})
 }
