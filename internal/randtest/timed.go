@@ -129,8 +129,8 @@ func (sc *Scenario) refusals() (sum time.Duration) {
 //   - a handler's replay does so with the handler's, and there is one for each call
 //     that it makes, at most;
 //   - a call that is refused after its caller turned out right is made only then, in a handler, too;
-//   - who passes a barrier, or pins, waits for what its neighbours guess, once and
-//     once more in each of these runs.
+//   - who passes a barrier, or pins, waits for all that a neighbour has guessed, which may
+//     be its calls one after the other, once and once more in each of these runs.
 func (v *verdict) late(o *oracle) {
 	if !v.sc.knobs.Timing.On {
 		return
@@ -155,9 +155,7 @@ func (v *verdict) late(o *oracle) {
 			}
 		}
 	}
-	longest := time.Duration(0)
-	for at, a := range o.calls {
-		longest = max(longest, a.took)
+	for at := range o.calls {
 		if i := strings.LastIndexByte(at, '/'); i > 0 && !strings.Contains(at[i:], ".") {
 			allowed += v.sc.work(at[:i]) + v.sc.work(at)
 		}
@@ -167,11 +165,34 @@ func (v *verdict) late(o *oracle) {
 		allowed += v.sc.refusals()
 	}
 	if slices.ContainsFunc(v.sc.tasks, func(t *task) bool { return slices.ContainsFunc(t.links, concurrent) }) {
-		allowed += (1 + again) * longest
+		allowed += (1 + again) * o.longest()
 	}
 	if v.got.took > allowed {
 		v.wrong("it took %v, sequentially %v, and with all that speculation may cost %v", v.got.took, v.want.took, allowed)
 	}
+}
+
+// longest returns how long the calls of a goroutine took together, of the one that needed
+// longest, or one call outside of these.
+func (o *oracle) longest() (longest time.Duration) {
+	lanes := make(map[string]time.Duration)
+	for at, a := range o.calls {
+		longest = max(longest, a.took)
+		for {
+			i := strings.LastIndexByte(at, '/')
+			if i < 0 {
+				break
+			}
+			if name, _, ok := strings.Cut(at[i:], "."); ok { // else a handler's, which is part of another
+				lanes[at[:i]+name] += a.took
+			}
+			at = at[:i]
+		}
+	}
+	for _, sum := range lanes {
+		longest = max(longest, sum)
+	}
+	return longest
 }
 
 // RunTimed checks so many scenarios of which it is known how long they may take.
