@@ -386,6 +386,8 @@ func (t *Tree) detach(u *Use) {
 	switch {
 	case c.spec.Local, c.send == unsent && !c.answered, c.postponed && !t.breaks(keepPostponed):
 		t.abandon(c)
+	case c.givenUp():
+		t.abandon(c) // as if that run had been the last to let go
 	case c.Confirmed(), c.settled:
 		// Stays in the record: the run that turns out right makes it.
 	default:

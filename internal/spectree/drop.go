@@ -27,11 +27,17 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 		u.consume(-1)
 	}
 	t.detach(u)
-	if len(c.uses) == 0 && !c.dead && !c.irrevocable() && !c.settled {
-		t.unorphan(c)
-		t.abandon(c)
-	}
 	t.reconcile()
+}
+
+// givenUp reports whether a live run gave the call up, which is to end then once nobody
+// else waits for it: calls in order stand behind it, and its server works for nobody.
+func (c *Call) givenUp() bool {
+	t := c.use.Run.tree
+	if t.dropped == nil || c.irrevocable() || c.settled || t.breaks(keepGivenUp) {
+		return false
+	}
+	return slices.ContainsFunc(t.runs, func(r *Run) bool { return r.made(c) })
 }
 
 // GivesWay reports whether an earlier run that was right went on without this call of

@@ -42,6 +42,30 @@ func TestGivesWay(t *testing.T) {
 	}
 }
 
+// TestGivenUpBeforeAWrongRunEnds: a call that the right run gave up ends with the last wrong
+// run that waits for it, though it was sent on no guess: what stands behind it goes on.
+func TestGivenUpBeforeAWrongRunEnds(t *testing.T) {
+	s := play(t, replayable)
+	ordered := func(l *Lane, op string) *Use { return s.Call(l, &CallSpec{Op: op, Ordered: true}) }
+	first := s.lane(1)
+	left := ordered(s.Fork(first), "left")
+	guess := s.read(first, "guess", 2)
+	second := s.lane(2)
+	lane := s.Fork(second)
+	adopted := ordered(lane, "left")
+	if adopted.Call != left.Call {
+		t.Fatal("run 2 makes the call anew")
+	}
+	s.read(second, "guess", 2)
+	s.Drop(adopted, false)
+	s.skip()
+	s.Answered(guess.Call, 1)
+	s.want("discard run 1 call 2", "abandon call 1", "settle call 2")
+	if next := ordered(lane, "next"); next.Call.send == unsent {
+		t.Errorf("it is held: %s", next.Call.hold)
+	}
+}
+
 // TestManySkips: calls that are not made, one after the other, take no memory of their own,
 // and each of them counts.
 func TestManySkips(t *testing.T) {

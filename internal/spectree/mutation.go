@@ -46,6 +46,7 @@ const (
 	neverGiveWay                  // a run makes a call that a right one went on without, whatever followed
 	spendEarly                    // an answer counts as spent although a replay may come
 	spendUnasked                  // an answer counts as spent although the last run has yet to ask for it
+	keepGivenUp                   // a call that the right run gave up goes on since a wrong one waited for it last
 	mutations
 )
 

@@ -46,12 +46,13 @@ func TestMutations(t *testing.T) {
 		{mixLanes, "each lane finds its own calls", 10_000},
 	}
 	// neverGiveWay shows where code's contexts end: TestGivesWay. trustPlaces shows where
-	// calls come in variants: TestCertainty. neverPin, keepOrder,
+	// calls come in variants: TestCertainty. keepGivenUp shows where the right run gives up what a
+	// wrong one waits for: TestGivenUpBeforeAWrongRunEnds. neverPin, keepOrder,
 	// keepFirstOrder and keepOneOrder show where goroutines that
 	// share a lane make equal calls, or ordered ones: TestMustPin, TestOrderOfSharedLanes,
 	// TestOrderOfTheRightRun, TestOrdersOfTwoRuns, TestExplorationFindsStalls and package
 	// randtest catch them.
-	const elsewhere = 6
+	const elsewhere = 7
 	if len(rules)+elsewhere != int(mutations)-1 {
 		t.Errorf("%d rules, %d mutations", len(rules), mutations-1)
 	}
