@@ -32,6 +32,7 @@ func ExampleExperiments() {
 	// rc-contention [virtual real]
 	// rc-floor [virtual real]
 	// rc-throughput [real]
+	// rc-hot [real virtual]
 }
 
 func ExampleResult_WriteTable() {

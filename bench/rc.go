@@ -187,19 +187,25 @@ func (st rcStudy) real(ctx context.Context, w wholeRun, points int, measure rcMe
 
 // withRealStore runs a store on disks in a temporary directory, with its keys loaded.
 func withRealStore(ctx context.Context, w wholeRun, m wan.Matrix, f func(*geostore.Store) error) error {
+	return withTempDir(func(dir string) error {
+		store, err := geostore.Open(ctx, geostore.Config{
+			Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.scale), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
+			Loading: func(done, all uint64) { w.step(int(done), int(all), "loading keys") },
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(store), store.Close())
+	})
+}
+
+// withTempDir calls f with an empty directory, and removes that.
+func withTempDir(f func(dir string) error) error {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	store, err := geostore.Open(ctx, geostore.Config{
-		Matrix: m, Shards: rcShards, Keys: rcKeysOf(w.scale), ValueBytes: rcValueBytes, Dir: dir, Loopback: true, Seed: w.Seed,
-		Loading: func(done, all uint64) { w.step(int(done), int(all), "loading keys") },
-	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(store), store.Close())
+	return errors.Join(f(dir), os.RemoveAll(dir))
 }
 
 // rcKeysOf is how many keys there are. In virtual mode they cost nothing.

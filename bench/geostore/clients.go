@@ -12,7 +12,7 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// Clients are connected to a store, each over connections of its own.
+// Clients are connected to a store.
 type Clients struct {
 	players []player
 	conns   []*rcgrpc.Conn
@@ -20,10 +20,15 @@ type Clients struct {
 
 // Connect makes clients of a mode, as many at each site as asked for. Their first reads connect to the machines.
 func (s *Store) Connect(mode client.Mode, perSite int) (*Clients, error) {
+	return s.ConnectShared(mode, perSite, 1)
+}
+
+// ConnectShared is Connect of clients so many of which are goroutines of one program, with one connection.
+func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients, error) {
 	cs := &Clients{}
-	for i := range perSite {
+	for i := range (perSite + sharing - 1) / sharing {
 		for j, site := range s.cfg.Matrix.Sites() {
-			if err := s.connect(cs, mode, site, uint64(i*len(s.cfg.Matrix.Sites())+j)); err != nil {
+			if err := s.connect(cs, mode, site, uint64(i*len(s.cfg.Matrix.Sites())+j), min(sharing, perSite-i*sharing)); err != nil {
 				cs.Close()
 				return nil, fmt.Errorf("geostore: client %d at %s: %w", i, site, err)
 			}
@@ -32,7 +37,7 @@ func (s *Store) Connect(mode client.Mode, perSite int) (*Clients, error) {
 	return cs, nil
 }
 
-func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64) error {
+func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64, players int) error {
 	conn, err := rcgrpc.Dial(rcgrpc.Config{
 		Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site), RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
 	})
@@ -45,9 +50,11 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 		return err
 	}
 	value := make([]byte, s.cfg.ValueBytes)
-	cs.players = append(cs.players, player{site: site, try: func(ctx context.Context, t workload.Txn) ([]Attempt, error) {
-		return try(ctx, c, t, value)
-	}})
+	for range players {
+		cs.players = append(cs.players, player{site: site, try: func(ctx context.Context, t workload.Txn) ([]Attempt, error) {
+			return try(ctx, c, t, value)
+		}})
+	}
 	return nil
 }
 

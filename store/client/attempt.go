@@ -169,6 +169,9 @@ func (t *txn) again(ctx context.Context, d Decision) error {
 // others wait for them while they pause.
 const patient = 64
 
+// prompt is how many attempts of a transaction are made without a pause where older ones go first.
+const prompt = 8
+
 // pause returns what the pause before another attempt is shorter than. The sites keep what the transaction needs from younger ones, so there is little to wait for.
 func (t *txn) pause(why store.Reason) time.Duration {
 	backoff := t.client.cfg.Backoff
@@ -177,8 +180,8 @@ func (t *txn) pause(why store.Reason) time.Duration {
 		return 1 // nobody is in the way, now that the newer version is known
 	case t.attempts > patient:
 		return backoff << 6
-	case why == store.Locked:
-		return 1 // that was decided while the refusal was on its way
+	case why == store.Locked, why == store.Reserved && t.attempts <= prompt:
+		return 1 // that was decided while the refusal was on its way, or the site has its reads wait for their turn
 	}
 	return backoff << min(t.attempts-1, 3)
 }

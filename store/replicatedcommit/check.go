@@ -43,8 +43,13 @@ func (s *Server) Check() error {
 	n := 0
 	for _, key := range slices.Sorted(maps.Keys(s.waiting)) {
 		n += len(s.waiting[key])
-		if l := s.locks[key]; l == nil || l.writer.IsZero() {
-			return fmt.Errorf("replicatedcommit: server %d: reads wait for %q, which nobody writes", s.cfg.ID, key)
+		if l := s.locks[key]; l != nil && !l.writer.IsZero() {
+			continue
+		}
+		for _, w := range s.waiting[key] {
+			if !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.writes && q.priority.Before(w.priority) }) {
+				return fmt.Errorf("replicatedcommit: server %d: a read waits for %q, which nobody writes or goes before it to write", s.cfg.ID, key)
+			}
 		}
 	}
 	if err := s.checkReservations(); err != nil {

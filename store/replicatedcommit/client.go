@@ -47,8 +47,10 @@ type get struct {
 	first   *ReadReply
 	tries   int
 	sent    time.Duration // when all sites were asked, or the nearest
+	wait    time.Duration // until they are asked again
 	only    int           // the site that was asked alone, noSite if all were
 	done    bool          // it is answered: what else comes is measured only
+	queued  int           // how often sites have said that it is not its turn
 }
 
 // A submit is a transaction that lacks votes.
@@ -152,14 +154,18 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 		return
 	}
 	shard := c.cfg.Layout.shardOf(g.ask.Key)
-	wait := 2 * c.cfg.RoundTrip
+	held := c.cfg.RoundTrip // a read of a locked key may be
+	if !g.ask.Priority.IsZero() {
+		held *= queueFor
+	}
+	g.wait = held + c.cfg.RoundTrip
 	switch {
 	case g.only != noSite: // it does not answer, and others are nearer until it does
 		c.near[g.only][shard] += c.cfg.RoundTrip
 		g.only = noSite
 	case g.ask.Nearest && g.tries == 0:
 		if g.only = c.nearest(shard); g.only != noSite {
-			wait = c.near[g.only][shard] + 3*c.cfg.RoundTrip/2 // it may hold a read of a locked key back for one
+			g.wait = c.near[g.only][shard] + held + c.cfg.RoundTrip/2
 		}
 	}
 	g.tries++
@@ -169,8 +175,11 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 			env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
 		}
 	}
-	env.After(wait, getTimer{n})
+	env.After(g.wait, getTimer{n})
 }
+
+// maxQueued is how often, for each site, a read takes it that it is not its turn. After that it goes by what it is told: its transaction is refused, or it is not.
+const maxQueued = 16
 
 // probeEvery is how many reads from the nearest site there are to one that asks all, to see who is the nearest by now.
 const probeEvery = 256
@@ -220,10 +229,16 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if !ok || g == nil || p.index != c.cfg.Layout.shardOf(g.ask.Key) || g.answers[p.site] != nil {
 		return
 	}
-	if g.tries == 1 {
+	if g.tries == 1 && g.ask.Priority.IsZero() { // others may have waited for their turn
 		c.measured(p, env.Now-g.sent)
 	}
 	c.see(max(m.Hint, m.Value.Version.Time))
+	if m.Queued && !g.done && g.queued < maxQueued*len(g.answers) {
+		g.queued++
+		env.Send(from, ReadRequest{Ref: m.Ref, Key: g.ask.Key, Priority: g.ask.Priority})
+		env.After(g.wait, getTimer{m.Ref}) // they answer: no reason to give up
+		return
+	}
 	g.answers[p.site] = &m
 	if g.done {
 		return

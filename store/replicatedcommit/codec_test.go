@@ -23,7 +23,7 @@ func messages() []Message {
 	parts, _ := split(layout(3, 2), txn)
 	return []Message{
 		ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
-		ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9},
+		ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9, Queued: true},
 		CommitRequest{Txn: txn, Recover: true},
 		CommitRequest{Txn: txn, Firm: true},
 		CommitRequest{Txn: txn, Hold: true},

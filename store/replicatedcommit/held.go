@@ -25,7 +25,6 @@ type holdTimer struct{ id store.TxnID }
 type holding struct {
 	byTxn map[store.TxnID]*held
 	byKey map[store.Key][]*held // those that need a key. Invariant: at most maxQueue, none of them empty
-	freed []store.Key           // of byKey, those that have changed since it was last looked at. Invariant: empty between events
 }
 
 // mayHold tells whether the vote on a transaction waits that would be refused at present. It does not behind one that may be blocked, nor if some other of its keys has changed
@@ -93,19 +92,21 @@ func (s *Server) endHold(env *protocol.Env[Message], id store.TxnID) {
 
 // changed notes that a key has a new value, or that somebody has left it.
 func (s *Server) changed(key store.Key) {
-	if len(s.holding.byKey[key]) > 0 {
-		s.holding.freed = append(s.holding.freed, key)
+	if len(s.holding.byKey[key])+len(s.waiting[key]) > 0 {
+		s.freed = append(s.freed, key)
 	}
 }
 
-// voteOnHeld votes on those that need wait no longer, now that keys have changed. Of those that wait for each other's keys the oldest goes first, as the others find them reserved.
-func (s *Server) voteOnHeld(env *protocol.Env[Message]) {
-	for len(s.holding.freed) > 0 {
+// goOn answers reads, and then votes on requests, that need wait no longer, now that keys have changed. Of requests that wait for each other's keys the oldest goes first, as the others
+// find them reserved.
+func (s *Server) goOn(env *protocol.Env[Message]) {
+	for len(s.freed) > 0 {
 		var all []*held
-		for _, key := range s.holding.freed {
+		for _, key := range s.freed {
+			s.wake(env, key)
 			all = append(all, s.holding.byKey[key]...)
 		}
-		s.holding.freed = nil
+		s.freed = nil
 		slices.SortFunc(all, func(a, b *held) int { return a.m.Txn.ID.Compare(b.m.Txn.ID) })
 		for _, h := range slices.Compact(all) {
 			if why, _ := s.refused(env, h.m.Txn, h.m.Firm); !s.mayHold(env, h.m.Txn, why) {
@@ -163,9 +164,9 @@ func (s *Server) checkHeld() error {
 			return fmt.Errorf("replicatedcommit: server %d: %v is held back after it was voted on or decided", s.cfg.ID, id)
 		}
 	}
-	if held := len(s.holding.byTxn); n != 0 || held > s.cfg.MaxWaiting || held > 0 && s.behind() || len(s.holding.freed) > 0 {
+	if held := len(s.holding.byTxn); n != 0 || held > s.cfg.MaxWaiting || held > 0 && s.behind() || len(s.freed) > 0 {
 		return fmt.Errorf("replicatedcommit: server %d: %d requests are held back, with a limit of %d, by a newcomer: %v; %d keys too many, %d not looked at",
-			s.cfg.ID, held, s.cfg.MaxWaiting, s.behind(), n, len(s.holding.freed))
+			s.cfg.ID, held, s.cfg.MaxWaiting, s.behind(), n, len(s.freed))
 	}
 	return nil
 }

@@ -50,7 +50,6 @@ func (s *Server) unlock(env *protocol.Env[Message], r *record) {
 		if l := s.locks[w.Key]; l != nil && l.writer == r.id {
 			l.writer = store.TxnID{}
 			s.dropLock(w.Key, l)
-			s.wake(env, w.Key)
 		}
 		s.unreserve(env, w.Key, r.priority)
 	}

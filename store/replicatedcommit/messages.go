@@ -31,6 +31,8 @@ type (
 		Value   store.Value
 		Pending bool   // a transaction that is not decided has the key, and has had it for long
 		Hint    uint64 // the client's next version must be above it
+		// Queued says that it is not the transaction's turn: older ones that were refused before are going to change the key. The client had better ask again.
+		Queued bool
 	}
 
 	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be repeated. Recover is for one that got no answer: votes that are not given yet are

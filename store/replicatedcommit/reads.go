@@ -7,57 +7,85 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A waiter is a read of a key that a transaction without a decision writes.
+// A waiter is a read of a key that others are about to change.
 type waiter struct {
-	from protocol.ID
-	ref  uint64
+	from     protocol.ID
+	ref      uint64
+	priority store.Priority
 }
 
-// onRead answers at once, or when the key's writer is decided, but not later than in a round trip.
+// queueFor is how many round trips a read waits for its turn until its client is told to ask again: fewer than its reservation lasts, with the way to the client and back.
+const queueFor = 2
+
+// onRead answers at once, or when the key is the transaction's to read, but not later than in a round trip or, behind older ones, in queueFor of them.
 func (s *Server) onRead(env *protocol.Env[Message], from protocol.ID, m ReadRequest) {
 	if from == protocol.App || len(m.Key) > store.MaxKeyBytes || s.cfg.Layout.shardOf(m.Key) != s.place.index || s.behind() {
 		return
 	}
 	s.reserve(env, m.Key, false, m.Priority)
-	l := s.locks[m.Key]
-	if l == nil || l.writer.IsZero() || s.waiters >= s.cfg.MaxWaiting {
-		s.answer(env, m.Key, waiter{from, m.Ref})
+	w := waiter{from, m.Ref, m.Priority}
+	if !s.mustWait(env, m.Key, m.Priority) || s.waiters >= s.cfg.MaxWaiting {
+		s.answer(env, m.Key, w, false)
 		return
 	}
-	w := waiter{from, m.Ref}
 	if slices.Contains(s.waiting[m.Key], w) {
 		return // it was repeated
 	}
 	s.waiting[m.Key] = append(s.waiting[m.Key], w)
 	s.waiters++
-	env.After(s.cfg.RoundTrip, waitTimer{m.Key, from, m.Ref})
+	wait := s.cfg.RoundTrip
+	if s.inQueue(env, m.Key, m.Priority) {
+		wait *= queueFor
+	}
+	env.After(wait, waitTimer{m.Key, from, m.Ref})
 }
 
-func (s *Server) answer(env *protocol.Env[Message], key store.Key, w waiter) {
+// mustWait tells whether a read has to wait: for a transaction that is about to change the key or, if the reader was refused before, for its turn. Older ones that are going to change
+// the key would have the reader refused again, whatever it read now.
+func (s *Server) mustWait(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
 	l := s.locks[key]
-	env.Send(w.from, ReadReply{Ref: w.ref, Value: value(env, key), Pending: l != nil && !l.writer.IsZero(), Hint: s.old})
+	return l != nil && !l.writer.IsZero() || s.inQueue(env, key, p)
 }
 
+// inQueue tells whether older transactions are going to change a key that one which was refused before reads, and is going to change too. One that only reads the key may be in time.
+func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
+	if p.IsZero() || s.cfg.skip.has(ruleReadQueue) || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.priority == p && q.writes }) {
+		return false
+	}
+	return s.reservedBefore(env, key, false, p)
+}
+
+func (s *Server) answer(env *protocol.Env[Message], key store.Key, w waiter, queued bool) {
+	l := s.locks[key]
+	env.Send(w.from, ReadReply{Ref: w.ref, Value: value(env, key), Pending: l != nil && !l.writer.IsZero(), Hint: s.old, Queued: queued})
+}
+
+// wake answers the reads of a key that need wait no longer.
 func (s *Server) wake(env *protocol.Env[Message], key store.Key) {
-	all := s.waiting[key]
-	delete(s.waiting, key)
-	s.waiters -= len(all)
-	for _, w := range all {
+	left := slices.DeleteFunc(s.waiting[key], func(w waiter) bool {
+		if s.mustWait(env, key, w.priority) {
+			return false
+		}
+		s.waiters--
 		env.Stop(waitTimer{key, w.from, w.ref})
-		s.answer(env, key, w)
+		s.answer(env, key, w, false)
+		return true
+	})
+	if s.waiting[key] = left; len(left) == 0 {
+		delete(s.waiting, key)
 	}
 }
 
 func (s *Server) endWait(env *protocol.Env[Message], t waitTimer) {
-	w := waiter{t.from, t.ref}
-	i := slices.Index(s.waiting[t.key], w)
+	i := slices.IndexFunc(s.waiting[t.key], func(w waiter) bool { return w.from == t.from && w.ref == t.ref })
 	if i < 0 {
 		return
 	}
+	w := s.waiting[t.key][i]
 	s.waiting[t.key] = slices.Delete(s.waiting[t.key], i, i+1)
 	if len(s.waiting[t.key]) == 0 {
 		delete(s.waiting, t.key)
 	}
 	s.waiters--
-	s.answer(env, t.key, w)
+	s.answer(env, t.key, w, s.inQueue(env, t.key, w.priority))
 }

@@ -17,8 +17,8 @@ type reservation struct {
 }
 
 const (
-	reserveFor = 3  // round trips, in which a transaction that was refused is tried again
-	maxQueue   = 64 // reservations of one key
+	reserveFor = 3   // round trips, in which a transaction that was refused is tried again
+	maxQueue   = 256 // reservations of one key
 )
 
 // fresh returns a priority, or none if no transaction that is still tried can have it: nobody goes before all others, time and again.

@@ -41,6 +41,7 @@ type Server struct {
 	reservations map[store.Key][]reservation // Invariant: the oldest first, none of them empty
 	reserved     int                         // Invariant: the sum over reservations, at most MaxWaiting
 	holding      holding
+	freed        []store.Key // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
 	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool   // those of earlier epochs are carried out
@@ -148,7 +149,7 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 	case Page:
 		s.onPage(env, from, m)
 	}
-	s.voteOnHeld(env)
+	s.goOn(env)
 }
 
 // Expire implements protocol.Node.
@@ -171,7 +172,7 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	case copyTimer:
 		s.askCopy(env, t.source)
 	}
-	s.voteOnHeld(env)
+	s.goOn(env)
 }
 
 func (s *Server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }

@@ -32,7 +32,10 @@ func clientKinds() []wirefmt.Kind[Message] {
 			store.AppendValue(w, m.Value)
 			w.Bool(m.Pending)
 			w.Uint(m.Hint)
-		}, func(r *reader) ReadReply { return ReadReply{r.Uint(), store.ReadValue(r), r.Bool(), r.Uint()} }),
+			w.Bool(m.Queued)
+		}, func(r *reader) ReadReply {
+			return ReadReply{r.Uint(), store.ReadValue(r), r.Bool(), r.Uint(), r.Bool()}
+		}),
 		wirefmt.NewKind[Message](3, func(w *writer, m CommitRequest) {
 			store.AppendTxn(w, m.Txn)
 			w.Bool(m.Recover)

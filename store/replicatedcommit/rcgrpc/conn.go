@@ -295,7 +295,7 @@ func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message) {
 		var r *pb.ReadResponse
 		if r, err = to.stub.Read(ctx, &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: c.cfg.Topology.Epoch}, grpc.WaitForReady(true)); err == nil {
 			v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
-			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint()}
+			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
 		}
 	case rc.CommitRequest:
 		var r *pb.CommitResponse

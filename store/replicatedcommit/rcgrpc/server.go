@@ -120,8 +120,11 @@ func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse,
 	if !ok {
 		return nil, errMixedUp(m)
 	}
-	v := done.Reply.Value
-	return &pb.ReadResponse{Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: done.Reply.Pending, Hint: done.Reply.Hint}, nil
+	reply := done.Reply
+	v := reply.Value
+	return &pb.ReadResponse{
+		Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: reply.Pending, Hint: reply.Hint, Queued: reply.Queued,
+	}, nil
 }
 
 // Commit implements the service.

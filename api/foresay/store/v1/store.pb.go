@@ -331,7 +331,11 @@ type ReadResponse struct {
 	// A transaction that is not decided has the key, and has had it for long.
 	Pending bool `protobuf:"varint,4,opt,name=pending,proto3" json:"pending,omitempty"`
 	// The client's next version must be above it.
-	Hint          uint64 `protobuf:"varint,5,opt,name=hint,proto3" json:"hint,omitempty"`
+	Hint uint64 `protobuf:"varint,5,opt,name=hint,proto3" json:"hint,omitempty"`
+	// The request has a priority, and older transactions that were refused before are
+	// going to change the key. The client had better ask again, rather than make an
+	// attempt that is refused.
+	Queued        bool `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -399,6 +403,13 @@ func (x *ReadResponse) GetHint() uint64 {
 		return x.Hint
 	}
 	return 0
+}
+
+func (x *ReadResponse) GetQueued() bool {
+	if x != nil {
+		return x.Queued
+	}
+	return false
 }
 
 // Read is a key that a transaction stands on, in the version that it read.
@@ -1179,13 +1190,14 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa1\x01\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xb9\x01\n" +
 	"\fReadResponse\x123\n" +
 	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x18\n" +
 	"\apending\x18\x04 \x01(\bR\apending\x12\x12\n" +
-	"\x04hint\x18\x05 \x01(\x04R\x04hint\"M\n" +
+	"\x04hint\x18\x05 \x01(\x04R\x04hint\x12\x16\n" +
+	"\x06queued\x18\x06 \x01(\bR\x06queued\"M\n" +
 	"\x04Read\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x123\n" +
 	"\aversion\x18\x02 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\"G\n" +
