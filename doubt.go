@@ -22,11 +22,24 @@ type cancellable struct {
 	long time.Time // if it is not answered by then, it takes long, and is looked at again
 }
 
-// doubts are the cancellable calls of a task, and when they are looked at. Under mu.
+// overtaken is a call with effects that waits for what other goroutines guess.
+type overtaken struct {
+	use  *spectree.Use
+	made time.Time
+	next time.Time // when the tree is told that it waits
+}
+
+// patience is how long a call with effects waits for what other goroutines guess, until a
+// run is started beside the one that makes it.
+const patience = 2 * time.Millisecond
+
+// doubts are the cancellable calls of a task, and those that are overtaken, and when they
+// are looked at. Under mu.
 type doubts struct {
 	calls []cancellable
+	held  []overtaken
 	timer *time.Timer
-	set   bool
+	set   time.Time // that of the timer, if it runs
 }
 
 // A call takes long if that is so many times what its site's quickest calls took lately,
@@ -49,10 +62,26 @@ func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use) {
 		long = min(max(longFactor*usual, longLeast), longMost)
 	}
 	now := time.Now()
+	t.mayDoubt()
+	t.doubts.calls = append(t.doubts.calls, cancellable{u, now, now.Add(long)})
+	t.doubtLater()
+}
+
+func (t *task) mayDoubt() {
 	if t.doubts == nil {
 		t.doubts = new(doubts)
 	}
-	t.doubts.calls = append(t.doubts.calls, cancellable{u, now, now.Add(long)})
+}
+
+// mayWait has the tree told if the call with effects waits long for what other goroutines
+// guess: see spectree.Tree.Hurry. Under mu.
+func (t *task) mayWait(u *spectree.Use) {
+	if !u.Overtaken() {
+		return
+	}
+	now := time.Now()
+	t.mayDoubt()
+	t.doubts.held = append(t.doubts.held, overtaken{u, now, now.Add(patience)})
 	t.doubtLater()
 }
 
@@ -72,34 +101,52 @@ func (l *lane) mayCancel(ctx context.Context) bool {
 	}
 }
 
-// doubtLater has the task look at its cancellable calls once the next one takes long.
-// Under mu.
+// doubtLater has the task look at these calls once the next one takes long, or has waited
+// for long. Under mu.
 func (t *task) doubtLater() {
 	d := t.doubts
-	if d.set || len(d.calls) == 0 || t.ended {
+	if len(d.calls)+len(d.held) == 0 || t.ended {
 		return
 	}
-	next := slices.MinFunc(d.calls, func(a, b cancellable) int { return a.long.Compare(b.long) })
-	if wait := time.Until(next.long); d.timer == nil {
-		d.timer = time.AfterFunc(wait, t.doubt)
-	} else {
-		d.timer.Reset(wait)
+	var next time.Time
+	for _, c := range d.calls {
+		next = sooner(next, c.long)
 	}
-	d.set = true
+	for _, h := range d.held {
+		next = sooner(next, h.next)
+	}
+	switch wait := time.Until(next); {
+	case d.timer == nil:
+		d.timer = time.AfterFunc(wait, t.doubt)
+	case d.set.IsZero() || next.Before(d.set):
+		d.timer.Reset(wait)
+	default:
+		return
+	}
+	d.set = next
 }
 
-// doubt starts a doubter if a call takes long. If there has been one already the next
-// comes later.
+// sooner returns the sooner of two times, the first of which may be zero for none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// doubt starts a doubter if a call takes long, or waits for long. If there has been one
+// already the next comes later.
 func (t *task) doubt() {
 	t.mu.Lock()
 	defer t.unlock()
 	d := t.doubts
-	d.set = false
+	d.set = time.Time{}
 	if t.ended {
 		return
 	}
+	now := time.Now()
 	d.calls = slices.DeleteFunc(d.calls, func(c cancellable) bool { return !c.use.Doubtful() })
-	now, long := time.Now(), false
+	long := false
 	var uses []*spectree.Use
 	for i := range d.calls {
 		if c := &d.calls[i]; !now.Before(c.long) {
@@ -109,6 +156,13 @@ func (t *task) doubt() {
 	}
 	if long {
 		t.tree.Doubt(uses)
+	}
+	d.held = slices.DeleteFunc(d.held, func(h overtaken) bool { return !h.use.Overtaken() })
+	for i := range d.held {
+		if h := &d.held[i]; !now.Before(h.next) {
+			h.next = now.Add(now.Sub(h.made))
+			t.tree.Hurry(h.use)
+		}
 	}
 	t.doubtLater()
 }

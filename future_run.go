@@ -203,7 +203,7 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 	if l.run.stray == f.failed {
 		l.run.stray = nil // raised here instead
 	}
-	t.mu.Unlock()
+	t.unlock()
 	return f.result()
 }
 
@@ -222,7 +222,11 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
-	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, NoPrediction: t.killed()})
+	spec := &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, NoPrediction: t.killed()}
+	if f.gone != nil { // no combination
+		spec.Lane = f.name
+	}
+	u := t.tree.Call(l.tree, spec)
 	c := t.newCall(ctx, 0, u.Call, l, op, quest{mode: ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w

@@ -90,7 +90,7 @@ func (g *Group) Wait() error {
 			}
 		}
 		g.lane.pause(began, pause{lanes: lanes})
-		t.mu.Unlock()
+		t.unlock()
 	}
 	var err error
 	for _, m := range children {

@@ -229,6 +229,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	}
 	answer := u.Answer()
 	t.used(u, c)
+	t.mayWait(u)
 	if answer != spectree.Waiting {
 		v, err := c.take(ctx, u, l, began, asked)
 		t.unlock()

@@ -141,6 +141,9 @@ func (x *execution) noted(at, digest, result string, err error) (string, error) 
 }
 
 func (x *execution) call(ctx context.Context, at string, s *step, digest string) (string, error) {
+	if s.outer {
+		ctx = outside(ctx)
+	}
 	c := &invoker{w: x.w, clients: x.w.clients, limit: s.limit, dead: s.dead, observe: s.kind == kindObserved}
 	c.tenant = x.tenantOf(at, s, digest)
 	var o *kvpb.Operation

@@ -154,6 +154,9 @@ func (g *generator) compound(s *step, keys []string, depth int) {
 			}
 			s.then = append(s.then, then)
 		}
+		if s.kind == kindGroup {
+			g.astray(s)
+		}
 	case kindShared:
 		same := g.IntN(2) == 0
 		for i := range 2 + g.IntN(3) {

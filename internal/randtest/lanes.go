@@ -33,9 +33,9 @@ func (x *execution) group(ctx context.Context, at string, s *step, digest string
 	out := make([]string, len(s.bodies))
 	g := foresay.NewGroup(ctx)
 	for i, b := range s.bodies {
-		g.Go(func(ctx context.Context) error {
+		g.Go(func(own context.Context) error {
 			var err error
-			out[i], err = x.body(newStrand(ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
+			out[i], err = x.body(inside(own, ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
 			return err
 		})
 	}

@@ -57,6 +57,7 @@ type step struct {
 	relay  *relay        // what a handler is asked to do
 	bodies [][]*step     // of lanes, branches, futures
 	then   [][]*step     // continuations of futures
+	outer  bool          // with the context of the code around the Group
 	lanes  bool          // contend in lanes of a Group, not on a shared context
 	pause  time.Duration // sleep
 	how    loosely       // what becomes of the futures
@@ -135,7 +136,7 @@ func format(b *strings.Builder, indent string, steps []*step) {
 		for _, flag := range []struct {
 			set  bool
 			name string
-		}{{s.tenant, "tenant"}, {s.limit, "limit"}, {s.dead, "dead"}, {s.lanes, "lanes"}} {
+		}{{s.tenant, "tenant"}, {s.limit, "limit"}, {s.dead, "dead"}, {s.outer, "outer"}, {s.lanes, "lanes"}} {
 			if flag.set {
 				b.WriteString(" " + flag.name)
 			}

@@ -91,6 +91,7 @@ func sketches() []sketch {
 		{name: "a context that has ended", calm: true, steps: body(get("ak0"), dead(put("ak0")), dead(get("br0")), put("bk0"))},
 		{name: "a read that runs out of time", calm: true, steps: body(get("br0"), ending(endLimit).step(), put("ak0"))},
 		{name: "a read that a timer cancels", calm: true, steps: body(get("br0"), ending(endTimer).step(), put("ak0"))},
+		{name: "goroutines that write with the outer context", steps: body(branches(kindGroup, body(get("br0"), written(0, "ak1")), body(get("bk0"), written(0, "bk1"))))},
 		{name: "writes everywhere", steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), get("ar0"), add("bk1"), put("ak0"), add("bk0"))},
 		{name: "staged writes of which one is lost", staged: true, steps: body(get("br0"), put("ak0"), put("bk0"), add("ak1"), add("bk1"))},
 		{name: "staged writes, and a pause", paused: true, steps: body(get("br0"), put("ak0"), get("ar0"), put("bk0"), add("ak1"), add("bk1"))},

@@ -35,6 +35,8 @@ type CallSpec struct {
 	// Local says that the run itself computes the answer: the call is neither
 	// recorded nor sent, and lives and dies with its run.
 	Local bool
+	// Lane is the one whose code computes the answer of a local call, if it is one.
+	Lane string
 	// Once says that all calls of the task with this Op are one call. It takes
 	// no predictions.
 	Once bool
@@ -141,10 +143,12 @@ type Use struct {
 	slot   int    // in Call.uses; -1 when not in it
 	index  int    // in Run.uses
 	// assumed is the use that the run went on with a prediction for before this one.
-	assumed *Use
-	gaps    *gap // what its lane gave up before
-	before  bool // no longer waiting as far as the lane is concerned
-	late    bool // an answer would come too late, see tooLate
+	assumed   *Use
+	earlier   *Use // the same of its lane
+	gaps      *gap // what its lane gave up before
+	before    bool // no longer waiting as far as the lane is concerned
+	relatives bool // it depends on guesses of the lane's relatives, see standOnRelatives
+	late      bool // an answer would come too late, see tooLate
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
 	taken            bool // the run's code has the answer, see Spent
@@ -191,6 +195,9 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		u = new(Use)
 	}
 	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
+	if s.Effect != None && !c.irrevocable() {
+		u.relatives = l.standOnRelatives()
+	}
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
 	u.gaps = l.gaps
 	u.late = t.dropped != nil && t.tooLate(l, k, c)
@@ -205,8 +212,13 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		t.unanswered.count(c)
 	}
 	t.answerUse(u)
-	if s.Effect != None && len(c.uses) == 1 {
-		t.prefer(r)
+	if s.Effect != None {
+		if len(c.uses) == 1 {
+			t.prefer(r)
+		}
+		if r.local && !t.breaks(resolveWithEffects) {
+			t.forgoLocal(r, l.computes)
+		}
 	}
 	if u.answer == Waiting {
 		l.waiting++
@@ -218,6 +230,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if c.irrevocable() {
 		t.recheck()
 	}
+	t.untangle(r)
 	if t.record.variants > 0 && r.missedPath(c, k) {
 		t.reconcile()
 	}

@@ -40,7 +40,7 @@ func TestFirmOfADiscardedRun(t *testing.T) {
 func afterWrite(t *testing.T) *scenario {
 	s := play(t, replayable)
 	child := s.Fork(s.lane(1))
-	a := s.read(s.lane(1), "a", 1)
+	a := s.read(s.Fork(s.lane(1)), "a", 1)
 	b := s.read(child, "b", 0)
 	s.Answered(b.Call, Actual)
 	w := s.write(child, "w", Immediate, 0)

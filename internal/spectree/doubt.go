@@ -77,6 +77,17 @@ func (r *Run) doubts() *Call {
 	return nil
 }
 
+// doubted reports whether there is a doubter beside the run: whatever the run waits for, the
+// doubter takes its place or helps it on.
+func (t *Tree) doubted(r *Run) bool {
+	d := t.doubter()
+	if d == nil || d == r {
+		return false
+	}
+	_, ok := r.assumes(d.doubts())
+	return ok
+}
+
 // Insist tells that the code of the use gives it up. If its run is a doubter of the
 // call, then it was right to doubt.
 func (t *Tree) Insist(u *Use) {

@@ -264,21 +264,22 @@ func TestStagedInOrder(t *testing.T) {
 // order in another run: who is early waits for those whose calls took effect.
 func TestSharedLane(t *testing.T) {
 	s := play(t, replayable)
-	a := s.read(s.Fork(s.lane(1)), "a", 1)
+	child := s.Fork(s.lane(1))
 	x := s.write(s.lane(1), "x", Immediate, 0)
+	a := s.read(child, "a", 1)
 	s.Answered(a.Call, Actual)
-	s.want("start run 1", "send call 1", "send call 2", "discard run 1 call 1", "start run 2")
+	s.want("start run 1", "send call 1", "send call 2", "discard run 1 call 2", "start run 2")
 	y := s.write(s.lane(2), "y", Immediate, 0)
 	s.want("hold call 3: another call that took effect has yet to be made")
 	s.write(s.lane(2), "x", Immediate, 0)
-	s.want("adopt run 2 call 2", "send call 3")
+	s.want("adopt run 2 call 1", "send call 3")
 	s.Answered(x.Call, Actual)
 	s.Answered(y.Call, Actual)
 	s.Expire()
 	s.read(s.Fork(s.lane(2)), "a", 0)
 	s.returned(s.run(2))
-	s.want("resume run 2 call 2 answer -1", "settle call 2", "resume run 2 call 3 answer -1", "settle call 3",
-		"adopt run 2 call 1", "settle call 1", "final run 2", "commit run 2")
+	s.want("resume run 2 call 1 answer -1", "settle call 1", "resume run 2 call 3 answer -1", "settle call 3",
+		"adopt run 2 call 2", "settle call 2", "final run 2", "commit run 2")
 }
 
 // TestConfirmedReadsStay checks that a replay of goroutines that share a lane

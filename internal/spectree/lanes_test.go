@@ -112,12 +112,16 @@ func TestLocalWithEffects(t *testing.T) {
 	for _, spec := range []CallSpec{{Op: "w", Effect: Immediate}, {Op: "o", Ordered: true}} {
 		s := play(t, replayable)
 		child := s.Fork(s.lane(1))
-		u := s.Call(s.lane(1), &CallSpec{Op: "local", Local: true, Predictions: 1})
+		u := s.Call(s.lane(1), &CallSpec{Op: "local", Local: true, Lane: child.ID(), Predictions: 1})
 		w := s.Call(child, &spec)
-		s.Answered(w.Call, Actual)
-		s.skip()
-		s.Resolve(u.Call, []*Lane{child}, 0)
-		s.want("discard run 1 call 1", "abandon call 1", "start run 2")
+		if spec.Ordered {
+			s.Answered(w.Call, Actual)
+			s.want("start run 1", "send call 2", "resume run 1 call 2 answer -1", "settle call 2")
+			s.Resolve(u.Call, []*Lane{child}, 0)
+			s.want("discard run 1 call 1", "abandon call 1", "start run 2")
+		} else { // at once
+			s.want("start run 1", "discard run 1 call 1", "abandon call 1", "abandon call 2", "start run 2")
+		}
 	}
 }
 
@@ -262,14 +266,15 @@ func TestDropped(t *testing.T) {
 		s.write(s.lane(2), "w", Immediate, 0)
 		s.Drop(w, false)
 		v := s.write(s.lane(1), "v", Immediate, 0)
-		s.want("start run 1", "start run 2", "send call 1", "send call 2", "adopt run 2 call 2",
-			"hold call 3: an earlier call with side effects is not answered")
+		s.want("start run 1", "start run 2", "send call 1", "hold call 2: it has side effects and its caller is speculative",
+			"adopt run 2 call 2", "send call 2", "hold call 3: an earlier call with side effects is not answered")
 		s.Answered(w.Call, Actual)
-		s.want("resume run 2 call 2 answer -1", "settle call 2", "send call 3")
-		s.Answered(v.Call, Actual)
+		s.want("resume run 2 call 2 answer -1", "settle call 2", "hold call 3: it has side effects and its caller is speculative")
 		s.Answered(s.run(1).uses[0].Call, 0)
+		s.want("discard run 2 call 1", "settle call 1", "send call 3")
+		s.Answered(v.Call, Actual)
 		s.returned(s.run(1))
-		s.want("resume run 1 call 3 answer -1", "settle call 3", "discard run 2 call 1", "settle call 1", "final run 1", "commit run 1")
+		s.want("resume run 1 call 3 answer -1", "settle call 3", "final run 1", "commit run 1")
 	})
 	t.Run("beside a wrong guess", func(t *testing.T) { // of another goroutine
 		s := play(t, replayable)

@@ -47,6 +47,7 @@ const (
 	spendEarly                    // an answer counts as spent although a replay may come
 	spendUnasked                  // an answer counts as spent although the last run has yet to ask for it
 	keepGivenUp                   // a call that the right run gave up goes on since a wrong one waited for it last
+	trustRelatives                // a call with effects does not wait for guesses of its lane's relatives
 	mutations
 )
 

@@ -16,6 +16,7 @@ type program struct {
 	// What it contains, and what may therefore happen.
 	shares    bool // goroutines that share a lane make calls with side effects
 	tolerant  bool // some site takes values for equal that differ
+	lends     bool // goroutines make calls in the lane of the one that started them
 	acts      bool // some site has Once
 	clocks    bool // some site's answers depend on when it runs
 	nondet    bool // its path depends on which run it is
@@ -77,6 +78,7 @@ type instr struct {
 	op      opcode
 	site    uint8
 	dynamic bool // key and argument depend on the accumulator
+	outer   bool // made in the lane of the thread that forked this one's
 	arg     uint8
 	n       uint8
 	child   uint8
@@ -89,12 +91,13 @@ type instr struct {
 type block struct{ code []instr }
 
 const (
-	maxKeys     = 8
+	maxKeys     = 10
 	maxArgs     = 4
 	maxSites    = 6
 	maxChildren = 5
 	sharedKeys  = 2 // keys that nobody writes
 	onceKeys    = 2 // keys that only actOnce writes, the last ones
+	lentKeys    = 2 // those before, which only calls in another's lane write, one each
 )
 
 // opNames are the identities of operations.
@@ -109,7 +112,7 @@ var opNames = func() (names [maxSites][maxKeys][maxArgs]string) {
 	return
 }()
 
-var keyNames = [maxKeys]string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"}
+var keyNames = [maxKeys]string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9"}
 
 // generator makes programs.
 type generator struct {
@@ -117,6 +120,7 @@ type generator struct {
 	p     *program
 	left  int // calls yet to be made up
 	depth int
+	lent  int // calls that may yet be made in another's lane
 	// sharing is how many goroutines are above that share the lane.
 	sharing int
 }
@@ -132,12 +136,31 @@ func generate(r *rand.Rand, nondet bool) *program {
 	}
 	p.shares = shares
 	var keys []uint8
-	for k := range uint8(maxKeys - onceKeys) {
+	for k := range uint8(maxKeys - onceKeys - lentKeys) {
 		keys = append(keys, k)
 	}
 	p.main = &block{}
 	g.block(p.main, keys)
+	if g.chance(1, 8) {
+		g.lent = lentKeys
+		g.lend(p.main, false)
+	}
 	return p
+}
+
+// lend has threads that have a lane of their own make some calls with side effects in
+// the lane of the one that forked it.
+func (g *generator) lend(b *block, forked bool) {
+	for i := range b.code {
+		in := &b.code[i]
+		if s := &g.p.sites[in.site]; in.op == opCall && forked && g.lent > 0 && s.effect != None && s.kind != actOnce && g.chance(2, 3) {
+			g.lent--
+			in.outer, in.keys, g.p.lends = true, []uint8{uint8(maxKeys - onceKeys - lentKeys + g.lent)}, true
+		}
+		if in.block != nil && in.n == 0 { // what is guessed about a result is right or wrong by what its lane stands on
+			g.lend(in.block, in.op == opFork)
+		}
+	}
 }
 
 func (g *generator) chance(n, of int) bool { return g.IntN(of) < n }
@@ -378,7 +401,7 @@ func (p *program) print(w *strings.Builder) {
 func (b *block) print(w *strings.Builder, indent string) {
 	names := [...]string{"call", "skip", "fork", "spawn", "join", "await", "sibling", "barrier", "nondet", "end"}
 	for _, in := range b.code {
-		fmt.Fprintf(w, "%s%s site=%d dynamic=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op], in.site, in.dynamic, in.arg, in.n, in.child, in.keys)
+		fmt.Fprintf(w, "%s%s site=%d dynamic=%v outer=%v arg=%d n=%d child=%d keys=%v\n", indent, names[in.op], in.site, in.dynamic, in.outer, in.arg, in.n, in.child, in.keys)
 		if in.block != nil {
 			in.block.print(w, indent+"\t")
 		}

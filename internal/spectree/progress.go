@@ -21,6 +21,7 @@ func (t *Tree) Predicted(c *Call) {
 		} else if !c.spec.Local {
 			t.fork(u.Run, c, idx)
 		}
+		t.untangle(u.Run)
 	}
 }
 
@@ -134,6 +135,9 @@ func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 	}
 	c.pending = &resolution{lanes, match}
 	t.resolveLocal(c)
+	for _, l := range lanes {
+		t.untangle(l.run)
+	}
 }
 
 func (t *Tree) resolveLocal(c *Call) {

@@ -70,7 +70,7 @@ func (s *shell) judge() {
 		s.stats.diverged++
 		// Goroutines that share a lane may swap equal calls, and with them answers
 		// that depend on when they came, or that differ and count as equal.
-		if swapped := s.p.shares && (s.p.clocks || s.p.tolerant); !swapped && !s.dropped && !s.p.nondet && !s.hurried {
+		if swapped := (s.p.shares || s.p.lends) && (s.p.clocks || s.p.tolerant); !swapped && !s.dropped && !s.p.nondet && !s.hurried {
 			s.fail("diverged")
 		}
 	default:
@@ -127,7 +127,7 @@ func (s *shell) compare() {
 			}
 		}
 	}
-	exact := !s.dropped && !s.p.shares && !s.p.nondet
+	exact := !s.dropped && !s.p.shares && !s.p.lends && !s.p.nondet
 	for _, c := range s.calls {
 		if _, ok := places[c]; !ok && (c.changed || c.settled && exact) {
 			s.fail("call %d counts although the winner did not make it: settled %v, changed the world %v", c.c.ID, c.settled, c.changed)
@@ -142,7 +142,7 @@ func (s *shell) compare() {
 		return
 	}
 	s.compareEffects(m, places)
-	if !s.p.shares {
+	if !s.p.shares && !s.p.lends {
 		s.ordered()
 	}
 }
@@ -237,7 +237,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 	for what, n := range map[string]int{
 		"replays": s.runs - s.programs, "adopted calls": s.adopted, "predictions": s.accepted, "refusals": s.refused,
 		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
-		"doubters": s.doubted, "doubters that gave up": s.insisted,
+		"doubters": s.doubted, "calls that relatives hold up": s.hurried, "doubters that gave up": s.insisted,
 		"withdrawn predictions": s.withdrawn,
 	} {
 		if last-first > 1000 && n < s.programs/1000 {

@@ -27,6 +27,8 @@ type Run struct {
 	plain     bool // nor this one, see Doubt
 	insists   bool // see prefer
 	renewed   bool // see Renew
+	local     bool // it went on with a guess at what it computes itself
+	entangled bool // see standOnRelatives
 	ahead     bool // it, or its caller, stood on a guess once
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those
@@ -34,7 +36,7 @@ type Run struct {
 	// comes first.
 	path         []choice
 	assumed      *Use  // the newest with a prediction, see guessed
-	guesses      int   // in that list
+	assumptions  int   // in that list
 	stray        *Call // shows that the run is not on the right path, see Use.late
 	consumedOnce int   // irrevocable calls with Once that it made
 	fewUses      [4]*Use
@@ -68,6 +70,10 @@ type Lane struct {
 	parentHeard              int
 	heard                    []heard
 	joined                   []*Lane
+	children                 children
+	waitedFor                bool                   // by another lane
+	forkedAt                 int                    // so many calls the run had made then
+	guess                    *Use                   // the newest that it went on with a prediction for
 	same                     map[*Run]sameness      // see knowsNoOther
 	overlapped               bool                   // see overlaps
 	strides                  map[*Lane]stride       // see inStep
@@ -162,18 +168,20 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
-		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined), parentHeard: len(l.heard),
+		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined), parentHeard: len(l.heard), forkedAt: len(l.run.uses),
 	}
 	if l.run.forked == nil {
 		l.run.forked = make(map[string]*Lane)
 	}
 	l.run.forked[child.id] = child
+	l.children = append(l.children, child)
 	return child
 }
 
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
+	child.waitedFor = true
 	if child.dep != nil && child.dep != l.dep && !t.breaks(forgetJoin) {
 		l.dep = &dep{prev: l.dep, join: child.dep}
 	}
@@ -189,6 +197,7 @@ func (t *Tree) Join(l, child *Lane) {
 	if child.ends != nil && child.ends != l.ends {
 		l.ends = &gap{prev: l.ends, join: child.ends}
 	}
+	t.untangle(l.run)
 }
 
 // MustPin reports whether the lane must pass a barrier before it makes this
@@ -224,7 +233,7 @@ func (t *Tree) Barrier(l *Lane) bool {
 	}
 	r.parked = append(r.parked, l)
 	if !t.breaks(keepLocalGuess) {
-		t.forgoLocal(r)
+		t.forgoLocal(r, func(c *Call) bool { return c.pending == nil })
 	}
 	return false
 }

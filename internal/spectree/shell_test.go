@@ -50,7 +50,7 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls, doubted, insisted int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls, doubted, hurried, insisted int
 }
 
 type threadState uint8
@@ -283,6 +283,8 @@ func (s *shell) wait() bool {
 		s.log("go on")
 		s.stats.stalls++
 		return s.t.GoOn()
+	case s.hurry():
+		return true
 	case s.t.Orphans() == 0:
 		return false
 	}
@@ -392,6 +394,10 @@ func (s *shell) doubt() {
 	if s.t.Over() || s.doubts.IntN(6) != 0 {
 		return
 	}
+	if s.doubts.IntN(4) == 0 {
+		s.hurry()
+		return
+	}
 	r := s.runs[s.doubts.IntN(len(s.runs))]
 	if r.discarded || len(r.run.uses) == 0 {
 		return
@@ -410,6 +416,21 @@ func (s *shell) doubt() {
 		s.stats.doubted++
 		s.t.Doubt([]*Use{u})
 	}
+}
+
+// hurry tells that calls with effects wait for guesses of their lanes' relatives.
+func (s *shell) hurry() (told bool) {
+	for _, r := range s.runs {
+		for _, u := range r.run.uses {
+			if u.Overtaken() {
+				s.log("run %d hurries call %d", r.run.ID, u.Call.ID)
+				s.stats.hurried++
+				told = true
+				s.t.Hurry(u)
+			}
+		}
+	}
+	return told && len(s.t.out) > 0
 }
 
 const droppedValue = 99

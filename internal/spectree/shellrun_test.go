@@ -75,7 +75,7 @@ func (s *shell) stepThread(t *shellThread) {
 			s.pass(t)
 			t.pc++
 		} else {
-			s.park(t)
+			s.park(t, t.lane)
 		}
 	case opNondet:
 		t.mix(t.run.run.ID)
@@ -86,9 +86,9 @@ func (s *shell) stepThread(t *shellThread) {
 }
 
 // park has a thread wait at a barrier, like all others of its lane that do.
-func (s *shell) park(t *shellThread) {
+func (s *shell) park(t *shellThread, l *Lane) {
 	t.state = parked
-	t.lane.Data = append(parkedIn(t.lane), t)
+	l.Data = append(parkedIn(l), t)
 }
 
 func parkedIn(l *Lane) []*shellThread {
@@ -155,7 +155,7 @@ func (t *shellThread) resumeWith(v int) {
 // await makes waiting for a child a call, see the engine's futures.
 func (s *shell) await(t *shellThread) {
 	child := t.awaited
-	u := s.t.Call(t.lane, &CallSpec{Op: "local " + child.lane.ID(), Local: true})
+	u := s.t.Call(t.lane, &CallSpec{Op: "local " + child.lane.ID(), Local: true, Lane: child.lane.ID()})
 	c := &shellCall{c: u.Call, local: child}
 	u.Call.Data = c
 	u.Data = &shellUse{t, u, len(t.deps)}
@@ -180,9 +180,13 @@ func (s *shell) completed(child *shellThread, w localWait) {
 // call makes a call as the engine's make does.
 func (s *shell) call(t *shellThread, q request) {
 	site := &s.p.sites[q.site]
-	if s.t.MustPin(t.lane, &CallSpec{Op: s.p.opOf(q), Effect: site.effect, Once: site.kind == actOnce}) {
-		if !s.t.Barrier(t.lane) {
-			s.park(t)
+	l := t.lane
+	if t.in.outer {
+		l = t.parent.lane
+	}
+	if s.t.MustPin(l, &CallSpec{Op: s.p.opOf(q), Effect: site.effect, Once: site.kind == actOnce}) {
+		if !s.t.Barrier(l) {
+			s.park(t, l)
 			return
 		}
 		s.pass(t)
@@ -195,7 +199,7 @@ func (s *shell) call(t *shellThread, q request) {
 	if site.conflict {
 		spec.Conflict = keyNames[q.key]
 	}
-	u := s.t.Call(t.lane, &spec)
+	u := s.t.Call(l, &spec)
 	if u.Call == nil {
 		if !s.t.Over() {
 			s.fail("a call diverged and the task is not over")
@@ -217,7 +221,7 @@ func (s *shell) call(t *shellThread, q request) {
 	w := &shellUse{t, u, len(t.deps)}
 	u.Data = w
 	c.users = append(c.users, w)
-	s.log("run %d lane %q call %d %s (k%d a%d) predictions %v: answer %d", t.run.run.ID, t.lane.ID(), c.c.ID, spec.Op, q.key, q.arg, c.predictions, u.Answer())
+	s.log("run %d lane %q call %d %s (k%d a%d) predictions %v: answer %d", t.run.run.ID, l.ID(), c.c.ID, spec.Op, q.key, q.arg, c.predictions, u.Answer())
 	t.steps = append(t.steps, shellStep{step{request: q}, u})
 	t.use, t.state = u, waiting
 	if u.Answer() != Waiting {

@@ -15,6 +15,7 @@ type choice struct {
 func (t *Tree) assume(u *Use, idx int) {
 	r := u.Run
 	r.ahead = true
+	r.local = r.local || u.Call.spec.Local
 	u.answer = idx
 	u.on = dep{prev: u.lane.dep, call: u.Call}
 	u.lane.dep = &u.on
@@ -23,10 +24,11 @@ func (t *Tree) assume(u *Use, idx int) {
 	}
 	u.assumed = r.assumed
 	r.assumed = u
-	if r.guesses++; r.guesses > 2*r.open+8 {
-		r.guesses = 0
+	u.earlier, u.lane.guess = u.lane.guess, u
+	if r.assumptions++; r.assumptions > 2*r.open+8 {
+		r.assumptions = 0
 		for range r.guessed() {
-			r.guesses++
+			r.assumptions++
 		}
 	}
 }
@@ -276,12 +278,12 @@ func (t *Tree) forgoPath(r *Run) {
 	t.reconcile()
 }
 
-// forgoLocal has the run do without its guesses at results that it is itself
-// still computing, and without them ever after.
-func (t *Tree) forgoLocal(r *Run) {
+// forgoLocal has the run do without some of its guesses at results that it computes
+// itself, and without them ever after.
+func (t *Tree) forgoLocal(r *Run, which func(*Call) bool) {
 	var wrong *Call
 	for u := range r.guessed() {
-		if c := u.Call; c.spec.Local && c.pending == nil {
+		if c := u.Call; c.spec.Local && which(c) {
 			t.refuteLocal(c)
 			wrong = c
 		}

@@ -16,12 +16,13 @@ import (
 // Cause is what kind of thing somebody waits for.
 type Cause uint8
 
-// The causes. The first four are outside of the tree.
+// The causes. The first five are outside of the tree.
 const (
 	ForAttempt Cause = iota // Call: its attempt, made for a caller that is right
 	ForCaller               // the word of the task's caller
 	ForCode                 // Call: local, and the run's code computes its answer
 	ForGrace                // the end of the grace, see Expire
+	ForHurry                // Call: it waited for so long that a run does without the guesses, see Hurry
 	ForAnswer               // Call: its answer
 	ForRun                  // Run: that it comes to make Call, or ends
 )
@@ -44,6 +45,8 @@ func (w Wait) String() string {
 		return fmt.Sprintf("the code that computes call %d", w.Call.ID)
 	case ForGrace:
 		return "the end of the grace"
+	case ForHurry:
+		return fmt.Sprintf("that call %d waited for long", w.Call.ID)
 	case ForAnswer:
 		return fmt.Sprintf("the answer of call %d", w.Call.ID)
 	default:
@@ -92,6 +95,9 @@ func (t *Tree) Ways(c *Call, r *Run) [][]Wait {
 	for _, u := range c.uses {
 		if u.Run == r || !own {
 			ways = append(ways, u.waits())
+			if u.Overtaken() {
+				ways = append(ways, []Wait{{Cause: ForHurry, Call: c}})
+			}
 		}
 	}
 	return ways
@@ -224,6 +230,9 @@ func (t *Tree) checkWaits() error {
 		return nil
 	}
 	for _, r := range t.runs {
+		if t.doubted(r) {
+			continue
+		}
 		w := &waitCheck{t: t, run: r}
 		for _, l := range r.parked {
 			for _, wait := range l.Waits() {

@@ -14,7 +14,7 @@ func (s *shell) progress() error {
 		return nil
 	}
 	for _, r := range s.runs {
-		if r.exited || r.discarded {
+		if r.exited || r.discarded || s.t.doubted(r.run) {
 			continue
 		}
 		p := &progress{s: s, run: r, threads: make(map[*shellThread]bool), calls: make(map[*Call]bool)}

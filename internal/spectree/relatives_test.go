@@ -1,0 +1,71 @@
+package spectree
+
+import "testing"
+
+// TestRelatives checks that a call with effects waits for what the lanes guess that its
+// lane forked and has not waited for, and for what those guess that it comes from.
+func TestRelatives(t *testing.T) {
+	for name, guesses := range map[string]func(s *scenario, child *Lane) (guess, maker *Lane){
+		"of a child":      func(s *scenario, child *Lane) (_, _ *Lane) { return child, s.lane(1) },
+		"of a grandchild": func(s *scenario, child *Lane) (_, _ *Lane) { return s.Fork(child), s.lane(1) },
+		"of the parent":   func(s *scenario, child *Lane) (_, _ *Lane) { return s.lane(1), child },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := play(t, replayable)
+			guess, maker := guesses(s, s.Fork(s.lane(1)))
+			a := s.read(guess, "a", 1)
+			w := s.write(maker, "w", Immediate, 0)
+			s.want("start run 1", "send call 1", "hold call 2: it has side effects and its caller is speculative")
+			if !w.Overtaken() || w.Answer() != Waiting {
+				t.Error("it does not wait")
+			}
+			s.read(s.Fork(maker), "b", 0) // comes after an effect that may be wrong
+			s.skip()
+			s.Answered(a.Call, 0)
+			s.want("settle call 1", "send call 2")
+			if w.Overtaken() {
+				t.Error("it still waits")
+			}
+		})
+	}
+}
+
+// TestStrangers checks that it does not wait for what other lanes guess.
+func TestStrangers(t *testing.T) {
+	s := play(t, replayable)
+	s.read(s.Fork(s.lane(1)), "a", 1)
+	w := s.write(s.Fork(s.lane(1)), "w", Immediate, 0)
+	s.want("start run 1", "send call 1", "send call 2")
+	if w.Overtaken() {
+		t.Error("it waits")
+	}
+}
+
+// TestHurry checks that a run without the guess makes the call if that does not depend on it,
+// and that both runs go on.
+func TestHurry(t *testing.T) {
+	s := play(t, replayable)
+	a := s.read(s.Fork(s.lane(1)), "a", 1)
+	w := s.write(s.lane(1), "w", Immediate, 0)
+	s.skip()
+	s.Hurry(w)
+	s.want("start run 2 call 1")
+	s.Fork(s.lane(2))
+	s.write(s.lane(2), "w", Immediate, 0)
+	s.want("adopt run 2 call 2", "send call 2")
+	s.Answered(w.Call, Actual)
+	s.want("resume run 1 call 2 answer -1", "resume run 2 call 2 answer -1", "settle call 2")
+	s.Answered(a.Call, 0)
+	s.want("discard run 2", "settle call 1")
+}
+
+// TestHurryOfACircle checks that who waits for what it computes itself is helped on.
+func TestHurryOfACircle(t *testing.T) {
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Predictions: 1}) // of which lanes is not known
+	w := s.write(child, "w", Immediate, 0)
+	s.want("start run 1", "hold call 2: it has side effects and its caller is speculative")
+	s.Hurry(w)
+	s.want("discard run 1 call 1", "abandon call 1", "abandon call 2", "start run 2")
+}
