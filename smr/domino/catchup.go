@@ -69,6 +69,11 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	if r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery {
 		return
 	}
+	r.takeSnapshot(env)
+}
+
+// takeSnapshot writes a snapshot of the state as it is.
+func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	data, err := r.state.Snapshot()
 	if err != nil {
 		return // the log stays; it is tried again after the next command
@@ -137,7 +142,7 @@ func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// others returns whom a replica knows beside itself.
+// others returns whom a replica knows beside itself, and whom it met, if too few of the former are left to decide anything.
 func (r *Replica) others() []protocol.ID {
 	group := r.state.Members()
 	if len(group) == 0 {
@@ -149,7 +154,17 @@ func (r *Replica) others() []protocol.ID {
 			out = append(out, m.ID)
 		}
 	}
+	if r.countAlive() < r.rule.classic {
+		out = append(out, r.strangers...)
+	}
 	return out
+}
+
+// met notes that somebody who is no member here speaks as one: perhaps all whom this replica knows were replaced while it was away.
+func (r *Replica) met(id protocol.ID) {
+	if len(r.strangers) < maxMembers && !slices.Contains(r.strangers, id) && !r.state.Removed(id) {
+		r.strangers = append(r.strangers, id)
+	}
 }
 
 // want asks a replica for what it has executed and this one has not.
@@ -197,7 +212,7 @@ func (r *Replica) onHistory(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.apply(env, i)
 		if digitOf(i.Slot) == controlDigit {
 			r.caughtUp(env, before)
-			r.membersChanged(env)
+			r.changed(env)
 			before = l.executed
 		}
 		if r.role == removed {

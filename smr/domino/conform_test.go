@@ -19,6 +19,16 @@ func TestConformance(t *testing.T) {
 	smrtest.Suite(t, domino.New("domino-direct", "", o), smrtest.Seeds{Played: 130, Repeated: 10})
 }
 
+// TestMembersOutliveRestarts: members find their group again after restarts, though all that it began with are gone.
+func TestMembersOutliveRestarts(t *testing.T) {
+	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}), "restarts among new members")
+}
+
+// TestMembersFindTheirSuccessors: a member that was away while all whom it knew were replaced comes back.
+func TestMembersFindTheirSuccessors(t *testing.T) {
+	smrtest.Script(t, domino.New("domino", "", domino.Options{Probe: probe}), "a member that was away while all others were replaced")
+}
+
 // TestConformanceOfThesis plays seeds with the thesis' variants: with TestConformance's these are 200.
 func TestConformanceOfThesis(t *testing.T) {
 	for i, o := range []domino.Options{{Probe: probe}, {Probe: probe, Path: domino.OnlyDFP, Slack: 2 * time.Millisecond}} {

@@ -28,7 +28,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message], to smr.Slot) {
 			l.findChange()
 			r.acceptor.begin(l.executed)
 			r.learner.stretch()
-			r.membersChanged(env)
+			r.changed(env)
 			return // what follows is for the new members to decide
 		}
 	}

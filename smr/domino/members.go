@@ -55,7 +55,7 @@ func (r *Replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 
 // adoptMembers makes the members that the state has those with whom the replica works.
 func (r *Replica) adoptMembers(env *protocol.Env[smr.Message]) {
-	r.group = r.group[:0]
+	r.group, r.strangers = r.group[:0], nil
 	keep := map[protocol.ID]*peer{}
 	for i, m := range r.state.Members() {
 		r.group = append(r.group, m.ID)
@@ -91,6 +91,12 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 	default:
 		r.maybeTakePart(env)
 	}
+}
+
+// changed is called when a change of the members was executed. Once the old ones are gone nobody decides again what came before: it must be on disk.
+func (r *Replica) changed(env *protocol.Env[smr.Message]) {
+	r.membersChanged(env)
+	r.takeSnapshot(env)
 }
 
 func (r *Replica) status(id smr.CallID) smr.Status {

@@ -18,5 +18,13 @@ func TestPlants(t *testing.T) {
 			Name: "an acceptor of a Close may still accept what the lane's owner proposes", Dir: dir, Test: "TestAcceptedCloseEndsVotes",
 			Old: "\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.revoke(env, protocol.ID(c.Lane), c.High)\n\t\t}\n",
 		},
+		{
+			Name: "no snapshot when the members have changed", Dir: dir, Test: "TestMembersOutliveRestarts",
+			Old: "\tr.membersChanged(env)\n\tr.takeSnapshot(env)\n", New: "\tr.membersChanged(env)\n\tif !MUTANT {\n\t\tr.takeSnapshot(env)\n\t}\n",
+		},
+		{
+			Name: "who is no member here is never asked", Dir: dir, Test: "TestMembersFindTheirSuccessors",
+			Old: "\t\t\tr.met(from)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tr.met(from)\n\t\t\t}\n",
+		},
 	})
 }

@@ -26,6 +26,7 @@ type Replica struct {
 	admission *smr.Admission
 	role      role
 	group     []protocol.ID // the members, in order, by the state
+	strangers []protocol.ID // who speak as members and are none by the state, at most maxMembers
 	digit     uint64        // of the own lane
 	rule      rule
 
@@ -205,7 +206,13 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onHistory(env, from, msg)
 	}
 	p := r.peers[from]
-	if r.role != member || p == nil {
+	if r.role != member {
+		return
+	}
+	if p == nil {
+		if _, ok := msg.(News); ok {
+			r.met(from)
+		}
 		return
 	}
 	p.silent = 0

@@ -67,6 +67,17 @@ func scripts() []script {
 			sc.Script = changeMembers
 			sc.Faults = sim.Partition | sim.OneWay | sim.Reset | sim.Slow | sim.Loss
 		}, judge: membersAre(2, 4, 5)},
+		{name: "restarts among new members", seeds: 3, make: func(sc *Scenario) {
+			sc.Script, sc.Configure = restartNewMembers, rareSnapshots
+		}, judge: membersAre(3, 4, 5)},
+		{name: "a member that was away while all others were replaced", seeds: 3, make: func(sc *Scenario) {
+			sc.Script, sc.Configure = awayWhileReplaced, rareSnapshots
+		}, judge: membersAre(3, 4, 5)},
+		{name: "members replaced under faults", seeds: 5, make: func(sc *Scenario) {
+			sc.Script = func(w *World) { w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {}) }
+			sc.Configure = rareSnapshots
+			sc.Faults = sim.Crash | sim.Partition | sim.OneWay | sim.Reset | sim.Slow | sim.Loss
+		}, judge: membersAre(3, 4, 5)},
 		{name: "lost disk", seeds: 5, make: func(sc *Scenario) { sc.Script = lostDisk }, judge: refused},
 		{name: "overload", seeds: 3, make: overload, judge: calls(100)},
 	}
@@ -161,6 +172,47 @@ func changeMembers(w *World) {
 					w.Remove(3, func() {})
 				})
 			})
+		})
+	})
+}
+
+// rareSnapshots leaves replicas with what they write besides the snapshots of their executing much.
+func rareSnapshots(c *smr.ReplicaConfig) { c.SnapshotEvery = 100_000 }
+
+// exchange replaces replicas by new ones, one after the other. Those that are removed never come back.
+func (w *World) exchange(old, fresh []protocol.ID, then func()) {
+	if len(old) == 0 {
+		then()
+		return
+	}
+	w.Join(fresh[0], func() {
+		w.Remove(old[0], func() {
+			w.Sim.After(5*roundTrip, func() { w.Sim.LoseDisk(old[0]) })
+			w.exchange(old[1:], fresh[1:], then)
+		})
+	})
+}
+
+// restartNewMembers replaces two of three members, and then restarts all that the group has, at once and then one after the other.
+func restartNewMembers(w *World) {
+	w.Sim.After(time.Second, func() {
+		w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {
+			for i, id := range []protocol.ID{3, 4, 5} {
+				for _, at := range []time.Duration{500 * time.Millisecond, time.Duration(i+2) * 500 * time.Millisecond} {
+					w.Sim.After(at, func() { w.Sim.Crash(id, sim.KeepAll) })
+					w.Sim.After(at+100*time.Millisecond, func() { w.Sim.Restart(id) })
+				}
+			}
+		})
+	})
+}
+
+// awayWhileReplaced keeps a member down while the two others are replaced, and stopped for good: nobody whom it knows is left.
+func awayWhileReplaced(w *World) {
+	w.Sim.After(time.Second, func() {
+		w.Sim.Crash(3, sim.KeepAll)
+		w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {
+			w.Sim.After(time.Second, func() { w.Sim.Restart(3) })
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -22,14 +23,7 @@ const SeedVariable = "FORESAY_SEED"
 
 // Suite is the conformance suite: a protocol of the family must pass all of it.
 func Suite(t *testing.T, p smr.Protocol, n Seeds) {
-	first := uint64(1)
-	if s := os.Getenv(SeedVariable); s != "" {
-		v, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", SeedVariable, err)
-		}
-		first = v
-	}
+	first := firstSeed(t)
 	// A world is small and makes much garbage: collecting it at the usual pace would take a third of the time.
 	before := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
@@ -40,6 +34,29 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 			s.play(t, p, first)
 		})
 	}
+}
+
+// Script plays one script of the suite, by its name.
+func Script(t *testing.T, p smr.Protocol, name string) {
+	all := scripts()
+	i := slices.IndexFunc(all, func(s script) bool { return s.name == name })
+	if i < 0 {
+		t.Fatalf("smrtest: there is no script %q", name)
+	}
+	all[i].play(t, p, firstSeed(t))
+}
+
+func firstSeed(t *testing.T) uint64 {
+	t.Helper()
+	s := os.Getenv(SeedVariable)
+	if s == "" {
+		return 1
+	}
+	first, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", SeedVariable, err)
+	}
+	return first
 }
 
 // seeds plays seed after seed, each with a random subset of the faults.

@@ -36,13 +36,13 @@ func (t *peerTable) change(members []smr.Member) {
 	t.log.Info("replica: members", "members", fmt.Sprint(members))
 }
 
-// expect talks to a replica that waits to be added, as long as it says that it does.
+// expect talks to a replica that is no member as far as is known here, as long as it says where it is.
 func (t *peerTable) expect(m Member) {
 	if t.known[m.ID] || m.ID == t.cfg.ID {
 		return
 	}
 	if _, before := t.leaving[m.ID]; !before {
-		t.log.Info("replica: another one waits to be added", "id", m.ID, "address", m.Address)
+		t.log.Info("replica: there is another one, which is no member yet", "id", m.ID, "address", m.Address)
 	}
 	t.leaving[m.ID] = time.Now().Add(farewell)
 	t.set(m)
@@ -64,9 +64,10 @@ func (t *peerTable) tidy(now time.Time) {
 	}
 }
 
-// announce has a replica that waits to be added tell all others where it is: they do not know it, and have to answer it.
+// announce has a replica that was not in the group from the beginning tell all others where it is. They may not know: before it is added, or while
+// they were away when it was.
 func (t *peerTable) announce() {
-	if !t.cfg.Join || t.known[t.cfg.ID] {
+	if !t.cfg.Join {
 		return
 	}
 	to := map[protocol.ID]bool{}
