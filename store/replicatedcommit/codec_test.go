@@ -36,7 +36,7 @@ func messages() []Message {
 		Prepare{Txn: store.Txn{ID: store.TxnID{Time: 1 << 42, Client: 8}, Reads: parts[0].Reads, Writes: parts[0].Writes}, Shards: shards, Hold: true}, // is in the way of the others, or they of it
 		Vote{ID: id, State: No, Reason: store.Old, Hint: 8},
 		Vote{ID: id, State: Committed},
-		Ask{ID: id, Shards: shards},
+		Ask{ID: id, Shards: shards}, Ask{ID: id, Shards: shards, Fence: true}, Urge{ID: id, Site: 1},
 		Decide{ID: id, Shards: shards, Commit: true},
 		Decide{ID: id, Shards: shards, Old: true},
 		Applied{ID: id},

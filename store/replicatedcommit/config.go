@@ -163,6 +163,8 @@ const (
 	ruleSyncEnough                         // it copies one of each majority's voters
 	ruleSyncSettled                        // and that only when what was voted for is decided
 	ruleSyncTxns                           // and what they know of transactions too
+	ruleUrge                               // recovery has sites that have not heard of a transaction vote on it
+	ruleUrgeYes                            // if its own site has voted yes
 	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
 )
 

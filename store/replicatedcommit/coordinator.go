@@ -147,12 +147,21 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	if !ok {
 		return
 	}
+	own := &e.rows[c.place.site]
+	before := own.vote()
 	e.rows[p.site].take(i, m)
 	if p.site == c.place.site {
 		e.current = m.Current // goes with the site's vote, if it follows from this one
 	}
 	c.step(env, e)
 	e.current = nil
+	switch {
+	case c.entries[m.ID] != e || e.outcome != Undecided || !e.recovering:
+	case before == Undecided && own.vote() == No:
+		c.recover(env, e) // others were asked when they could still vote yes
+	case m.State == Undecided && (own.vote() == Yes || c.cfg.skip.has(ruleUrgeYes)):
+		env.Send(c.cfg.Layout.Sites[c.place.site].Shards[p.index], Urge{ID: e.id, Site: uint32(p.site)})
+	}
 }
 
 func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
@@ -203,7 +212,13 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 }
 
 // recover asks the shards of all sites for votes that are missing or, once there is a decision, tells those that have not carried it out.
+//
+// Shards of other sites that have not voted do so on the transaction's merits if this site has voted yes, and refuse it if this site has refused: they may be about
+// to hear from the client, and a refusal that nothing but haste is the reason for blocks the transaction while a third site is away. What lacks here is refused, so that this site's
+// vote is known.
 func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
+	e.recovering = true
+	own := e.rows[c.place.site].vote()
 	for _, i := range c.cfg.Layout.unfenced() {
 		row := &e.rows[i]
 		for j, s := range e.shards {
@@ -212,7 +227,8 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
 				env.Send(to, e.decide())
 			case e.outcome == Undecided:
-				env.Send(to, Ask{ID: e.id, Shards: e.shards}) // also who has voted: it may know the decision by now
+				fence := own == No && !c.cfg.skip.has(ruleUrgeYes) || i == c.place.site || c.cfg.skip.has(ruleUrge)
+				env.Send(to, Ask{ID: e.id, Shards: e.shards, Fence: fence}) // also who has voted: it may know the decision by now
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func TestAskEndsHold(t *testing.T) {
 	c := newContest(t, 0)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
-	c.give(20, Ask{ID: m.Txn.ID, Shards: []uint32{0}})
+	c.give(20, Ask{ID: m.Txn.ID, Shards: []uint32{0}, Fence: true})
 	c.wantVotes(no(m, store.Fenced))
 	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
 	c.wantVotes(Vote{ID: holder, State: Aborted})

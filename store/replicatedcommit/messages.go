@@ -35,8 +35,8 @@ type (
 		Queued bool
 	}
 
-	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be repeated. Recover is for one that got no answer: votes that are not given yet are
-	// then refused.
+	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be repeated. Recover is for one that got no answer: what
+	// is known of a decision is found out then, and sites that have not voted are made to.
 	CommitRequest struct {
 		Txn     store.Txn
 		Recover bool
@@ -76,7 +76,7 @@ type (
 
 // What coordinators and servers say.
 type (
-	// Prepare asks a shard for its vote on its part of a transaction.
+	// Prepare asks a shard for its vote on its part of a transaction. It comes from the site's coordinator, or from the shard's server at a site that voted yes.
 	Prepare struct {
 		Txn    store.Txn
 		Shards []uint32 // that have a part
@@ -95,10 +95,17 @@ type (
 		Current []Current // as in SiteVote
 	}
 
-	// Ask asks a shard how it voted. If it has not, it votes no.
+	// Ask asks a shard how it voted. If it has not, it votes no with Fence, and otherwise says so: it may still vote.
 	Ask struct {
 		ID     store.TxnID
 		Shards []uint32
+		Fence  bool
+	}
+
+	// Urge has a shard that voted yes hand its part to the shard's server at another site, which has not voted.
+	Urge struct {
+		ID   store.TxnID
+		Site uint32
 	}
 
 	// Decide tells a shard the decision.

@@ -132,6 +132,8 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 		s.onPrepare(env, from, m)
 	case Ask:
 		s.onAsk(env, from, m)
+	case Urge:
+		s.onUrge(env, from, m)
 	case Decide:
 		s.onDecide(env, from, m)
 	case Forget:

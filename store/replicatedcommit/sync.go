@@ -214,7 +214,7 @@ func (s *Server) maybeSynced(env *protocol.Env[Message]) {
 		l := n.looks[id]
 		s.endLook(env, id)
 		for _, asker := range l.askers {
-			s.onAsk(env, asker, Ask{ID: id, Shards: l.shards})
+			s.onAsk(env, asker, Ask{ID: id, Shards: l.shards, Fence: true})
 		}
 	}
 }

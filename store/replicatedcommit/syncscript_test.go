@@ -80,6 +80,7 @@ func TestCopiesOfWhatIsDecided(t *testing.T) {
 		s.run(roundTrip / 2)
 
 		s.newEpoch(false)
+		s.cut([]protocol.ID{10}, append(s.siteNodes(1), s.siteNodes(2)...))
 		n := s.layout.Sites[2]
 		others := append(s.siteNodes(1), s.siteNodes(2)...)
 		s.cut(a.Coordinators, others)
@@ -95,6 +96,36 @@ func TestCopiesOfWhatIsDecided(t *testing.T) {
 		s.settle()
 		if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
 			t.Errorf("with %b left out, k is %+v", skip, g)
+		}
+	}
+}
+
+// TestNewcomersRemember: a and the lost site refused a transaction, as another had its key reserved, and b never heard of it. Its client asks again, where a cannot be reached: b would vote for it
+// by now, and so would a newcomer that does not know that it was aborted.
+func TestNewcomersRemember(t *testing.T) {
+	for _, skip := range []rules{0, ruleSyncTxns} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		s.cut([]protocol.ID{200, 202, 10, 30}, s.siteNodes(1))
+		s.ref++
+		s.sim.Deliver(202, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.sim.Now()), Client: 1}})
+		s.run(roundTrip * 3 / 4)
+		d, _ := s.done(200, s.submit(200, "refused", "k"))
+		want(t, d, store.Aborted)
+		s.run(roundTrip / 2)
+
+		s.newEpoch(false)
+		n := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+		if err := s.sim.RunUntil(2*time.Second, func() bool { st := s.sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
+			t.Fatal(err)
+		}
+		others := append(append(s.siteNodes(1), s.siteNodes(2)...), 201)
+		s.cut(s.siteNodes(0), others)
+		s.cut(others, s.siteNodes(0))
+		s.ref++
+		s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+		again, _ := s.done(201, s.ref)
+		if got := again.Outcome.Verdict; (got == store.Aborted) != (skip == 0) {
+			t.Errorf("with %b left out: it is %v", skip, again.Outcome)
 		}
 	}
 }

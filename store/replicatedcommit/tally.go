@@ -15,11 +15,13 @@ type entry struct {
 	readOnly bool
 	rows     []row // by site
 	clients  []protocol.ID
-	said     bool  // the own site's vote was told
-	asked    bool  // all were asked, as only what they know of a decision is missing
-	outcome  State // Undecided, Committed or Aborted
-	reason   store.Reason
-	current  []Current // while a vote of the own site's is taken: what came with it
+	said     bool // the own site's vote was told
+	asked    bool // all were asked, as only what they know of a decision is missing
+	// recovering says that votes were asked for which the client should have brought about.
+	recovering bool
+	outcome    State // Undecided, Committed or Aborted
+	reason     store.Reason
+	current    []Current // while a vote of the own site's is taken: what came with it
 }
 
 // A row is what one site's shards have said.

@@ -11,8 +11,12 @@ import (
 // never changed.
 func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	t := m.Txn
-	p, ok := s.coordinators[from]
-	if !ok || p.site != s.place.site || !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
+	if !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
+		return
+	}
+	if p, ok := s.coordinators[from]; s.isPeer(from) {
+		from = s.cfg.Layout.coordinator(s.shards[from].site, t.ID) // which wants the vote
+	} else if !ok || p.site != s.place.site {
 		return
 	}
 	if m.ReadOnly {
@@ -119,7 +123,23 @@ func (s *Server) tell(env *protocol.Env[Message], to protocol.ID, r *record) {
 // vote returns what is told to others.
 func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
 
-// onAsk tells what is known. Who has not voted yet votes no, so that the asker can rely on the answer.
+// onUrge hands the server's part of a transaction on to a site that has not voted. Only who voted yes does: of a transaction that its first site refused, the client has been
+// told that it is aborted because no other site would hear of it.
+func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
+	p, ok := s.coordinators[from]
+	r := s.txns[m.ID]
+	if !ok || p.site != s.place.site || r == nil || !r.known || r.state != Yes && !(r.state == No && s.cfg.skip.has(ruleUrgeYes)) {
+		return
+	}
+	if int(m.Site) >= len(s.cfg.Layout.Sites) || int(m.Site) == s.place.site || s.cfg.Layout.Sites[m.Site].Fenced {
+		return
+	}
+	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.index], Prepare{
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true,
+	})
+}
+
+// onAsk tells what is known. Who has not voted yet votes no if the asker has to rely on the answer.
 func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
 		return
@@ -132,6 +152,9 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 		return
 	case m.ID.Time <= s.old:
 		env.Send(from, Vote{ID: m.ID, State: Old, Reason: store.Old, Hint: s.old})
+		return
+	case !m.Fence:
+		env.Send(from, Vote{ID: m.ID, State: Undecided})
 		return
 	case len(s.txns) >= s.cfg.MaxTxns:
 		return

@@ -77,8 +77,14 @@ func serverKinds() []wirefmt.Kind[Message] {
 		}, func(r *reader) Vote {
 			return Vote{store.ReadVersion(r), readState(r), readReason(r), r.Uint(), readCurrent(r)}
 		}),
-		wirefmt.NewKind[Message](18, func(w *writer, m Ask) { appendNamed(w, m.ID, m.Shards) },
-			func(r *reader) Ask { return Ask{store.ReadVersion(r), readShards(r)} }),
+		wirefmt.NewKind[Message](18, func(w *writer, m Ask) {
+			appendNamed(w, m.ID, m.Shards)
+			w.Bool(m.Fence)
+		}, func(r *reader) Ask { return Ask{store.ReadVersion(r), readShards(r), r.Bool()} }),
+		wirefmt.NewKind[Message](23, func(w *writer, m Urge) {
+			store.AppendVersion(w, m.ID)
+			w.Uint(uint64(m.Site))
+		}, func(r *reader) Urge { return Urge{store.ReadVersion(r), r.Uint32()} }),
 		wirefmt.NewKind[Message](19, func(w *writer, m Decide) {
 			appendNamed(w, m.ID, m.Shards)
 			w.Bool(m.Commit)
