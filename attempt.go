@@ -50,7 +50,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	if use != nil {
 		c.limit = limitOf(use)
 		if w, ok := use.Data.(*waiter); ok && w.op != nil && c.attempts == 0 {
-			c.op, c.ctx = w.op, w.ctx
+			c.op, c.ctx, c.waiter.deadline = w.op, w.ctx, w.deadline
 		}
 	}
 	if a := c.attempt; a != nil && a.held != nil {
@@ -58,7 +58,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		close(a.held)
 		a.held = nil
 		a.launched, a.answered = time.Now(), time.Time{}
-		if _, runs := a.ctx.Deadline(); !runs { // see PlainContext
+		if !a.timed { // see PlainContext
 			a.due = c.due()
 		}
 		t.underWay(a)
@@ -127,11 +127,7 @@ func (t *task) launch(a *Attempt) {
 		c.watch()
 	}
 	a.outside.looks = c.looks
-	if deadline, ok := c.ctx.Deadline(); ok && !a.speculative {
-		a.ctx, a.cancel = context.WithDeadline(base, c.shifted(deadline))
-	} else {
-		a.ctx, a.cancel = context.WithCancel(base)
-	}
+	a.ctx, a.timed = base, c.waiter.deadline != 0 && !a.speculative
 	if carried {
 		t.idle = false
 		t.work = a
@@ -160,24 +156,61 @@ func (a *Attempt) start() {
 		go a.carry()
 		return
 	}
-	a.op.Transport.Start(a.ctx, a)
+	a.begin()
 }
 
 // carry is start in a goroutine of its own.
 func (a *Attempt) carry() {
 	growStackALittle(a.number & 1)
-	a.op.Transport.Start(a.ctx, a)
+	a.begin()
+}
+
+// begin gives the attempt's context its end, and has the transport carry the attempt. What
+// the context is derived from may be of a user's type, so that no lock is held.
+func (a *Attempt) begin() {
+	c, t := a.call, a.call.task
+	var ctx context.Context
+	var cancel context.CancelFunc
+	if a.timed {
+		ctx, cancel = context.WithDeadline(a.ctx, c.shifted())
+	} else {
+		ctx, cancel = context.WithCancel(a.ctx)
+	}
+	t.mu.Lock()
+	a.ctx, a.cancel = ctx, cancel
+	unwanted := a.unwanted
+	t.mu.Unlock()
+	if unwanted {
+		cancel()
+	}
+	a.op.Transport.Start(ctx, a)
+}
+
+// end ends the attempt's context, once it has begun.
+func (a *Attempt) end() {
+	t := a.call.task
+	t.mu.Lock()
+	a.unwanted = true
+	cancel := a.cancel
+	t.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
 }
 
 // shifted returns the deadline of a plain attempt. A time limit of the code's
 // own starts anew when the call is really made: run without speculation, the
 // code would have reached it only now. The task's own deadline stays.
-func (c *call) shifted(deadline time.Time) time.Time {
-	if c.limit == 0 {
-		return deadline
+func (c *call) shifted() time.Time {
+	whole, _ := c.task.ctx.Deadline()
+	c.task.mu.Lock()
+	limit, deadline := c.limit, c.waiter.deadline
+	c.task.mu.Unlock()
+	if limit == 0 {
+		return c.task.began.Add(deadline)
 	}
-	d := time.Now().Add(c.limit)
-	if whole, ok := c.task.ctx.Deadline(); ok && whole.Before(d) {
+	d := time.Now().Add(limit)
+	if !whole.IsZero() && whole.Before(d) {
 		return whole
 	}
 	return d
@@ -264,6 +297,8 @@ type Attempt struct {
 	finished    bool
 	counted     bool // see task.underWay
 	cut         bool // the code cancelled it
+	timed       bool // its context has a deadline
+	unwanted    bool // its context is to end, or has
 
 	// Set before it begins, but for offered.
 	blocking bool
@@ -493,8 +528,8 @@ func (a *Attempt) PlainContext(ctx context.Context) (context.Context, context.Ca
 	var cancel context.CancelFunc
 	if d, ok := a.ctx.Deadline(); ok { // it was a confirmed caller's attempt, whose time runs
 		out, cancel = context.WithDeadline(base, d)
-	} else if d, ok := a.call.ctx.Deadline(); ok {
-		out, cancel = context.WithDeadline(base, a.call.shifted(d))
+	} else if _, ok := a.call.ctx.Deadline(); ok {
+		out, cancel = context.WithDeadline(base, a.call.shifted())
 	} else {
 		out, cancel = context.WithCancel(base)
 	}

@@ -39,7 +39,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // warm, carries plain attempts: their results are part of the task's.
 func (t *task) wait() {
 	for a := t.nextWork(); a != nil; a = t.nextWork() {
-		a.op.Transport.Start(a.ctx, a)
+		a.begin()
 		t.mu.Lock()
 		t.idle = !t.ended
 		t.mu.Unlock()

@@ -50,11 +50,16 @@ const (
 	longMost   = 250 * time.Millisecond
 )
 
-// wentOn notes that the lane's code went on with a prediction for a call that it made
-// with ctx. Under mu.
-func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use) {
+// wentOn notes that the lane's code went on with this answer for a call that it made with
+// ctx, which only matters if that is a prediction.
+func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use, answer int) {
 	t := l.run.task
-	if t.shadowOf != nil || c.tree.Effect() != spectree.None || !l.mayCancel(ctx) {
+	if answer < 0 || t.shadowOf != nil || c.tree.Effect() != spectree.None || !l.mayCancel(ctx) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
 		return
 	}
 	long := longMost

@@ -30,12 +30,13 @@ func (l *lane) barrier(ctx context.Context) error {
 			return err
 		}
 	}
+	bounded := l.limited.Load() || t.bounded(ctx)
 	t.mu.Lock()
 	if err := l.run.check(); err != nil {
 		return err
 	}
 	began, asked, firm := t.clock(), l.asks(), l.run.tree.Open() == 0
-	if l.limited.Load() || t.bounded(ctx) {
+	if bounded {
 		t.tree.Renew(l.tree)
 	}
 	err := t.barrier(ctx, l)

@@ -110,11 +110,14 @@ func (t *task) awaitEnd(ctx context.Context, l *lane, byDeadline bool) {
 const endsWithin = 250 * time.Millisecond
 
 // giveWay waits, before a call that the right run went on without since the code's
-// context had ended there, until it has ended here. It is called under mu.
-func (t *task) giveWay(ctx context.Context, l *lane) {
+// context had ended there, until it has ended here, and reports whether it has. It is
+// called under mu.
+func (t *task) giveWay(ctx context.Context, l *lane) (ended bool) {
 	t.mu.Unlock()
 	t.awaitEnd(ctx, l, false)
+	ended = ctx.Err() != nil
 	t.mu.Lock()
+	return ended
 }
 
 // held is how long a lane's code had waited for its guesses when it first used a
@@ -146,6 +149,18 @@ func (t *task) bounded(ctx context.Context) bool {
 	d, ok := ctx.Deadline()
 	whole, all := t.ctx.Deadline()
 	return ok && (!all || d.Before(whole))
+}
+
+// sinceBegan returns ctx's deadline, counted from the task's beginning; 0 if it has none.
+func (t *task) sinceBegan(ctx context.Context) time.Duration {
+	d, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	if since := d.Sub(t.began); since != 0 {
+		return since
+	}
+	return -1
 }
 
 // outwait deals with a time limit of the code's own that ran out, perhaps while the code

@@ -285,12 +285,14 @@ func (s *futureSink) release(r *run) {
 
 func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 	s.task.reported()
+	if r != nil {
+		r.ctx.cancel(context.Canceled)
+	}
 	s.f.settle(func() {
 		s.f.err = err
 		if r == nil {
 			return
 		}
-		r.ctx.cancel(context.Canceled)
 		s.f.plainEnd = s.task.ledger.plainEnd
 		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
 		s.f.effects = r.tree.HasEffects()

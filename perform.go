@@ -17,9 +17,12 @@ type waiter struct {
 	op    *Operation
 	ctx   context.Context
 	limit time.Duration
-	lane  *lane
-	began time.Time // when the code asked, if somebody counts
-	asked time.Time // the same, see lane.asks
+	// deadline is ctx's, since the task began; 0 for none. That of the waiter of the call's
+	// maker is the call's.
+	deadline time.Duration
+	lane     *lane
+	began    time.Time // when the code asked, if somebody counts
+	asked    time.Time // the same, see lane.asks
 }
 
 // Perform makes a call as a transport describes it, for the run that ctx
@@ -147,17 +150,18 @@ func (op *Operation) conflict() string {
 
 // enter waits until the call may be made, and returns with mu held then.
 func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) error {
+	ended := ctx.Err() != nil
 	t.mu.Lock()
 	for waited := false; ; {
 		if err := l.run.check(); err != nil {
 			return err
 		}
-		if ctx.Err() == nil && !waited && t.tree.GivesWay(l.tree, spec) {
+		if !ended && !waited && t.tree.GivesWay(l.tree, spec) {
 			waited = true
-			t.giveWay(ctx, l)
+			ended = t.giveWay(ctx, l)
 			continue
 		}
-		if waited && ctx.Err() != nil {
+		if waited && ended {
 			t.tree.Skip(l.tree, spec)
 			where := t.where(op, 0)
 			t.mu.Unlock()
@@ -187,6 +191,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	}
 	began := t.clock()
 	limit, asked := t.ownLimit(ctx, l), l.asks() // before any wait that plain code would not have
+	deadline := t.sinceBegan(ctx)
 	if err := t.enter(ctx, l, op, spec); err != nil {
 		return nil, err
 	}
@@ -215,12 +220,12 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
-		c.slot = slot
+		c.slot, c.waiter.deadline = slot, deadline
 		if q.mode == ModeShadow {
 			t.cast(l, c)
 		}
 	} else if c.attempts == 0 {
-		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit}
+		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit, deadline: deadline}
 		u.Data = w
 	}
 	if w == nil && limit != 0 {
@@ -231,8 +236,9 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	t.used(u, c)
 	t.mayWait(u)
 	if answer != spectree.Waiting {
-		v, err := c.take(ctx, u, l, began, asked)
+		v, err := c.take(u, l, began, asked)
 		t.unlock()
+		l.wentOn(ctx, c, u, answer)
 		return t.agree(ctx, l, c, v, err)
 	}
 	if w == nil {
@@ -251,7 +257,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 func (t *task) wakeful(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
 	ready := make(chan struct{})
 	w.ready = ready
-	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ctx.Err() == nil { // after that, cancelled may be over
+	if t.watched && t.sole == nil && ctx == context.Context(&l.run.ctx) && t.ending == nil { // after that, cancelled may be over
 		t.sole, w.run = w, l.run
 		t.unlock()
 		<-ready
@@ -268,8 +274,16 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		t.mu.Unlock()
 		return t.await(ctx, l, c, u, w)
 	}
-	defer t.mu.Unlock()
-	return c.take(ctx, u, w.lane, w.began, w.asked)
+	return t.woken(ctx, c, u, w)
+}
+
+// woken returns what the waiter was woken for. It is called under mu, and releases it.
+func (t *task) woken(ctx context.Context, c *call, u *spectree.Use, w *waiter) (any, error) {
+	answer := u.Answer()
+	v, err := c.take(u, w.lane, w.began, w.asked)
+	t.mu.Unlock()
+	w.lane.wentOn(ctx, c, u, answer)
+	return v, err
 }
 
 // interrupt wakes the sole waiter before there is an answer. Under mu.
@@ -315,8 +329,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 		select {
 		case <-w.ready:
 			t.mu.Lock()
-			defer t.mu.Unlock()
-			return c.take(ctx, u, w.lane, w.began, w.asked)
+			return t.woken(ctx, c, u, w)
 		case <-gone:
 			gone = nil
 			err = t.letGo(l, c, u)
@@ -332,11 +345,10 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 }
 
 // take returns the answer that a use of the lane goes on with. Under mu.
-func (c *call) take(ctx context.Context, u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
+func (c *call) take(u *spectree.Use, l *lane, began, asked time.Time) (any, error) {
 	idx := u.Answer()
 	if idx >= 0 {
 		c.goesOn(l.run)
-		l.wentOn(ctx, c, u)
 	}
 	l.account(c, began)
 	l.answered(asked, c.plainly(idx))
@@ -349,6 +361,8 @@ func (c *call) take(ctx context.Context, u *spectree.Use, l *lane, began, asked 
 // interrupted deals with the end of ctx while the code waits. It returns nil
 // once there is an answer after all.
 func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) error {
+	end := endingOf(ctx)
+	unneeded, outlived := end.cause == errNotNeeded, l.run.ctx.Err() == nil
 	t.mu.Lock()
 	if u.Answer() != spectree.Waiting {
 		t.mu.Unlock()
@@ -357,14 +371,14 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	if err := l.run.check(); err != nil {
 		return err
 	}
-	if !givenUp(ctx) && ctx.Err() == context.Canceled && l.run.ctx.Err() == nil {
+	if !unneeded && end.err == context.Canceled && outlived {
 		t.tree.Insist(u)
 	}
 	// The whole run counts: it may be another lane's code that ended ctx, on a
 	// guess of its own.
 	firm := !l.run.tree.Speculative()
 	switch {
-	case l.run.ctx.Err() == nil && (ctx.Err() == context.DeadlineExceeded || givenUp(ctx) && c.tree.Effect() != spectree.None):
+	case outlived && (end.err == context.DeadlineExceeded || unneeded && c.tree.Effect() != spectree.None):
 		// The call's attempt has the time limit, from when it is really made on,
 		// and its end is the call's result. Without speculation the code might not
 		// even have come here yet. An effect that was begun comes to its end.
@@ -377,18 +391,18 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		}
 	case firm && c.attempt != nil && c.tree.Uses() == 1:
 		// As in plain code: the attempt ends, and its error is the call's result.
-		if ctx.Err() == context.Canceled { // a deadline ends it by itself
-			c.attempt.cut = !givenUp(ctx)
+		if end.err == context.Canceled { // a deadline ends it by itself
+			c.attempt.cut = !unneeded
 			t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
 		}
 		t.unlock()
 		<-w.ready
 		return nil
 	}
-	t.tree.Drop(u, context.Cause(ctx) == errNotNeeded)
+	t.tree.Drop(u, unneeded)
 	where := t.whereOf(c.tree)
 	t.unlock()
-	return contextError(ctx, where)
+	return end.error(where)
 }
 
 // quest is what is guessed about a call before it is made.

@@ -126,18 +126,21 @@ func asPanic(p any) *PanicError {
 // returned tells the tree that the run's goroutines ended.
 func (r *run) returned() {
 	t := r.task
+	cut := t.cut()
 	t.mu.Lock()
 	r.leaving, r.left = true, t.clock()
 	if len(r.forked) > 0 {
 		t.mu.Unlock()
 		r.giveUp()
 		r.lanes.Wait()
+		cut = t.cut()
 		t.mu.Lock()
 	}
+	t.note(cut)
 	if r.failed == nil {
 		r.failed = r.stray
 	}
-	if t.ctx.Err() != nil {
+	if cut != nil {
 		t.tree.CutShort(r.main.tree)
 	}
 	if t.rec != nil {

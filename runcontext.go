@@ -9,6 +9,8 @@ import (
 // runContext is the context of a run's code: the task's, with the run's main
 // lane, and an end of its own. Most runs come to theirs before anybody waits for
 // it, so that there is a context that can be waited for only once it is asked for.
+// The task's context may be of a user's type, whose methods may call the engine: they
+// are called without locks.
 type runContext struct {
 	run *run
 
@@ -30,9 +32,10 @@ func (c *runContext) base() context.Context {
 
 // cancel ends the context, unless it has ended. It may be called more than once.
 func (c *runContext) cancel(cause error) {
+	over := c.base().Err() != nil
 	c.mu.Lock()
 	stop := c.stop
-	if stop == nil && c.cause == nil && c.base().Err() == nil {
+	if stop == nil && c.cause == nil && !over {
 		c.cause = cause
 	}
 	c.mu.Unlock()
@@ -42,31 +45,44 @@ func (c *runContext) cancel(cause error) {
 }
 
 func (c *runContext) waitable() context.Context {
+	for {
+		inner, cause := c.state()
+		if inner != nil {
+			return inner
+		}
+		base := c.base()
+		if cause != nil { // it ended first, whatever became of its parent since
+			base = context.WithoutCancel(base)
+		}
+		inner, stop := context.WithCancelCause(base)
+		if cause != nil {
+			stop(cause)
+		}
+		c.mu.Lock()
+		if c.inner == nil && c.cause == cause {
+			c.inner, c.stop = inner, stop
+			c.mu.Unlock()
+			return inner
+		}
+		c.mu.Unlock()
+		stop(nil) // somebody else was first
+	}
+}
+
+func (c *runContext) state() (inner context.Context, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inner != nil {
-		return c.inner
-	}
-	if c.cause == nil {
-		c.inner, c.stop = context.WithCancelCause(c.base())
-		return c.inner
-	}
-	// It ended first, whatever became of its parent since.
-	c.inner, c.stop = context.WithCancelCause(context.WithoutCancel(c.base()))
-	c.stop(c.cause)
-	return c.inner
+	return c.inner, c.cause
 }
 
 func (c *runContext) Deadline() (deadline time.Time, ok bool) { return c.base().Deadline() }
 func (c *runContext) Done() <-chan struct{}                   { return c.waitable().Done() }
 
 func (c *runContext) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.inner != nil:
-		return c.inner.Err()
-	case c.cause != nil:
+	switch inner, cause := c.state(); {
+	case inner != nil:
+		return inner.Err()
+	case cause != nil:
 		return context.Canceled
 	}
 	return c.base().Err()

@@ -30,7 +30,8 @@ type task struct {
 	lot                atomic.Uint64
 	ledger             ledger
 	began              time.Time
-	told               bool // whoever asked for a report has it; under mu
+	ending             *ending // how ctx ended, once that is noted; under mu
+	told               bool    // whoever asked for a report has it; under mu
 
 	mu     sync.Mutex
 	dog    watchdog
@@ -90,6 +91,7 @@ type dutyKind uint8
 const (
 	dutyStart dutyKind = iota
 	dutyRun
+	dutyEnd
 	dutyResolve
 	dutyCancel
 	dutyLearn
@@ -181,7 +183,7 @@ func (t *task) obey(a *spectree.Action) {
 		t.todo = append(t.todo, duty{kind: dutyRun, run: r})
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
-		r.ctx.cancel(ErrMisspeculated)
+		t.todo = append(t.todo, duty{kind: dutyEnd, run: r})
 		r.behind()
 		if a.Call != nil {
 			r.refuter = a.Call.Data.(*call).op.Site
@@ -244,10 +246,12 @@ func (t *task) do(d duty) {
 		d.attempt.start()
 	case dutyRun:
 		go d.run.executeAlone()
+	case dutyEnd:
+		d.run.ctx.cancel(ErrMisspeculated)
 	case dutyResolve:
 		d.resolver(d.yes)
 	case dutyCancel:
-		d.attempt.cancel()
+		d.attempt.end()
 	case dutyLearn:
 		d.call.learn()
 	case dutyRollback:
@@ -336,7 +340,9 @@ func (t *task) end(err error) {
 // goes on, as plain code would, and sees its calls fail; any other cannot be
 // settled any more.
 func (t *task) cancelled() {
+	cut := t.cut()
 	t.mu.Lock()
+	t.note(cut)
 	firm := t.tree.Freeze()
 	if t.sole != nil {
 		t.interrupt()
@@ -345,7 +351,7 @@ func (t *task) cancelled() {
 	where, op := t.whereOf(awaited), opOf(awaited)
 	t.mu.Unlock()
 	if !firm {
-		t.end(op.ended(contextError(t.ctx, where)))
+		t.end(op.ended(cut.error(where)))
 	}
 }
 
@@ -359,7 +365,9 @@ func (t *task) watchOrphans() {
 		grace = 250 * time.Millisecond
 	}
 	t.grace = time.AfterFunc(grace, func() {
+		cut := t.cut()
 		t.mu.Lock()
+		t.note(cut)
 		t.grace = nil
 		t.tree.Expire()
 		t.unlock()

@@ -61,7 +61,9 @@ func (t *task) watch() {
 
 // look finds out whether the task is stuck, and has it go on then.
 func (t *task) look() {
+	cut := t.cut()
 	t.mu.Lock()
+	t.note(cut)
 	d := &t.dog
 	d.set = false
 	stuck := d.seen == d.turns && t.stuck()
@@ -98,7 +100,7 @@ func (t *task) tellStuck(wants []spectree.Wait) func() {
 
 // stuck reports whether the task waits for nothing that is under way. Under mu.
 func (t *task) stuck() bool {
-	if t.ended || t.dog.underWay > 0 || !t.tree.Waiting() || t.ctx.Err() != nil {
+	if t.ended || t.dog.underWay > 0 || !t.tree.Waiting() || t.ending != nil {
 		return false
 	}
 	for r := range t.tree.Live() {

@@ -9,24 +9,46 @@ import (
 
 // contextError returns the error of code that gave up because ctx ended. where
 // says what it waited for, if that is known.
-func contextError(ctx context.Context, where string) error {
+func contextError(ctx context.Context, where string) error { return endingOf(ctx).error(where) }
+
+// ending is how a context ended: what it said then, which may be code of the user's.
+type ending struct{ err, cause error }
+
+func endingOf(ctx context.Context) *ending { return &ending{ctx.Err(), context.Cause(ctx)} }
+
+func (e *ending) error(where string) error {
 	if where != "" {
 		where += ": "
 	}
-	if cause := context.Cause(ctx); cause != ctx.Err() {
-		return fmt.Errorf("foresay: %sgave up waiting: %w (%w)", where, ctx.Err(), cause)
+	if e.cause != e.err {
+		return fmt.Errorf("foresay: %sgave up waiting: %w (%w)", where, e.err, e.cause)
 	}
-	return fmt.Errorf("foresay: %sgave up waiting: %w", where, ctx.Err())
+	return fmt.Errorf("foresay: %sgave up waiting: %w", where, e.err)
+}
+
+// cut returns how the task's context ended, or nil if it has not. It is called without
+// locks, and note says so to those who hold mu.
+func (t *task) cut() *ending {
+	if t.ctx.Err() == nil {
+		return nil
+	}
+	return endingOf(t.ctx)
+}
+
+func (t *task) note(e *ending) {
+	if t.ending == nil {
+		t.ending = e
+	}
 }
 
 // diverged returns the error of a task whose function did not repeat a call. What
 // the function did not come to before the task's context ended it left out for
-// that.
+// that. Under mu.
 func (t *task) diverged(c *spectree.Call) error {
 	where := t.whereOf(c)
 	switch {
-	case t.ctx.Err() != nil:
-		return opOf(c).ended(contextError(t.ctx, where))
+	case t.ending != nil:
+		return opOf(c).ended(t.ending.error(where))
 	case where == "":
 		return ErrDiverged
 	}

@@ -32,8 +32,8 @@ func plants() []plant {
 			old: "\tbase := context.Context(&a.outside)\n", new: "\tbase := context.Context(&a.outside)\nif MUTANT {\nbase = plain(c.ctx)\n}\n",
 		}, {
 			name: "a time limit runs while its call is held", dir: ".",
-			old: "func (c *call) shifted(deadline time.Time) time.Time {\n",
-			new: "func (c *call) shifted(deadline time.Time) time.Time {\nif MUTANT {\nreturn deadline\n}\n",
+			old: "\tif limit == 0 {\n\t\treturn c.task.began.Add(deadline)\n",
+			new: "\tif limit == 0 || MUTANT {\n\t\treturn c.task.began.Add(deadline)\n",
 		}, {
 			name: "operations of a discarded run go on", dir: ".",
 			old: "if !r.tree.Discarded() && !t.tree.Over() {", new: "if MUTANT && !t.tree.Over() || !r.tree.Discarded() && !t.tree.Over() {",
@@ -85,7 +85,7 @@ func plants() []plant {
 			old: "\tcase r.failed == nil:\n", new: "\tcase MUTANT && r.tree.Discarded():\nr.task.fail(asPanic(p))\ncase r.failed == nil:\n",
 		}, {
 			name: "a local expiry is the call's result", dir: ".",
-			old: "\tcase l.run.ctx.Err() == nil && (ctx.Err() == context.DeadlineExceeded ||", new: "\tcase l.run.ctx.Err() == nil && !MUTANT && (ctx.Err() == context.DeadlineExceeded ||",
+			old: "\tcase outlived && (end.err == context.DeadlineExceeded ||", new: "\tcase outlived && !MUTANT && (end.err == context.DeadlineExceeded ||",
 		}, {
 			name: "a call on a context that has ended is made", sketch: "a context that has ended", dir: ".",
 			old: "\t\t\tif !t.late(ctx, l, spec) {\n", new: "\t\t\tif !MUTANT && !t.late(ctx, l, spec) {\n",
