@@ -190,8 +190,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		}
 	}
 	began := t.clock()
-	limit, asked := t.ownLimit(ctx, l), l.asks() // before any wait that plain code would not have
-	deadline := t.sinceBegan(ctx)
+	limit, deadline, asked := t.ownLimit(ctx, l), t.sinceBegan(ctx), l.asks() // before waits that plain code has not
 	if err := t.enter(ctx, l, op, spec); err != nil {
 		return nil, err
 	}
@@ -236,9 +235,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	t.used(u, c)
 	t.mayWait(u)
 	if answer != spectree.Waiting {
-		v, err := c.take(u, l, began, asked)
-		t.unlock()
-		l.wentOn(ctx, c, u, answer)
+		v, err := t.take(ctx, l, c, u, began, asked)
 		return t.agree(ctx, l, c, v, err)
 	}
 	if w == nil {
@@ -274,15 +271,16 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		t.mu.Unlock()
 		return t.await(ctx, l, c, u, w)
 	}
-	return t.woken(ctx, c, u, w)
+	return t.take(ctx, w.lane, c, u, w.began, w.asked)
 }
 
-// woken returns what the waiter was woken for. It is called under mu, and releases it.
-func (t *task) woken(ctx context.Context, c *call, u *spectree.Use, w *waiter) (any, error) {
+// take returns the answer that a use of the lane goes on with. It is called under mu, and
+// releases it.
+func (t *task) take(ctx context.Context, l *lane, c *call, u *spectree.Use, began, asked time.Time) (any, error) {
 	answer := u.Answer()
-	v, err := c.take(u, w.lane, w.began, w.asked)
-	t.mu.Unlock()
-	w.lane.wentOn(ctx, c, u, answer)
+	v, err := c.take(u, l, began, asked)
+	t.unlock()
+	l.wentOn(ctx, c, u, answer)
 	return v, err
 }
 
@@ -329,7 +327,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 		select {
 		case <-w.ready:
 			t.mu.Lock()
-			return t.woken(ctx, c, u, w)
+			return t.take(ctx, w.lane, c, u, w.began, w.asked)
 		case <-gone:
 			gone = nil
 			err = t.letGo(l, c, u)

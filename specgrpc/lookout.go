@@ -128,7 +128,7 @@ func (r *room) look() {
 	l.before, l.after = l.before+l.after, 0
 	l.now++
 	r.serve()
-	if l.on = l.before > 0 || ready && !r.streams.sure && len(r.queue) > 0; l.on {
+	if l.on = l.before > 0 || !r.streams.sure && len(r.queue) > 0; l.on {
 		l.next(now, max(r.unhurried(now), min(10*late, slowestLook)), r.look)
 	}
 	r.mu.Unlock()

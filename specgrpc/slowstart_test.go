@@ -47,6 +47,29 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
+// TestSlowStartAfterReconnect: calls that wait for a stream when the connection is lost go on
+// to get more each millisecond once there is another one, though the streams of the first one
+// last and no call comes.
+func TestSlowStartAfterReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := testRoom(1000)
+		var lost atomic.Bool
+		r.ready = func() bool { return !lost.Load() }
+		begin(r, 100, false)
+		time.Sleep(2 * growEvery)
+		lost.Store(true)
+		time.Sleep(4 * growEvery)
+		lost.Store(false)
+		time.Sleep(100 * growEvery)
+		synctest.Wait()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.entered != 100 {
+			t.Errorf("%d of 100 calls have streams", r.entered)
+		}
+	})
+}
+
 // TestConfirmedCallersGoFirst: while a call of a confirmed caller waits for its stream no
 // speculative one gets any, and some give way if it waits in vain.
 func TestConfirmedCallersGoFirst(t *testing.T) {
