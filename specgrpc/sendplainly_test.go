@@ -4,10 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -70,6 +73,54 @@ func TestSendPlainly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Reads that are sent plainly ahead wait for room as any speculative call: a connection of whose
+// peer nothing is known has four of them at first, and the next ones a millisecond later.
+func TestSendPlainlyQueues(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var mu sync.Mutex
+		came := make(map[time.Duration]int)
+		start := time.Now()
+		_, _, front := w.kv("a", &kvServer{get: slow("slow", 40*time.Millisecond)})
+		_, plain := w.serve("b", func(s *grpc.Server) {
+			kvpb.RegisterTestKVServer(s, &kvServer{get: func(_ context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				came[time.Since(start)]++
+				return value(r.GetKey()), nil
+			}})
+		})
+		cc := w.dial(plain, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: true}))
+		ca, cb := kvpb.NewTestKVClient(w.dial(front)), kvpb.NewTestKVClient(cc)
+		task := func(reads int) {
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+				if _, err := guessed(ctx, ca, "slow", value("slow")); err != nil {
+					return 0, err
+				}
+				g := foresay.NewGroup(ctx)
+				for i := range reads {
+					g.Go(func(ctx context.Context) error {
+						_, err := cb.Get(ctx, &kvpb.GetRequest{Key: strconv.Itoa(i)})
+						return err
+					})
+				}
+				return 0, g.Wait()
+			})
+			if err != nil {
+				w.Error(err)
+			}
+		}
+		task(1) // it shows that the server is a plain one
+		time.Sleep(time.Second)
+		came, start = make(map[time.Duration]int), time.Now()
+		task(6)
+		w.quiet(cc)
+		want := map[time.Duration]int{rtt / 2: 4, rtt/2 + time.Millisecond: 2}
+		if diff := cmp.Diff(want, came); diff != "" {
+			w.Errorf("reads that came to the server, by when (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // An error of a call that was sent on a guess is no result: it is made again.
