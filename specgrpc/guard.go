@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"reflect"
+	"runtime"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -52,6 +55,32 @@ func (r *ServiceRegistrar) guarded(m *serverMethod) (*guards, bool) {
 	}
 	g := r.guards.Load()
 	return g, g != nil
+}
+
+// A method's handler runs as a task within the interceptor that its descriptor's Handler is
+// given. One that was written by hand may not call it: the method would run for a speculative
+// caller as it does for others. So the method takes such callers only if the Handler is a
+// generated one, or has called an interceptor in a plain call.
+
+// generated reports whether the method's Handler is one of protoc-gen-go-grpc's, by its name.
+func generated(service string, md *grpc.MethodDesc) bool {
+	f := runtime.FuncForPC(reflect.ValueOf(md.Handler).Pointer())
+	name := service[strings.LastIndexByte(service, '.')+1:]
+	return f != nil && strings.HasSuffix(f.Name(), "._"+name+"_"+md.MethodName+"_Handler")
+}
+
+// watched returns an interceptor that notes that it was called, as long as that matters.
+func (m *serverMethod) watched(interceptor grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	if m.obeys.Load() {
+		return interceptor
+	}
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		m.obeys.Store(true)
+		if interceptor == nil {
+			return handler(ctx, req)
+		}
+		return interceptor(ctx, req, info, handler)
+	}
 }
 
 // asking is a call of a method that probe.Is true of.

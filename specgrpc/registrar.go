@@ -70,6 +70,7 @@ type serverMethod struct {
 	staged     bool // its effects are held back: its results are tentative
 	replayable bool
 	response   protoreflect.FullName // of the response message; empty if unknown
+	obeys      atomic.Bool           // its descriptor's handler is known to call its interceptor
 }
 
 // RegisterService registers a service's methods and their speculative streams.
@@ -94,6 +95,7 @@ func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		if d := methodDescriptor(name); d != nil {
 			m.response = d.Output().FullName()
 		}
+		m.obeys.Store(generated(desc.ServiceName, &md))
 		own.Methods[i] = r.unaryDesc(m)
 		stream := grpc.StreamDesc{
 			StreamName: md.MethodName + specSuffix, ClientStreams: true, ServerStreams: true,
@@ -144,7 +146,7 @@ func (r *ServiceRegistrar) unaryDesc(m *serverMethod) grpc.MethodDesc {
 		}
 		r.running.Add(1)
 		defer r.running.Add(-1)
-		return handler(srv, ctx, dec, interceptor)
+		return handler(srv, ctx, dec, m.watched(interceptor))
 	}}
 }
 

@@ -38,11 +38,14 @@ func (r *ServiceRegistrar) serve(m *serverMethod, srv any, ss grpc.ServerStream)
 	c := newServerCall(r, m, ss, req, id)
 	guards, ok := r.guarded(m)
 	if !ok {
-		return c.refuse(r.unguarded())
+		return c.refuse(r.unknown("the server has taken no plain call yet: its interceptors are not known"))
 	}
 	c.interceptor = guards.interceptor
 	if !c.speculative {
 		return c.serveConfirmed(srv)
+	}
+	if !m.obeys.Load() {
+		return c.refuse(r.unknown("its handler has not called an interceptor so far, so that nothing would hold its effects back"))
 	}
 	// From admit on GracefulStop may abort the call.
 	c.arm(r.leaseOf(req))
@@ -92,12 +95,12 @@ func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Ref
 	return nil
 }
 
-// unguarded refuses a call since nobody knows yet what guards its method.
-func (r *ServiceRegistrar) unguarded() *specv1.Refused {
+// unknown refuses a call since nobody knows yet what runs around its method.
+func (r *ServiceRegistrar) unknown(why string) *specv1.Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slots.stats.RefusedUnknown++
-	return &specv1.Refused{Reason: specv1.Refused_REASON_LIMIT, Detail: "the server has taken no plain call yet: its interceptors are not known"}
+	return &specv1.Refused{Reason: specv1.Refused_REASON_LIMIT, Detail: why}
 }
 
 // refuse ends a call that did not run.
