@@ -3,6 +3,7 @@ package randtest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,19 +131,6 @@ func namedPlants() []named {
 			name: "a client goes on asking a server that is full", dir: "specgrpc",
 			old: "\t\tif x.full && x.speculative {\n", new: "\t\tif x.full && x.speculative && !MUTANT {\n",
 		}, "TestRefusedCallersAskLess", onlyWaits},
-		{plant{
-			name: "reads that are sent plainly ahead do not queue", dir: "specgrpc",
-			old: "\tif why := c.half.enter(a, false); why != (lack{}) {\n",
-			new: "\tif MUTANT {\nroom.mu.Lock()\nroom.admit(&place{})\nroom.mu.Unlock()\n} else if why := c.half.enter(a, false); why != (lack{}) {\n",
-		}, "TestSendPlainlyQueues", onlyWaits},
-		{plant{
-			name: "a queue waits for the next call once the connection is lost", dir: "specgrpc",
-			old: "|| !r.streams.sure && len(r.queue) > 0; l.on {\n", new: "|| (ready || !MUTANT) && !r.streams.sure && len(r.queue) > 0; l.on {\n",
-		}, "TestSlowStartAfterReconnect", onlyWaits},
-		{plant{
-			name: "a peer's limit is never forgotten", dir: "specgrpc",
-			old: "\tif b.most > needed || past > forgetAfter {\n", new: "\tif (b.most > needed || past > forgetAfter) && !MUTANT {\n",
-		}, "TestBound", onlyWaits},
 	}
 }
 
@@ -153,7 +141,7 @@ func TestNamedTestsCatchPlants(t *testing.T) {
 		t.Skip("it compiles the engine anew")
 	}
 	var bugs []planting.Bug
-	for _, p := range append(namedPlants(), guardPlants()...) {
+	for _, p := range slices.Concat(namedPlants(), queuePlants(), guardPlants()) {
 		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
 	}
 	planting.Catch(t, bugs)
