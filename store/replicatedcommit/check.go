@@ -52,6 +52,12 @@ func (s *Server) Check() error {
 			}
 		}
 	}
+	if err := s.checkDebts(); err != nil {
+		return err
+	}
+	if err := s.checkCatchUp(); err != nil {
+		return err
+	}
 	if err := s.checkReservations(); err != nil {
 		return err
 	}

@@ -165,6 +165,10 @@ const (
 	ruleSyncTxns                           // and what they know of transactions too
 	ruleUrge                               // recovery has sites that have not heard of a transaction vote on it
 	ruleUrgeYes                            // if its own site has voted yes
+	ruleOwe                                // what a site that is away has to learn is owed to it
+	ruleGone                               // what is owed and forgotten does not count as never heard of
+	ruleOwedCopy                           // a debt is paid by a copy
+	ruleOwedSerial                         // of all that it was for when the copy began
 	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
 )
 

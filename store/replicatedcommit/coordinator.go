@@ -3,6 +3,7 @@ package replicatedcommit
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -19,6 +20,7 @@ type Coordinator struct {
 	shards       map[protocol.ID]place
 	coordinators map[protocol.ID]place
 	entries      map[store.TxnID]*entry
+	silent       []time.Duration // by site: since when it has not answered; 0: it has, or need not
 }
 
 // NewCoordinator returns a coordinator. The error names the field of the configuration that is wrong.
@@ -27,7 +29,7 @@ func NewCoordinator(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}}
+	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites))}
 	c.shards, c.coordinators = cfg.Layout.places()
 	p, ok := c.coordinators[cfg.ID]
 	if !ok {
@@ -42,6 +44,11 @@ func (c *Coordinator) Start(*protocol.Env[Message], []protocol.Record[Message]) 
 
 // Receive implements protocol.Node.
 func (c *Coordinator) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+	if p, ok := c.shards[from]; ok {
+		c.silent[p.site] = 0
+	} else if p, ok := c.coordinators[from]; ok {
+		c.silent[p.site] = 0
+	}
 	switch m := msg.(type) {
 	case CommitRequest:
 		c.onCommit(env, from, m)
@@ -155,6 +162,11 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	}
 	c.step(env, e)
 	e.current = nil
+	if m.State == Gone && p.site == c.place.site && e.outcome == Undecided {
+		for _, client := range e.clients { // to whom it is too old either way
+			env.Send(client, SiteVote{ID: e.id, Shards: e.shards, Reason: store.Old, Hint: m.Hint})
+		}
+	}
 	switch {
 	case c.entries[m.ID] != e || e.outcome != Undecided || !e.recovering:
 	case before == Undecided && own.vote() == No:
@@ -260,14 +272,34 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		own.applied = true
 		c.toPeers(env, e.id, Applied{e.id})
 	}
-	if !slices.ContainsFunc(e.rows, func(r row) bool { return !r.applied && !r.allSettled() }) {
+	if but, ok := c.carriedOut(env, e); ok {
 		for _, i := range c.cfg.Layout.unfenced() { // all of them: a coordinator that was told less would have its shards ask the others, who have forgotten
 			for _, s := range e.shards {
-				env.Send(c.cfg.Layout.Sites[i].Shards[s], Forget{e.id})
+				env.Send(c.cfg.Layout.Sites[i].Shards[s], Forget{e.id, but})
 			}
 		}
 		c.forget(env, e)
 	}
+}
+
+// awayAfter is how many round trips a site may leave votes unanswered until others no longer wait for it.
+const awayAfter = 16
+
+// carriedOut tells whether all sites have carried out a decision, but for those that are away, which are returned. A majority has, so that what those that are away say
+// of the transaction when the others have forgotten it is not enough to abort it.
+func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but uint64, ok bool) {
+	n := 0
+	for _, i := range c.cfg.Layout.unfenced() {
+		switch r := &e.rows[i]; {
+		case r.applied || r.allSettled():
+			n++
+		case c.silent[i] != 0 && env.Now-c.silent[i] > awayAfter*c.cfg.RoundTrip && !c.cfg.skip.has(ruleOwe):
+			but |= 1 << i
+		default:
+			return 0, false
+		}
+	}
+	return but, but == 0 || n >= c.cfg.Layout.majority()
 }
 
 // carryOut tells clients and the site's shards a decision that was just made.
@@ -290,6 +322,11 @@ func (c *Coordinator) tellVote(env *protocol.Env[Message], e *entry) {
 	}
 	v.Current = nil
 	if !e.readOnly {
+		for _, i := range c.cfg.Layout.unfenced() {
+			if c.silent[i] == 0 && i != c.place.site {
+				c.silent[i] = max(env.Now, 1) // it tells when it has carried out the decision
+			}
+		}
 		c.toPeers(env, e.id, v)
 	}
 }

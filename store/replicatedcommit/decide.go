@@ -80,7 +80,7 @@ func (s *Server) onFetch(env *protocol.Env[Message], from protocol.ID, m Fetch) 
 	switch {
 	case r != nil && r.known:
 		env.Send(from, Content{ID: m.ID, Writes: r.writes})
-	case m.ID.Time <= s.old && !s.newcomer.syncing:
+	case m.ID.Time <= s.old && !s.newcomer.syncing && s.forgotten(m.ID) == Old:
 		// Whoever voted yes knows the content until it forgets the transaction. If it was told of it again since, it is where it would be without.
 		env.Send(from, Content{ID: m.ID, Old: true})
 	}

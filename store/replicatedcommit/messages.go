@@ -13,7 +13,8 @@ const (
 	Wanting // committed, but what it writes is not known here yet
 	Committed
 	Aborted
-	Old // older than what is remembered: it was never voted for here, or is decided and applied everywhere
+	Old  // older than what is remembered: it was never voted for here, or is decided and applied everywhere
+	Gone // older than what is remembered, and perhaps applied everywhere but at a site that has not copied it yet
 )
 
 // What clients and servers say.
@@ -120,8 +121,11 @@ type (
 	// Applied says that all shards of the sender's site have carried out the decision.
 	Applied struct{ ID store.TxnID }
 
-	// Forget says that all sites have.
-	Forget struct{ ID store.TxnID }
+	// Forget says that all sites have, but for those of which nothing is heard.
+	Forget struct {
+		ID  store.TxnID
+		But uint64 // bits by places in the layout
+	}
 
 	// Resolve asks the site's coordinator to find out about a transaction that the sender remembers.
 	Resolve struct {

@@ -19,6 +19,7 @@ const (
 	epochKey     = "epoch"
 	syncKey      = "sync" // there while a newcomer copies
 	sourcePrefix = "source"
+	debtPrefix   = "debt"
 )
 
 // A record is what a server remembers of a transaction, on disk as in memory.
@@ -36,8 +37,10 @@ type record struct {
 
 	// In memory only.
 	waits int  // how often it was asked about
-	done  bool // all sites have carried out the decision
+	done  bool // all sites have carried out the decision, or are owed it
 	olds  int  // sites that have forgotten what it writes, as bits
+	// but are sites that have not been heard to have carried out the decision, as bits, if done. Invariant: there is a debt to each that covers the transaction.
+	but uint64
 }
 
 // settled tells whether the decision is carried out here.

@@ -43,6 +43,8 @@ type Server struct {
 	holding      holding
 	freed        []store.Key // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
+	debts        map[protocol.ID]*debt
+	catchUp      catchUp
 	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool   // those of earlier epochs are carried out
 	contrary     error  // a decision that contradicts another one
@@ -58,6 +60,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
 		waiting: map[store.Key][]waiter{}, reservations: map[store.Key][]reservation{},
+		debts: map[protocol.ID]*debt{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
 	s.shards, s.coordinators = cfg.Layout.places()
@@ -96,6 +99,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		s.watch(env, r)
 	}
+	s.startDebts(env)
 	s.startEpoch(env)
 	s.startSync(env, newDisk)
 	env.After(s.cfg.Retain/8, retentionTimer{})
@@ -150,6 +154,10 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 		s.onCopy(env, from, m)
 	case Page:
 		s.onPage(env, from, m)
+	case Owing:
+		s.onOwing(env, from, m)
+	case Paid:
+		s.onPaid(env, from, m)
 	}
 	s.goOn(env)
 }
@@ -173,6 +181,10 @@ func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 		s.look(env, t.id)
 	case copyTimer:
 		s.askCopy(env, t.source)
+	case oweTimer:
+		s.tellDebts(env)
+	case catchUpTimer:
+		s.goOnCatchingUp(env)
 	}
 	s.goOn(env)
 }
@@ -184,10 +196,16 @@ func (s *Server) fits(shards []uint32) bool {
 	return s.cfg.Layout.validShards(shards) && slices.Contains(shards, uint32(s.place.index))
 }
 
-// watch has the server ask about a transaction until all sites have carried out the decision.
+// settledPerRoundTrip bounds how many transactions that are carried out here the server asks about in a round trip: nobody waits for the answer.
+const settledPerRoundTrip = 8
+
+// watch has the server ask about a transaction until all sites have carried out the decision, or are owed it.
 func (s *Server) watch(env *protocol.Env[Message], r *record) {
-	wait := 4 * s.cfg.RoundTrip << min(r.waits, 4)
-	env.After(wait+time.Duration(env.Rand.Int64N(int64(s.cfg.RoundTrip))), resolveTimer{r.id})
+	wait, spread := 4*s.cfg.RoundTrip<<min(r.waits, 4), s.cfg.RoundTrip
+	if n := time.Duration(len(s.txns)-len(s.done)) / settledPerRoundTrip; r.settled() && n > 4 {
+		spread = n * s.cfg.RoundTrip
+	}
+	env.After(wait+time.Duration(env.Rand.Int64N(int64(spread))), resolveTimer{r.id})
 }
 
 func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
@@ -216,13 +234,18 @@ func (s *Server) save(env *protocol.Env[Message], r *record) {
 	env.Put(txnKey(r.id), r.bytes())
 }
 
-// onForget is told that all sites have carried out a decision. The record stays for clients that ask, until it is old.
+// onForget is told that all sites have carried out a decision, or all but some that are owed it then. The record stays for clients that ask, until it is old.
 func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget) {
 	r := s.txns[m.ID]
-	if _, ok := s.coordinators[from]; !ok || r == nil || r.done || !r.settled() {
+	if _, ok := s.coordinators[from]; !ok || r == nil || !r.settled() || m.But&(1<<s.place.site) != 0 || m.But>>len(s.cfg.Layout.Sites) != 0 {
+		return
+	}
+	if r.done {
+		r.but &= m.But
 		return
 	}
 	r.done = true
+	s.owe(env, r, m.But)
 	env.Stop(resolveTimer{r.id})
 	s.done = append(s.done, r.id)
 }
@@ -234,10 +257,13 @@ func (s *Server) retain(env *protocol.Env[Message]) {
 		return
 	}
 	s.raiseOld(env, uint64(max(env.Now-s.cfg.Retain, 0)))
+	owed := uint64(0)
+	defer func() { s.keepDebts(env, owed) }()
 	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
 		if id.Time > s.old {
 			return false
 		}
+		owed |= s.txns[id].but
 		delete(s.txns, id)
 		env.Delete(txnKey(id))
 		return true

@@ -13,10 +13,12 @@ import (
 
 // What a server that takes a lost one's place, and those that it copies from, say to each other.
 type (
-	// Copy asks a server of the shard for what it has, from a place on. It is answered by a Page when all is decided that was undecided when the epoch began.
+	// Copy asks a server of the shard for what it has, from a place on. It is answered by a Page when all is decided that was undecided when the epoch began. With Since it asks for values
+	// that were written by later transactions, and is answered at once.
 	Copy struct {
 		Stage Stage
 		From  string // a key without its prefix
+		Since uint64
 	}
 
 	// Page is a part of what a server has.
@@ -26,6 +28,7 @@ type (
 		Next  string // where the next page begins; empty: this was the stage's last
 		// Old is the time up to which the sender may have forgotten transactions.
 		Old    uint64
+		Debts  []Debt
 		Txns   []SettledTxn
 		Values []KeyValue
 	}
@@ -116,7 +119,7 @@ func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
 		return
 	}
 	if s.admission.admitted {
-		env.Send(peer, Copy{src.stage, src.from})
+		env.Send(peer, Copy{Stage: src.stage, From: src.from})
 	}
 	env.After(2*s.cfg.RoundTrip, copyTimer{peer})
 }
@@ -124,20 +127,18 @@ func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
 // onPage takes a page. Values and transactions come in any order, from several sources: the versions decide.
 func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 	src := s.newcomer.sources[from]
-	if !s.newcomer.syncing || src == nil || m.Stage != src.stage || m.From != src.from || m.Next != "" && m.Next <= m.From || !s.validPage(m) {
+	if !s.newcomer.syncing {
+		s.onOwedPage(env, from, m)
+		return
+	}
+	if src == nil || m.Stage != src.stage || m.From != src.from || m.Next != "" && m.Next <= m.From || !s.validPage(m) {
 		return
 	}
 	for _, t := range m.Txns {
 		s.takeSettled(env, t)
 	}
-	for _, kv := range m.Values {
-		if s.cfg.applied != nil {
-			s.cfg.applied(kv.Key, kv.Value)
-		}
-		if kv.Value.Version.After(value(env, kv.Key).Version) {
-			putValue(env, kv.Key, kv.Value)
-		}
-	}
+	s.takeValues(env, m.Values)
+	s.inherit(env, m.Debts)
 	s.raiseOld(env, m.Old)
 	if src.from = m.Next; m.Next == "" {
 		src.stage++
@@ -152,6 +153,19 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		return
 	}
 	s.askCopy(env, from)
+}
+
+// takeValues puts values that another server holds into the key space, if they are newer than what is there.
+func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
+	for _, kv := range all {
+		if s.cfg.applied != nil {
+			s.cfg.applied(kv.Key, kv.Value)
+		}
+		if kv.Value.Version.After(value(env, kv.Key).Version) {
+			putValue(env, kv.Key, kv.Value)
+			s.changed(kv.Key)
+		}
+	}
 }
 
 func (s *Server) validPage(m Page) bool {

@@ -82,7 +82,7 @@ func (s *Server) onLook(env *protocol.Env[Message], from protocol.ID, m Look) {
 	if r := s.txns[m.ID]; r != nil {
 		st = r.now()
 	} else if m.ID.Time <= s.old {
-		st = Old
+		st = s.forgotten(m.ID)
 	}
 	env.Send(from, Seen{m.ID, st})
 }
@@ -100,7 +100,7 @@ func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
 		s.endLookWith(env, m.ID, l, Aborted)
 	default:
 		l.seen[from] = true
-		l.old = l.old || m.State == Old
+		l.old = l.old || m.State == Old || m.State == Gone
 		s.maybeSeen(env, m.ID, l)
 	}
 }

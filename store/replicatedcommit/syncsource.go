@@ -12,6 +12,7 @@ import (
 const (
 	maxPageBytes   = 256 << 10
 	maxPageEntries = 2048
+	maxOwedBytes   = 64 << 10 // of a page for a site that was away: nobody waits for it
 )
 
 // startEpoch notes the epoch that the server is started with, and up to which version transactions of earlier ones can be here.
@@ -59,17 +60,21 @@ func (s *Server) oldSettled() bool {
 
 // onCopy gives a newcomer a page. Who has not copied enough itself, or waits for old decisions, does not answer: the newcomer asks again.
 func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
-	if !s.isPeer(from) || s.newcomer.syncing || m.Stage >= copied || !s.oldSettled() {
+	if !s.isPeer(from) || s.newcomer.syncing || m.Stage >= copied || m.Since == 0 && !s.oldSettled() {
 		return
 	}
-	p := Page{Stage: m.Stage, From: m.From, Old: s.old}
+	p := Page{Stage: m.Stage, From: m.From, Old: s.old, Debts: s.debtList()}
+	most := maxPageBytes
+	if m.Since > 0 {
+		most = maxOwedBytes
+	}
 	prefix := valuePrefix
 	if m.Stage == CopyTxns {
 		prefix = txnPrefix
 	}
 	entries, size := 0, 0
 	for k, b := range env.Scan([]byte(prefix+m.From), afterPrefix(prefix)) {
-		if entries > 0 && (entries == maxPageEntries || size+len(k)+len(b) > maxPageBytes) {
+		if entries > 0 && (entries == maxPageEntries || size+len(k)+len(b) > most) {
 			p.Next = string(k[len(prefix):])
 			break
 		}
@@ -78,9 +83,11 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 			size += s.addTxn(&p, b)
 			continue
 		}
-		size += len(k) + len(b)
 		key := store.Key(k[len(prefix):])
-		p.Values = append(p.Values, KeyValue{key, value(env, key)})
+		if v := value(env, key); v.Version.Time > m.Since {
+			size += len(k) + len(b)
+			p.Values = append(p.Values, KeyValue{key, v})
+		}
 	}
 	env.Send(from, p)
 }

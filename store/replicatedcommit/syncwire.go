@@ -2,11 +2,13 @@ package replicatedcommit
 
 import (
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
 
 // Least sizes of what lists have, as bytes.
 const (
+	minDebtBytes     = 3
 	minSettledBytes  = 8
 	minKeyValueBytes = 5
 )
@@ -16,13 +18,20 @@ func syncKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](48, func(w *writer, m Copy) {
 			w.Uint(uint64(m.Stage))
 			w.String(m.From)
-		}, func(r *reader) Copy { return Copy{readStage(r), r.String()} }),
+			w.Uint(m.Since)
+		}, func(r *reader) Copy { return Copy{readStage(r), r.String(), r.Uint()} }),
 		wirefmt.NewKind[Message](49, appendPage, readPage),
 		wirefmt.NewKind[Message](50, func(w *writer, m Look) { store.AppendVersion(w, m.ID) }, func(r *reader) Look { return Look{store.ReadVersion(r)} }),
 		wirefmt.NewKind[Message](51, func(w *writer, m Seen) {
 			store.AppendVersion(w, m.ID)
 			w.Uint(uint64(m.State))
 		}, func(r *reader) Seen { return Seen{store.ReadVersion(r), readState(r)} }),
+		wirefmt.NewKind[Message](52, func(w *writer, m Owing) {
+			w.Uint(m.Serial)
+			w.Uint(m.Since)
+			w.Uint(m.To)
+		}, func(r *reader) Owing { return Owing{r.Uint(), r.Uint(), r.Uint()} }),
+		wirefmt.NewKind[Message](53, func(w *writer, m Paid) { w.Uint(m.Serial) }, func(r *reader) Paid { return Paid{r.Uint()} }),
 	}
 }
 
@@ -31,6 +40,12 @@ func appendPage(w *writer, m Page) {
 	w.String(m.From)
 	w.String(m.Next)
 	w.Uint(m.Old)
+	w.List(len(m.Debts))
+	for _, d := range m.Debts {
+		w.Uint(uint64(d.Server))
+		w.Uint(d.Since)
+		w.Uint(d.Upto)
+	}
 	w.List(len(m.Txns))
 	for _, t := range m.Txns {
 		store.AppendTxn(w, t.Txn)
@@ -46,6 +61,9 @@ func appendPage(w *writer, m Page) {
 
 func readPage(r *reader) Page {
 	m := Page{Stage: readStage(r), From: r.String(), Next: r.String(), Old: r.Uint()}
+	for range r.List(minDebtBytes) {
+		m.Debts = append(m.Debts, Debt{protocol.ID(r.Uint32()), r.Uint(), r.Uint()})
+	}
 	for range r.List(minSettledBytes) {
 		if r.Err() != nil {
 			return m

@@ -98,7 +98,12 @@ func (r *row) vote() State {
 	if r.whole != Undecided {
 		return r.whole
 	}
-	if slices.Contains(r.cells, No) || slices.Contains(r.cells, Old) {
+	switch {
+	case slices.Contains(r.cells, No):
+		return No
+	case slices.Contains(r.cells, Gone), slices.Contains(r.cells, Undecided):
+		return Undecided // what one shard has forgotten counts when all have been heard
+	case slices.Contains(r.cells, Old):
 		return No
 	}
 	if slices.ContainsFunc(r.cells, func(s State) bool { return s != Yes }) {
@@ -125,7 +130,7 @@ func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
 				return Committed, store.NoReason
 			case Aborted:
 				return Aborted, r.reason
-			case Undecided:
+			case Undecided, Gone:
 				heard = heard && r.fenced
 			}
 		}

@@ -35,7 +35,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 	case s.holding.byTxn[t.ID] != nil:
 		return // it was repeated
 	case t.ID.Time <= s.old:
-		env.Send(from, Vote{ID: t.ID, State: Old, Reason: store.Old, Hint: s.old})
+		env.Send(from, Vote{ID: t.ID, State: s.forgotten(t.ID), Reason: store.Old, Hint: s.old})
 		return
 	case len(s.txns) >= s.cfg.MaxTxns:
 		return
@@ -151,7 +151,7 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 		s.lookFor(env, from, m.ID, m.Shards)
 		return
 	case m.ID.Time <= s.old:
-		env.Send(from, Vote{ID: m.ID, State: Old, Reason: store.Old, Hint: s.old})
+		env.Send(from, Vote{ID: m.ID, State: s.forgotten(m.ID), Reason: store.Old, Hint: s.old})
 		return
 	case !m.Fence:
 		env.Send(from, Vote{ID: m.ID, State: Undecided})
@@ -171,9 +171,11 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 	s.tell(env, from, r)
 }
 
-// onDecide carries out a decision, whatever the server voted.
+// onDecide carries out a decision, whatever the server voted. One that rests on forgetting is the own coordinator's to make: others may have been told that there is nothing to copy any more,
+// when this site has not copied it.
 func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide) {
-	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
+	p, ok := s.coordinators[from]
+	if !ok || !s.fits(m.Shards) || m.ID.IsZero() {
 		return
 	}
 	r := s.txns[m.ID]
@@ -185,6 +187,9 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 	case r == nil && !m.Commit && m.ID.Time <= s.old:
 		env.Send(from, Vote{ID: m.ID, State: Aborted, Reason: store.Old})
 		return
+	case r == nil && m.ID.Time <= s.old && s.forgotten(m.ID) == Gone:
+		env.Send(from, Vote{ID: m.ID, State: Gone, Reason: store.Old, Hint: s.old})
+		return
 	case r == nil:
 		if len(s.txns) >= s.cfg.MaxTxns {
 			return
@@ -192,6 +197,7 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		r = s.unprepared(env, m.ID, m.Shards)
 		s.decide(env, r, state)
 		s.watch(env, r)
+	case (r.state == Yes || r.state == No) && m.Old && p.site != s.place.site:
 	case r.state == Yes || r.state == No:
 		s.decide(env, r, state)
 	case r.state != state && !m.Old:

@@ -94,8 +94,10 @@ func serverKinds() []wirefmt.Kind[Message] {
 		}),
 		wirefmt.NewKind[Message](20, func(w *writer, m Applied) { store.AppendVersion(w, m.ID) },
 			func(r *reader) Applied { return Applied{store.ReadVersion(r)} }),
-		wirefmt.NewKind[Message](21, func(w *writer, m Forget) { store.AppendVersion(w, m.ID) },
-			func(r *reader) Forget { return Forget{store.ReadVersion(r)} }),
+		wirefmt.NewKind[Message](21, func(w *writer, m Forget) {
+			store.AppendVersion(w, m.ID)
+			w.Uint(m.But)
+		}, func(r *reader) Forget { return Forget{store.ReadVersion(r), r.Uint()} }),
 		wirefmt.NewKind[Message](22, func(w *writer, m Resolve) {
 			appendNamed(w, m.ID, m.Shards)
 			w.Uint(uint64(m.State))
@@ -175,7 +177,7 @@ func readReason(r *reader) store.Reason {
 
 func readState(r *reader) State {
 	v := r.Uint()
-	if v > uint64(Old) {
+	if v > uint64(Gone) {
 		r.Failf("no such state: %d", v)
 		return 0
 	}

@@ -264,6 +264,9 @@ func (w *world) unquiet() string {
 			if s.newcomer.syncing {
 				return fmt.Sprintf("server %d copies", id)
 			}
+			if n := len(s.debts) + len(s.catchUp.owing); n > 0 || s.catchUp.source != 0 {
+				return fmt.Sprintf("server %d owes to %d servers, is owed by %d and copies server %d", id, len(s.debts), len(s.catchUp.owing), s.catchUp.source)
+			}
 			if len(s.locks)+s.waiters+len(s.holding.byTxn)+len(s.txns) > 0 {
 				return fmt.Sprintf("server %d has %d locks, %d waiting reads, %d held requests, %d transactions", id, len(s.locks), s.waiters, len(s.holding.byTxn), len(s.txns))
 			}

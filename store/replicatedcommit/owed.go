@@ -1,0 +1,190 @@
+package replicatedcommit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+type (
+	// Owing tells a server that was away that others have carried out transactions which it has not, and may have forgotten them. It is repeated until Paid says that the server has
+	// copied what they wrote.
+	Owing struct {
+		Serial uint64 // of the debt: it changes with each transaction
+		Since  uint64 // all of the transactions have later versions
+		To     uint64 // sites that the sender owes something, as bits
+	}
+
+	// Paid answers it.
+	Paid struct{ Serial uint64 }
+
+	// Debt is what a server owes another one: transactions with versions later than Since, and up to Upto.
+	Debt struct {
+		Server      protocol.ID
+		Since, Upto uint64
+	}
+)
+
+// oweTimer has the server tell those that it owes something.
+type oweTimer struct{}
+
+// A debt is what a site that is away has to learn. It is bounded however long the site is away: a range of versions, and then a copy of what was written by them.
+type debt struct {
+	since, upto uint64
+	serial      uint64
+	kept        bool // on disk. Invariant: it is if a transaction of it is forgotten
+}
+
+func debtKey(peer protocol.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte(debtPrefix), uint32(peer))
+}
+
+// startDebts reads what the server owes. What it owes to servers of sites that are fenced or replaced is void.
+func (s *Server) startDebts(env *protocol.Env[Message]) {
+	var void []protocol.ID
+	for k, b := range env.Scan([]byte(debtPrefix), afterPrefix(debtPrefix)) {
+		if len(k) != len(debtPrefix)+4 {
+			continue
+		}
+		peer := protocol.ID(binary.BigEndian.Uint32(k[len(debtPrefix):]))
+		if !s.isPeer(peer) {
+			void = append(void, peer)
+			continue
+		}
+		r := wirefmt.NewReader(b)
+		s.debts[peer] = &debt{since: r.Uint(), upto: r.Uint(), serial: env.Rand.Uint64(), kept: true}
+		if err := r.Close(); err != nil {
+			panic(fmt.Sprintf("replicatedcommit: what is owed to server %d, on disk: %v", peer, err)) // which runners stop at
+		}
+	}
+	for _, peer := range void {
+		env.Delete(debtKey(peer))
+	}
+	if len(s.debts) > 0 {
+		env.After(4*s.cfg.RoundTrip, oweTimer{})
+	}
+}
+
+// owe notes that some sites have not carried out a transaction which all others have.
+func (s *Server) owe(env *protocol.Env[Message], r *record, but uint64) {
+	r.but = but
+	for _, i := range s.cfg.Layout.unfenced() {
+		if but&(1<<i) != 0 {
+			s.extend(env, s.cfg.Layout.Sites[i].Shards[s.place.index], r.id.Time-1, r.id.Time)
+		}
+	}
+}
+
+// extend adds a range of versions to what is owed to a server.
+func (s *Server) extend(env *protocol.Env[Message], peer protocol.ID, since, upto uint64) *debt {
+	d := s.debts[peer]
+	if d == nil {
+		d = &debt{since: since, upto: upto, serial: env.Rand.Uint64()}
+		s.debts[peer] = d
+		env.After(4*s.cfg.RoundTrip, oweTimer{})
+	}
+	d.since, d.upto = min(d.since, since), max(d.upto, upto)
+	d.serial++
+	return d
+}
+
+// keepDebts writes what is owed to sites to the disk, as transactions that they lack are forgotten with the same write.
+func (s *Server) keepDebts(env *protocol.Env[Message], sites uint64) {
+	for _, i := range s.cfg.Layout.unfenced() {
+		if sites&(1<<i) != 0 {
+			peer := s.cfg.Layout.Sites[i].Shards[s.place.index]
+			s.keepDebt(env, peer, s.debts[peer])
+		}
+	}
+}
+
+func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt) {
+	d.kept = true
+	var w wirefmt.Writer
+	w.Uint(d.since)
+	w.Uint(d.upto)
+	env.Put(debtKey(peer), w.Buf)
+}
+
+// forgotten returns what is said of a transaction up to old that is not remembered: Gone if a site may be owed it, which has to copy what it wrote before it can take this server's having
+// forgotten for a refusal.
+func (s *Server) forgotten(id store.TxnID) State {
+	for _, d := range s.debts { //pure:ok one or none is the same in any order
+		if d.since < id.Time && id.Time <= d.upto && !s.cfg.skip.has(ruleGone) {
+			return Gone
+		}
+	}
+	return Old
+}
+
+// debtList returns what the server owes, for a newcomer that copies it: what it does not know of may be forgotten here.
+func (s *Server) debtList() []Debt {
+	var all []Debt
+	for _, peer := range slices.Sorted(maps.Keys(s.debts)) {
+		d := s.debts[peer]
+		all = append(all, Debt{peer, d.since, d.upto})
+	}
+	return all
+}
+
+// inherit takes over what a server owes that is copied.
+func (s *Server) inherit(env *protocol.Env[Message], all []Debt) {
+	for _, m := range all {
+		if s.isPeer(m.Server) {
+			s.keepDebt(env, m.Server, s.extend(env, m.Server, m.Since, m.Upto))
+		}
+	}
+}
+
+// tellDebts tells others what they are owed.
+func (s *Server) tellDebts(env *protocol.Env[Message]) {
+	if len(s.debts) == 0 || s.admission.refused != "" {
+		return
+	}
+	env.After(4*s.cfg.RoundTrip, oweTimer{})
+	if !s.admission.admitted || s.newcomer.syncing {
+		return
+	}
+	to := uint64(0)
+	for peer := range s.debts { //pure:ok a sum is the same in any order
+		to |= 1 << s.shards[peer].site
+	}
+	for _, peer := range slices.Sorted(maps.Keys(s.debts)) {
+		d := s.debts[peer]
+		env.Send(peer, Owing{d.serial, d.since, to})
+	}
+}
+
+// onPaid ends a debt, unless it has become more since it was told.
+func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
+	d := s.debts[from]
+	if d == nil || d.serial != m.Serial && !s.cfg.skip.has(ruleOwedSerial) {
+		return
+	}
+	delete(s.debts, from)
+	if d.kept {
+		env.Delete(debtKey(from))
+	}
+	for _, id := range s.done {
+		s.txns[id].but &^= 1 << s.shards[from].site
+	}
+}
+
+// checkDebts returns an error unless all that is left to others is owed to them.
+func (s *Server) checkDebts() error {
+	for _, id := range s.done {
+		but := s.txns[id].but
+		for _, i := range s.cfg.Layout.unfenced() {
+			d := s.debts[s.cfg.Layout.Sites[i].Shards[s.place.index]]
+			if but&(1<<i) != 0 && (d == nil || id.Time <= d.since || id.Time > d.upto) {
+				return fmt.Errorf("replicatedcommit: server %d: site %d has not carried out %v, and the debt is %+v", s.cfg.ID, i, id, d)
+			}
+		}
+	}
+	return nil
+}

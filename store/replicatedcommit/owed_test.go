@@ -1,0 +1,222 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// playAway plays clients while sites leave, one of three or two of five at a time, by a crash or cut off, for long enough that others forget what they have missed.
+func playAway(seed uint64, skip rules) (*world, error) {
+	sc := scenario{seed: seed, clients: 5, keys: 6, near: seed%2 == 0, skip: skip, test: "TestSitesAway"}
+	if seed%3 > 0 {
+		sc.faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
+	}
+	if seed%5 == 1 {
+		sc.sites = 5
+	}
+	w, err := newWorldOf(sc, func(c *Config) { c.Retain = time.Second }, nil)
+	if err != nil {
+		return nil, err
+	}
+	const lasting = 16 * time.Second
+	for at := time.Second; at < lasting-5*time.Second; at += time.Duration(w.rand.IntN(3)) * time.Second {
+		gone := w.rand.Perm(len(w.layout.Sites))[:len(w.layout.Sites)-w.layout.majority()]
+		away := time.Duration(500+w.rand.IntN(5500)) * time.Millisecond
+		for _, i := range gone {
+			w.leave(i, at, away)
+		}
+		at += away
+	}
+	return w, w.play(lasting)
+}
+
+// leave takes a site away for a while. Some of its servers may come back later than others, and crash in a write then.
+func (w *world) leave(site int, at, away time.Duration) {
+	crash := w.rand.IntN(3) > 0
+	for _, id := range w.siteNodes(site) {
+		late := time.Duration(w.rand.IntN(3)*w.rand.IntN(400)) * time.Millisecond
+		write := uint64(w.rand.IntN(30))
+		keep := sim.Keep(w.rand.IntN(3))
+		w.sim.At(at, func() {
+			if crash {
+				w.sim.Crash(id, keep)
+				return
+			}
+			for _, other := range w.nodes() {
+				w.sim.Cut(id, other)
+				w.sim.Cut(other, id)
+			}
+		})
+		w.sim.At(at+away+late, func() {
+			if !crash {
+				w.sim.Heal()
+				return
+			}
+			w.sim.Restart(id)
+			if write > 0 && id%10 > 0 {
+				w.sim.CrashInWrite(id, write, keep)
+				w.sim.After(2*time.Second, func() { w.sim.Restart(id) })
+			}
+		})
+	}
+}
+
+// TestSitesAway: sites leave and come back at any time; what is committed stays so, and all sites hold the same in the end.
+func TestSitesAway(t *testing.T) {
+	const seeds = 60
+	first := firstSeed(t)
+	for shard := range 2 {
+		t.Run(fmt.Sprint(shard), func(t *testing.T) {
+			t.Parallel()
+			committed := 0
+			for i := shard; i < seeds; i += 2 {
+				w, err := playAway(first+uint64(i), 0)
+				if err != nil {
+					t.Fatalf("seed %d: %v", first+uint64(i), err)
+				}
+				committed += w.verdicts[store.Committed]
+			}
+			if committed < 20*seeds {
+				t.Errorf("only %d transactions committed", committed)
+			}
+		})
+	}
+}
+
+// TestAwayMutations leaves out one rule of what is owed to sites that are away: some seed must notice.
+func TestAwayMutations(t *testing.T) {
+	for _, m := range []struct {
+		name string
+		skip rules
+	}{
+		{"a debt is paid without a copy", ruleOwedCopy},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(500) {
+				if _, err := playAway(1+seed, m.skip); err != nil {
+					t.Logf("seed %d: %.600v", 1+seed, err)
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// TestLongAway: what the others remember, and ask, while a site is away for ten minutes is what they do when it is there, and when it is back all is copied.
+func TestLongAway(t *testing.T) {
+	for _, skip := range []rules{0, ruleOwe} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		s.crashSite(2)
+		most := 0
+		for i := range 600 {
+			d, _ := s.done(200, s.submit(200, fmt.Sprint(i), store.Key(fmt.Sprint("k", i%50))))
+			want(t, d, store.Committed)
+			s.run(time.Second)
+			st := s.status(s.layout.Sites[0].Shards[0])
+			most = max(most, st.Txns)
+		}
+		if (most < 20) != (skip == 0) {
+			t.Errorf("with %b left out: a server remembers %d transactions", skip, most)
+		}
+		s.restartSite(2)
+		s.settle()
+		if g, _ := s.read(202, "k49"); string(g.Value.Bytes) != "599" {
+			t.Errorf("with %b left out: k49 is %+v", skip, g)
+		}
+	}
+}
+
+// TestAbsentSiteKeepsItsLocks: c has voted for a transaction that a and b carry out and forget while c is away. When it is back, another one that read what the first replaced, and that b voted for before,
+// must not get c's vote because c takes their having forgotten for an abort.
+func TestAbsentSiteKeepsItsLocks(t *testing.T) {
+	for _, skip := range []rules{0, ruleGone} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		first, _ := s.done(200, s.submit(200, "first", "k"))
+		want(t, first, store.Committed)
+		s.run(time.Second)
+		shard := s.layout.shardOf("k")
+
+		// b alone hears of a transaction that has read k, and locks k there.
+		s.cut([]protocol.ID{201}, append(append(s.siteNodes(0), s.siteNodes(2)...), 200, 202))
+		s.cut(append(s.siteNodes(0), s.siteNodes(1)...), s.siteNodes(2))
+		s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second)) // its clock is ahead, so that c does not find it too old
+		s.ref++
+		s.sim.Deliver(201, Submit{
+			Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
+		})
+		s.run(roundTrip / 20)
+
+		// a and c commit another one, and c does not hear that they have.
+		d, _ := s.done(200, s.submit(200, "second", "k"))
+		want(t, d, store.Committed)
+		s.crashSite(2)
+		s.run(20 * time.Second)
+		if st := s.status(s.layout.Sites[1].Shards[shard]); st.Undecided != 1 || st.Txns != 1 {
+			t.Fatalf("with %b left out: while c is away b has %+v", skip, st)
+		}
+		s.sim.Heal()
+		s.restartSite(2)
+		s.cut(s.layout.Sites[2].Shards, append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...)) // c cannot copy yet
+		s.run(10 * time.Second)
+		s.sim.Heal()
+		s.settle()
+		if stale := slices.Contains(slices.Collect(maps.Values(s.versions["k"])), "stale"); stale != (skip != 0) {
+			t.Errorf("with %b left out: what read the first value, and what replaced it, have committed: %v", skip, s.versions["k"])
+		}
+	}
+}
+
+// TestDebtGrows: what is added to a debt after a copy began is not paid by it.
+func TestDebtGrows(t *testing.T) {
+	for _, skip := range []rules{0, ruleOwedSerial} {
+		n, err := NewServer(Config{ID: 11, Layout: layout(3, 1), skip: ruleAdmission | skip})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		step := func(call func()) (told Owing) {
+			env.Begin(time.Hour)
+			call()
+			for _, e := range env.Out {
+				if m, ok := e.Msg.(Owing); ok && e.To == 31 {
+					told = m
+				}
+			}
+			if err := n.Check(); err != nil {
+				t.Fatal(err)
+			}
+			return told
+		}
+		txn := func(time uint64) {
+			id := store.TxnID{Time: time, Client: 1}
+			step(func() { n.Receive(env, 10, Decide{ID: id, Shards: []uint32{0}}) })
+			step(func() { n.Receive(env, 10, Forget{ID: id, But: 1 << 2}) })
+		}
+		step(func() { n.Start(env, nil) })
+		txn(7)
+		told := step(func() { n.Expire(env, oweTimer{}) })
+		if told.Since != 6 || told.To != 1<<2 {
+			t.Fatalf("it tells %+v", told)
+		}
+		txn(5)
+		step(func() { n.Receive(env, 31, Paid{told.Serial}) })
+		if n.forgotten(store.TxnID{Time: 5, Client: 2}) != Gone != (skip != 0) {
+			t.Errorf("with %b left out: it owes %v", skip, n.debtList())
+		}
+		told = step(func() { n.Expire(env, oweTimer{}) })
+		step(func() { n.Receive(env, 31, Paid{told.Serial}) })
+		if len(n.debts) != 0 {
+			t.Errorf("with %b left out: in the end it owes %v", skip, n.debtList())
+		}
+	}
+}
