@@ -33,6 +33,7 @@ func ExampleExperiments() {
 	// rc-floor [virtual real]
 	// rc-throughput [real]
 	// rc-hot [real virtual]
+	// rc-away [real]
 }
 
 func ExampleResult_WriteTable() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -56,6 +58,32 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 		}})
 	}
 	return nil
+}
+
+// ConnectAt makes clients at one site, which are goroutines of one program.
+func (s *Store) ConnectAt(mode client.Mode, site wan.Site, number uint64, players int) (*Clients, error) {
+	cs := &Clients{}
+	if err := s.connect(cs, mode, site, number, players); err != nil {
+		cs.Close()
+		return nil, fmt.Errorf("geostore: clients at %s: %w", site, err)
+	}
+	return cs, nil
+}
+
+// Drive has the clients make one transaction after the other until ctx ends, whatever becomes of them, and tells what did: nil, or why it failed. ended is
+// called concurrently.
+func (cs *Clients) Drive(ctx context.Context, w workload.Workload, seed uint64, ended func(error)) {
+	var all sync.WaitGroup
+	for i, p := range cs.players {
+		all.Go(func() {
+			for r := rand.New(rand.NewPCG(seed, uint64(i))); ctx.Err() == nil; {
+				if _, err := p.try(ctx, w.Next(r)); ctx.Err() == nil {
+					ended(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Play has the clients play a load. No transaction may fail: the error is that of the first that does.

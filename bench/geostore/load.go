@@ -97,14 +97,13 @@ func (s *Store) loadSite(ctx context.Context, dir string, done uint64) (err erro
 	return nil // what failed last is the error of Close
 }
 
-// openDisks returns the disks of a machine.
-func (s *Store) openDisks(dir string) (func(name string) (host.Disk, error), error) {
+// openWAL returns the disks of a machine.
+func openWAL(dir string) (*wal.Store, func(name string) (host.Disk, error), error) {
 	w, err := wal.Open(dir, wal.Options{CacheBytes: servingCache})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.stores = append(s.stores, w)
-	return func(name string) (host.Disk, error) {
+	return w, func(name string) (host.Disk, error) {
 		d, err := waldisk.New(w, name)
 		if err != nil {
 			return nil, err

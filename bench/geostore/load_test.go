@@ -34,7 +34,7 @@ func TestLoadedKeys(t *testing.T) {
 	if last != 2*keys {
 		t.Errorf("told of %d keys, want %d", last, 2*keys)
 	}
-	open, err := s.openDisks(filepath.Join(s.cfg.Dir, "b"))
+	disks, open, err := openWAL(filepath.Join(s.cfg.Dir, "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestLoadedKeys(t *testing.T) {
 	if n != keys {
 		t.Errorf("all shards have %d keys, want %d", n, keys)
 	}
-	if err := s.stores[0].Close(); err != nil {
+	if err := disks.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,15 +7,11 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foresay/foresay/host"
-	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/replicatedcommit"
-	"github.com/foresay/foresay/wal"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -34,6 +30,8 @@ type Config struct {
 	Loopback bool
 	// Sync is how long a sync of a disk in memory takes: see the package's documentation.
 	Sync time.Duration
+	// Retain is how long machines remember transactions; 0 is their default.
+	Retain time.Duration
 	// Seed is for all chances of machines and clients, and for the network's.
 	Seed uint64
 	// Loading, if not nil, is told how many of all keys are loaded on disks in a directory.
@@ -48,7 +46,7 @@ type Store struct {
 	topology replicatedcommit.Topology
 	network  *shape.Network
 	longest  time.Duration // round trip, for timeouts
-	stores   []*wal.Store
+	machines []*machine
 	stop     context.CancelFunc
 	running  *errgroup.Group
 	failed   context.Context // ends with the cause when a machine fails
@@ -97,36 +95,22 @@ func (s *Store) seed(purpose uint64) uint64 {
 func (s *Store) start(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running, s.failed = errgroup.WithContext(ctx)
-	var peers, clients []net.Listener
 	s.topology = replicatedcommit.Topology{Epoch: 1, Shards: s.cfg.Shards}
 	for i, site := range s.cfg.Matrix.Sites() {
-		peer, err := s.network.Listen(site)
-		if err != nil {
+		m := &machine{site: site, number: i}
+		if err := s.listen(m); err != nil {
 			return err
 		}
-		client, err := s.network.Listen(site)
-		if err != nil {
-			return err
-		}
-		peers, clients = append(peers, peer), append(clients, client)
+		s.machines = append(s.machines, m)
 		s.topology.Sites = append(s.topology.Sites, replicatedcommit.TopologySite{
 			Name: string(site), Number: i + 1,
-			Machines: []replicatedcommit.Machine{{Name: machineName(site), Peers: peer.Addr().String(), Client: client.Addr().String()}},
+			Machines: []replicatedcommit.Machine{{Name: machineName(site), Peers: m.peers.Addr().String(), Client: m.clients.Addr().String()}},
 		})
 	}
-	for i, site := range s.cfg.Matrix.Sites() {
-		disks, err := s.disks(site)
-		if err != nil {
+	for _, m := range s.machines {
+		if err := s.run(m); err != nil {
 			return err
 		}
-		n, err := rcnode.Open(rcnode.Config{
-			Cluster: "bench", Topology: s.topology, Machine: machineName(site), Disk: disks, PeerListener: peers[i], ClientListener: clients[i],
-			PeerDial: s.network.DialContext(site), Insecure: true, RoundTrip: s.longest, Seed: s.seed(machineSeeds + uint64(i)), Logger: s.cfg.Logger,
-		})
-		if err != nil {
-			return err
-		}
-		s.running.Go(func() error { return n.Run(ctx) })
 	}
 	// Shards know each other's disks after a round trip or two, and vote from then on.
 	return pause(s.failed, settling*s.longest)
@@ -136,16 +120,6 @@ const settling = 4
 
 func machineName(site wan.Site) string { return string(site) + "-1" }
 
-// disks returns where a machine's shards write.
-func (s *Store) disks(site wan.Site) (func(name string) (host.Disk, error), error) {
-	if s.cfg.Dir == "" {
-		d := &device{sync: s.cfg.Sync}
-		base := newKeyspace(s.cfg.Keys, make([]byte, s.cfg.ValueBytes))
-		return func(string) (host.Disk, error) { return newDisk(d, base), nil }, nil
-	}
-	return s.openDisks(filepath.Join(s.cfg.Dir, string(site)))
-}
-
 // Close stops the machines and ends all connections. The error is that of the first machine that failed.
 func (s *Store) Close() error {
 	var err error
@@ -153,8 +127,8 @@ func (s *Store) Close() error {
 		s.stop()
 		err = s.running.Wait()
 	}
-	for _, store := range s.stores {
-		err = errors.Join(err, store.Close())
+	for _, m := range s.machines {
+		err = errors.Join(err, m.close())
 	}
 	if e := s.network.Close(); !errors.Is(e, net.ErrClosed) {
 		err = errors.Join(err, e)
