@@ -75,7 +75,7 @@ func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
 			{"warm", pick(w.scale, 3, 10), func() error { return nil }},
 			{"up", pick(w.scale, 5, 20), func() error { return nil }},
 			{"away", pick(w.scale, 30, 600), func() error { return store.Kill(gone) }},
-			{"back", pick(w.scale, 15, 60), func() error { return store.Restart(gone) }},
+			{"back", pick(w.scale, 20, 60), func() error { return store.Restart(gone) }},
 		}
 		rows, err = m.run(ctx, sites[:2], putWorkload{keys}, phases)
 		return err

@@ -88,6 +88,10 @@ func value(env *protocol.Env[Message], key store.Key) store.Value {
 	if !ok {
 		return store.Value{}
 	}
+	return parseValue(key, b)
+}
+
+func parseValue(key store.Key, b []byte) store.Value {
 	r := wirefmt.NewReader(b)
 	v := store.ReadValue(r)
 	if err := r.Close(); err != nil {

@@ -197,7 +197,7 @@ func (s *Server) fits(shards []uint32) bool {
 }
 
 // settledPerRoundTrip bounds how many transactions that are carried out here the server asks about in a round trip: nobody waits for the answer.
-const settledPerRoundTrip = 8
+const settledPerRoundTrip = 1
 
 // watch has the server ask about a transaction until all sites have carried out the decision, or are owed it.
 func (s *Server) watch(env *protocol.Env[Message], r *record) {

@@ -84,7 +84,7 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 			continue
 		}
 		key := store.Key(k[len(prefix):])
-		if v := value(env, key); v.Version.Time > m.Since {
+		if v := parseValue(key, b); v.Version.Time > m.Since {
 			size += len(k) + len(b)
 			p.Values = append(p.Values, KeyValue{key, v})
 		}
