@@ -60,6 +60,7 @@ type room struct {
 	full        func()      // called when calls were found to wait for streams
 	yield       func(n int) // called to reset so many speculative streams for them
 	queue       []*place
+	unnamed     int       // at most so many of them do not know what they wait for
 	peaks       [2]int    // how many streams confirmed callers wanted at once, at most, in this span and the one before
 	since       time.Time // this span
 }
@@ -254,6 +255,9 @@ func (r *room) enter(keeps bool) (*place, lack) {
 	}
 	p.why, p.done = why, make(chan struct{})
 	r.queue = append(r.queue, p)
+	if why.most == 0 {
+		r.unnamed++
+	}
 	r.lookOut()
 	return p, why
 }
@@ -275,7 +279,7 @@ func (r *room) leave(p *place) {
 	defer r.mu.Unlock()
 	if i := slices.Index(r.queue, p); i >= 0 {
 		r.queue = slices.Delete(r.queue, i, i+1)
-		if why := r.lacking(p.keeps); why != (lack{}) {
+		if why := r.lacking(p.keeps); why.most > 0 {
 			p.why = why
 		}
 		close(p.done)
@@ -293,12 +297,26 @@ func (r *room) told(keeps bool) {
 	r.serve()
 }
 
+// name tells the calls that wait what it is for, once that is known. Under mu.
+func (r *room) name(why lack) {
+	if why.most == 0 || r.unnamed == 0 {
+		return
+	}
+	for _, p := range r.queue {
+		if p.why.most == 0 {
+			p.why = why
+		}
+	}
+	r.unnamed = 0
+}
+
 // serve admits those for whom there is room now, the oldest first. Under mu.
 func (r *room) serve() {
 	r.call()
 	for len(r.queue) > 0 {
 		p := r.queue[0]
-		if r.lacking(p.keeps) != (lack{}) {
+		if why := r.lacking(p.keeps); why != (lack{}) {
+			r.name(why)
 			return
 		}
 		r.admit(p)

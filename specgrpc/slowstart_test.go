@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/foresay/foresay"
 )
 
 // begin has speculative calls come that open their streams once they may.
@@ -99,5 +101,31 @@ func TestConfirmedCallersGoFirst(t *testing.T) {
 			t.Errorf("%d streams give way, and the peer admits %+v", yielded.Load(), streams)
 		}
 		r.got(since, true)
+	})
+}
+
+// TestWhatCallsWaitFor: calls that come while nothing is known of the peer are told once they
+// wait for a limit that is known.
+func TestWhatCallsWaitFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := testRoom(2)
+		since := r.want(t.Context()) // until it has its stream no speculative call gets one
+		var places []*place
+		for range 3 {
+			p, why := r.enter(false)
+			if p.done == nil || why.most != 0 {
+				t.Fatalf("a call waits for %v at first", why)
+			}
+			places = append(places, p)
+		}
+		r.got(since, true)
+		for i, p := range places {
+			if i < 2 {
+				<-p.done
+			} else if p.why != (lack{foresay.LimitHalfOpen, 2}) {
+				t.Errorf("the third call waits for %v", p.why)
+			}
+		}
+		r.leave(places[2])
 	})
 }

@@ -114,10 +114,10 @@ func (h *halfOpen) enter(a *foresay.Attempt, keeps bool) lack {
 		}
 		a.OnResolve(func(bool) { h.room.leave(p) })
 		<-p.done
+		if why.most == 0 && p.why.most > 0 { // it has become known that it was a limit
+			a.Limited(p.why.by)
+		}
 		if !p.admitted {
-			if why.most == 0 && p.why.most > 0 { // by now it is known to be a limit
-				a.Limited(p.why.by)
-			}
 			return p.why
 		}
 		a.Begin()
