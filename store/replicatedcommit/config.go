@@ -167,6 +167,7 @@ const (
 	ruleUrgeYes                            // if its own site has voted yes
 	ruleOwe                                // what a site that is away has to learn is owed to it
 	ruleGone                               // what is owed and forgotten does not count as never heard of
+	ruleOldWhole                           // what a site has forgotten counts when all its shards have been heard
 	ruleOwedCopy                           // a debt is paid by a copy
 	ruleOwedSerial                         // of all that it was for when the copy began
 	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision

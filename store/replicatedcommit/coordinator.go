@@ -79,7 +79,7 @@ func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []
 	case e != nil || id.IsZero() || !c.cfg.Layout.validShards(shards) || len(c.entries) >= c.cfg.MaxTxns:
 		return nil
 	}
-	e = newEntry(id, shards, c.cfg.Layout)
+	e = newEntry(id, shards, c.cfg.Layout, c.cfg.skip)
 	c.entries[id] = e
 	env.After(c.cfg.Retain, entryTimer{id})
 	return e

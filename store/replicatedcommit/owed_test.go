@@ -94,16 +94,18 @@ func TestSitesAway(t *testing.T) {
 // TestAwayMutations leaves out one rule of what is owed to sites that are away: some seed must notice.
 func TestAwayMutations(t *testing.T) {
 	for _, m := range []struct {
-		name string
-		skip rules
+		name  string
+		skip  rules
+		first uint64 // many seeds before it do not notice
 	}{
-		{"a debt is paid without a copy", ruleOwedCopy},
+		{"a debt is paid without a copy", ruleOwedCopy, 1},
+		{"one shard that has forgotten speaks for its site", ruleOldWhole, 370},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(500) {
-				if _, err := playAway(1+seed, m.skip); err != nil {
-					t.Logf("seed %d: %.600v", 1+seed, err)
+			for i := range uint64(500) {
+				if _, err := playAway(m.first+i, m.skip); err != nil {
+					t.Logf("seed %d: %.600v", m.first+i, err)
 					return
 				}
 			}
