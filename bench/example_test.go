@@ -34,6 +34,7 @@ func ExampleExperiments() {
 	// rc-throughput [real]
 	// rc-hot [real virtual]
 	// rc-away [real]
+	// rc-large [real]
 }
 
 func ExampleResult_WriteTable() {

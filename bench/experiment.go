@@ -99,7 +99,7 @@ func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), limits(), multilevel(),
 		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrFailover(),
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(),
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcLarge(),
 	}
 }
 

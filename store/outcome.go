@@ -55,6 +55,8 @@ const (
 	Fenced
 	// Old: the site has forgotten all transactions of that time.
 	Old
+	// Overloaded: the site remembers as many transactions as it may, all of which others still need. Later there is room.
+	Overloaded
 )
 
 // String returns the reason in words.
@@ -76,6 +78,8 @@ func (r Reason) String() string {
 		return "fenced"
 	case Old:
 		return "forgotten"
+	case Overloaded:
+		return "overloaded, retry later"
 	}
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }

@@ -24,6 +24,8 @@ type Load struct {
 	// the last one that is measured has ended, so that none of them sees fewer rivals than another.
 	Txns int
 	For  time.Duration
+	// Failures says that transactions may fail. They are counted, and their clients go on.
+	Failures bool
 }
 
 // An Attempt is one try of a transaction.
@@ -50,8 +52,8 @@ type Played struct {
 	// Lasting is the time in which they began, and Commits, by site, are the transactions that committed in that time.
 	Lasting time.Duration
 	Commits map[wan.Site]int
-	// All is how many transactions committed in all, measured or not.
-	All int
+	// All is how many transactions committed in all, measured or not, and Failed how many failed.
+	All, Failed int
 }
 
 // A player makes one transaction after the other for a client.
@@ -86,7 +88,11 @@ func play(ctx context.Context, players []player, l Load) (Played, error) {
 				t := Txn{Site: p.site, Class: next.Name}
 				began := time.Now()
 				var err error
-				if t.Attempts, err = p.try(ctx, next); err != nil {
+				if t.Attempts, err = p.try(ctx, next); err != nil && l.Failures && ctx.Err() == nil {
+					s.fail(measured)
+					continue
+				}
+				if err != nil {
 					return fmt.Errorf("geostore: client %d at %s: %w", i, p.site, err)
 				}
 				t.Took = time.Since(began)
@@ -144,6 +150,17 @@ func (s *score) advance(now time.Time) {
 func (s *score) close(at time.Time) {
 	s.to = at
 	s.played.Lasting = at.Sub(s.from)
+}
+
+func (s *score) fail(measured bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(now)
+	s.played.Failed++
+	if measured {
+		s.open--
+	}
 }
 
 func (s *score) end(t Txn, measured bool) {

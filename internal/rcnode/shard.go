@@ -20,6 +20,9 @@ func (s *shard) receive(msg replicatedcommit.Message) {
 		if answer := s.desk.take(m.Ref); answer != nil {
 			answer <- m // it has room for one
 		}
+	case replicatedcommit.Full:
+		s.node.cfg.Logger.Warn("store: overloaded: a shard remembers as many transactions as it may, and refuses new ones; is a site away, or max_txns small?",
+			"shard", s.index, "transactions", m.Transactions)
 	case replicatedcommit.Refused:
 		select {
 		case s.node.refused <- &RefusedError{s.node.cfg.Machine, s.index, m.Reason}:

@@ -178,7 +178,7 @@ func (t *txn) pause(why store.Reason) time.Duration {
 	switch {
 	case why == store.StaleRead, why == store.StaleWrite:
 		return 1 // nobody is in the way, now that the newer version is known
-	case t.attempts > patient:
+	case t.attempts > patient, why == store.Overloaded:
 		return backoff << 6
 	case why == store.Locked, why == store.Reserved && t.attempts <= prompt:
 		return 1 // that was decided while the refusal was on its way, or the site has its reads wait for their turn

@@ -63,6 +63,9 @@ func (tx *Tx) find(lane any, key store.Key) (v store.Value, known, others bool, 
 	}
 	tx.shared = tx.shared || lane != tx.lane
 	v, known = tx.buffer.Get(key)
+	if reads, _ := tx.buffer.Accesses(); !known && len(reads) >= store.MaxAccesses {
+		return v, false, false, &RejectedError{Detail: fmt.Sprintf("read %.40q: it has read %d keys already (that is the limit)", key, store.MaxAccesses)}
+	}
 	owner, read := tx.lanes[key]
 	return v, known, known && (read && owner != lane || !read && tx.shared), nil
 }
@@ -82,7 +85,7 @@ func (tx *Tx) saw(lane any, key store.Key, v store.Value) bool {
 	return true
 }
 
-// Put has the transaction write a key, when it commits. The error says what is beyond its limit.
+// Put has the transaction write a key, when it commits. The error says what is beyond its limit, or that the transaction is over: ErrEnded if its function has returned.
 func (tx *Tx) Put(key string, value []byte) error {
 	switch {
 	case len(key) > store.MaxKeyBytes:
@@ -90,20 +93,25 @@ func (tx *Tx) Put(key string, value []byte) error {
 	case len(value) > store.MaxValueBytes:
 		return &RejectedError{Detail: fmt.Sprintf("key %.40q: a value of %d bytes (the limit is %d)", key, len(value), store.MaxValueBytes)}
 	}
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
-	tx.buffer.Put(store.Key(key), append([]byte{}, value...))
-	return nil
+	return tx.write(func() { tx.buffer.Put(store.Key(key), append([]byte{}, value...)) })
 }
 
-// Delete has the transaction delete a key, be it there or not, when it commits.
+// Delete has the transaction delete a key, be it there or not, when it commits. The error is as that of Put.
 func (tx *Tx) Delete(key string) error {
 	if len(key) > store.MaxKeyBytes {
 		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
 	}
+	return tx.write(func() { tx.buffer.Delete(store.Key(key)) })
+}
+
+// write does what is to be done to the buffer, unless the transaction is over.
+func (tx *Tx) write(do func()) error {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	tx.buffer.Delete(store.Key(key))
+	if tx.err != nil {
+		return tx.err
+	}
+	do()
 	return nil
 }
 
@@ -122,13 +130,14 @@ func (tx *Tx) accesses() ([]store.Read, []store.Write) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if tx.err == nil {
-		tx.err = errOver
+		tx.err = ErrEnded
 	}
 	reads, writes := tx.buffer.Accesses()
 	return append([]store.Read(nil), reads...), append([]store.Write(nil), writes...)
 }
 
-var errOver = errors.New("client: the transaction's function has returned")
+// ErrEnded is what the methods of a Tx return when the transaction's function has returned: what is read or written then is no part of the transaction.
+var ErrEnded = errors.New("client: the transaction's function has returned")
 
 // performRead reads a key for the code that runs under ctx.
 func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, error) {

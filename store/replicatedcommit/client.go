@@ -33,8 +33,9 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
-	near         [][]time.Duration      // by site and shard: how long it takes to answer a read; 0 is not known
-	silent       []time.Duration        // by site: since when it has not answered commits; 0: it has
+	near         [][]time.Duration // by site and shard: how long it takes to answer a read; 0 is not known
+	silent       []time.Duration   // by site: since when it has not answered commits; 0: it has
+	pace         pace
 	nearGets     uint64                 // reads from the nearest site
 	getRefs      map[uint64]uint64      // of gets, by the application's numbers
 	submitRefs   map[uint64]store.TxnID // of submits, likewise
@@ -58,9 +59,11 @@ type submit struct {
 	refs  []uint64 // who wait: the first one, and those who asked for the outcome meanwhile
 	txn   store.Txn
 	votes []SiteVote // by site; of the zero ID if missing
-	firm  bool       // a site has voted yes before others were asked
-	alone int        // the site that is asked before others; noSite: all are asked
-	hold  int        // the site whose vote may wait when it is asked first; noSite: none
+	bytes int        // of what it reads and writes
+	begun time.Duration
+	firm  bool // a site has voted yes before others were asked
+	alone int  // the site that is asked before others; noSite: all are asked
+	hold  int  // the site whose vote may wait when it is asked first; noSite: none
 	tries int
 	sent  int // how often in all
 }
@@ -327,6 +330,8 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 	case len(s.txn.Reads)+len(s.txn.Writes) == 0, s.txn.ReadOnly() && c.cfg.skip.has(ruleValidateReadOnly):
 		o.Verdict = store.Committed
 	default:
+		s.bytes, s.begun = contentBytes(s.txn.Reads, s.txn.Writes), env.Now
+		c.pace.bytes += s.bytes
 		s.votes = make([]SiteVote, len(c.cfg.Layout.Sites))
 		for i, site := range c.cfg.Layout.Sites {
 			if site.Fenced && s.sent == 0 { // what was sent before may be decided by a vote of its
@@ -354,7 +359,11 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	}
 	c.askVotes(env, s)
 	s.tries++
-	env.After(2*c.cfg.RoundTrip, submitTimer{s.txn.ID})
+	wait := c.patience()
+	if c.firstHealthy(env) != noSite { // what takes long then is a site that is away, and asking again finds that out
+		wait = 2*c.cfg.RoundTrip + sendTime(c.pace.bytes)
+	}
+	env.After(wait, submitTimer{s.txn.ID})
 }
 
 // askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the decision.
@@ -377,7 +386,7 @@ func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
 	first, silent := noSite, false
 	for _, i := range c.cfg.Layout.unfenced() {
-		if since := c.silent[i]; since != 0 && env.Now-since > 2*c.cfg.RoundTrip {
+		if since := c.silent[i]; since != 0 && env.Now-since > 2*c.cfg.RoundTrip+sendTime(c.pace.bytes) {
 			silent = true
 		} else if first == noSite {
 			first = i
@@ -398,6 +407,9 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 	}
 	if !ok || s == nil || !s.votes[p.site].ID.IsZero() {
 		return
+	}
+	if s.sent == 0 && !s.firm {
+		c.pace.saw(min(max(env.Now-s.begun, 0), maxLag*c.cfg.RoundTrip))
 	}
 	s.votes[p.site] = m
 	yes, no, o := s.count()
@@ -478,6 +490,7 @@ const noSite = -1
 
 func (c *Client) end(env *protocol.Env[Message], s *submit, o store.Outcome, site int) {
 	delete(c.submits, s.txn.ID)
+	c.pace.bytes -= s.bytes
 	env.Stop(submitTimer{s.txn.ID})
 	done := Done{Txn: s.txn, Outcome: o, Site: site}
 	if o.Verdict == store.Aborted {

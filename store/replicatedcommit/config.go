@@ -127,7 +127,8 @@ type Config struct {
 	Retain time.Duration
 	// MaxAhead bounds how far a transaction's version, or a priority, may be ahead of a server's clock; 0 is a minute.
 	MaxAhead time.Duration
-	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A server that has as many takes no new ones.
+	// MaxTxns bounds the transactions that a server or a coordinator remembers; 0 is a million. A server that has as many forgets those that are carried out everywhere before their time, and
+	// if there are none takes no new ones: their clients are told that it is Overloaded.
 	MaxTxns int
 	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, the votes that it holds back, and the calls of a client; 0 is 10000 of each.
 	MaxWaiting int
@@ -157,6 +158,7 @@ const (
 	ruleAbsentReads                        // keys that were read as absent are validated like others
 	ruleRefusedWait                        // R7: who is refused is in the queue of each key, until it is tried again
 	ruleReadQueue                          // R7: who was refused reads when it is its turn
+	ruleRoom                               // there are at most MaxTxns, and who finds no room is told
 	ruleBlockedAlone                       // R7: who meets a blocked transaction reserves nothing
 	ruleHoldBound                          // a vote is held back for a round trip at most
 	ruleSync                               // a newcomer does not vote or answer reads before it has what others have

@@ -14,7 +14,7 @@ type Counts struct {
 }
 
 // ByReason counts by reason.
-type ByReason [store.Old + 1]uint64
+type ByReason [store.Overloaded + 1]uint64
 
 func (c *ByReason) add(r store.Reason) {
 	if int(r) < len(c) {

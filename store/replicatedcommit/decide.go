@@ -20,7 +20,6 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	if state == Committed && r.known {
 		s.apply(env, r)
 	}
-	s.save(env, r)
 	if state == Committed && r.known {
 		s.unreserveAll(env, r.reads, r.writes, r.priority) // also where it got through without this site
 	}
@@ -30,6 +29,7 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 			s.reserveAll(env, r.reads, r.writes, r.priority) // others have refused it
 		}
 	}
+	s.save(env, r)
 }
 
 // apply writes what a committed transaction does. Where a later one was applied before, nothing is left to do.
@@ -79,7 +79,7 @@ func (s *Server) onFetch(env *protocol.Env[Message], from protocol.ID, m Fetch) 
 	r := s.txns[m.ID]
 	switch {
 	case r != nil && r.known:
-		env.Send(from, Content{ID: m.ID, Writes: r.writes})
+		env.Send(from, Content{ID: m.ID, Writes: s.writes(env, r)})
 	case m.ID.Time <= s.old && !s.newcomer.syncing && s.forgotten(m.ID) == Old:
 		// Whoever voted yes knows the content until it forgets the transaction. If it was told of it again since, it is where it would be without.
 		env.Send(from, Content{ID: m.ID, Old: true})

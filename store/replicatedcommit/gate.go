@@ -59,7 +59,7 @@ type (
 	gateEnd   struct{ ref uint64 } // how long the site is left to answer: coordinators and shards say nothing to what they cannot take
 )
 
-// gatePatience is how many round trips a site has to answer: more than clients wait, so that they repeat what they ask before.
+// gatePatience is how many round trips, and times that it takes to send what is asked, a site has to answer: more than clients wait, so that they repeat what they ask before.
 const gatePatience = 8
 
 // Gate is the node by which clients that are no nodes reach a site: it hands what they ask to the site's shards and coordinators, and the answers back. It keeps
@@ -190,7 +190,7 @@ func (g *Gate) onCommit(env *protocol.Env[Message], m GateCommit) {
 	c := &gateCommit{id: m.Txn.ID, recover: m.Recover}
 	g.commits[m.Ref] = c
 	g.byTxn[c.id] = append(g.byTxn[c.id], m.Ref)
-	env.After(gatePatience*g.cfg.RoundTrip, gateEnd{m.Ref})
+	env.After(gatePatience*(g.cfg.RoundTrip+sendTime(contentBytes(m.Txn.Reads, m.Txn.Writes))), gateEnd{m.Ref})
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, gateTimer{m.Ref})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -139,7 +140,7 @@ func TestGateNobodyAnswers(t *testing.T) {
 		b.give(protocol.App, m)
 		var ends []protocol.Effect[Message]
 		for _, e := range b.env.Out {
-			if e.Kind == protocol.KindAfter && e.Delay == 8*b.gate.cfg.RoundTrip {
+			if e.Kind == protocol.KindAfter && e.Delay.Truncate(time.Millisecond) == 8*b.gate.cfg.RoundTrip {
 				ends = append(ends, e)
 			}
 		}

@@ -212,7 +212,7 @@ func TestFullHoldsNothing(t *testing.T) {
 	holder, _ := c.try(5, "", "k")
 	m := c.request(1, "", "k")
 	c.give(10, m)
-	c.wantVotes()
+	c.wantVotes(Vote{ID: m.Txn.ID, State: Old, Reason: store.Overloaded})
 	if n := len(c.server.holding.byTxn); n != 0 {
 		t.Errorf("%d requests wait", n)
 	}

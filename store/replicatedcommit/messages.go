@@ -212,6 +212,9 @@ type (
 		Site    int       // whose vote or word was the last that was needed, by its place in the layout; -1: none's
 	}
 
+	// Full tells a server's application that it takes no new transactions at present, as it has as many as it may remember. It comes now and then while that is so.
+	Full struct{ Transactions int }
+
 	// Refused tells a server's application that its disk may not take part, and why.
 	Refused struct{ Reason string }
 )

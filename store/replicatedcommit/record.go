@@ -11,15 +11,17 @@ import (
 
 // A server's key space: its values, its transactions, and what it knows of itself and its peers.
 const (
-	valuePrefix  = "v"
-	txnPrefix    = "t"
-	peerPrefix   = "p"
-	selfKey      = "self"
-	oldKey       = "old"
-	epochKey     = "epoch"
-	syncKey      = "sync" // there while a newcomer copies
-	sourcePrefix = "source"
-	debtPrefix   = "debt"
+	valuePrefix = "v"
+	txnPrefix   = "t"
+	peerPrefix  = "p"
+	selfKey     = "self"
+	oldKey      = "old"
+	epochKey    = "epoch"
+	// contentsPrefix is before the keys of what large transactions read and write.
+	contentsPrefix = "c"
+	syncKey        = "sync" // there while a newcomer copies
+	sourcePrefix   = "source"
+	debtPrefix     = "debt"
 )
 
 // A record is what a server remembers of a transaction, on disk as in memory.
@@ -34,10 +36,12 @@ type record struct {
 	priority store.Priority
 	reads    []store.Read
 	writes   []store.Write
+	ownKey   bool // reads and writes have a key of their own on disk
 
 	// In memory only.
 	waits int  // how often it was asked about
 	done  bool // all sites have carried out the decision, or are owed it
+	shed  bool // reads and writes are on disk only
 	olds  int  // sites that have forgotten what it writes, as bits
 	// but are sites that have not been heard to have carried out the decision, as bits, if done. Invariant: there is a debt to each that covers the transaction.
 	but uint64
@@ -63,17 +67,32 @@ func txnKey(id store.TxnID) []byte {
 
 func (r *record) bytes() []byte {
 	var w wirefmt.Writer
-	w.Uint(uint64(r.state))
+	t := store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}
+	state := uint64(r.state)
+	if r.ownKey {
+		state |= ownKeyBit
+		t.Reads, t.Writes = nil, nil
+	}
+	w.Uint(state)
 	appendReason(&w, r.reason, r.hint)
 	w.Bool(r.known)
 	appendShards(&w, r.shards)
-	store.AppendTxn(&w, store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes})
+	store.AppendTxn(&w, t)
 	return w.Buf
 }
 
+// ownKeyBit goes with the state of a record whose contents have a key of their own.
+const ownKeyBit = 1 << 4
+
+// parseRecord returns a transaction without its contents if these have a key of their own.
 func parseRecord(b []byte) (*record, error) {
 	rd := wirefmt.NewReader(b)
-	r := &record{state: readState(rd), reason: readReason(rd), hint: rd.Uint(), known: rd.Bool(), shards: readShards(rd)}
+	state := rd.Uint()
+	if state&^ownKeyBit > uint64(Aborted) {
+		rd.Failf("no such state: %d", state)
+	}
+	r := &record{state: State(state &^ ownKeyBit), ownKey: state&ownKeyBit != 0}
+	r.reason, r.hint, r.known, r.shards = readReason(rd), rd.Uint(), rd.Bool(), readShards(rd)
 	t := store.ReadTxn(rd)
 	r.id, r.priority, r.reads, r.writes = t.ID, t.Priority, t.Reads, t.Writes
 	if err := rd.Close(); err != nil {

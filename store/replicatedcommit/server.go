@@ -45,9 +45,11 @@ type Server struct {
 	newcomer     newcomer
 	debts        map[protocol.ID]*debt
 	catchUp      catchUp
-	floor        uint64 // no transaction of an earlier epoch that is in txns has a later version
-	settled      bool   // those of earlier epochs are carried out
-	contrary     error  // a decision that contradicts another one
+	floor        uint64        // no transaction of an earlier epoch that is in txns has a later version
+	settled      bool          // those of earlier epochs are carried out
+	looked       time.Duration // when there was nothing to forget to make room; 0: there was something
+	fullSaid     time.Duration // when the application was told last that there are as many as may be; 0: never
+	contrary     error         // a decision that contradicts another one
 	counts       Counts
 }
 
@@ -89,11 +91,15 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 	}
 	for _, b := range env.Scan([]byte(txnPrefix), []byte(txnPrefix+"\xff\xff\xff\xff\xff\xff\xff\xff\xff")) {
 		r, err := parseRecord(b)
+		if err == nil && !r.settled() {
+			r, err = readRecord(env, b)
+		}
 		if err != nil {
 			s.refuse(env, err.Error())
 			return
 		}
 		s.txns[r.id] = r
+		s.shed(r)
 		if r.state == Yes && !s.cfg.skip.has(ruleLocksSurvive) {
 			s.lock(r)
 		}
@@ -202,6 +208,7 @@ const settledPerRoundTrip = 1
 // watch has the server ask about a transaction until all sites have carried out the decision, or are owed it.
 func (s *Server) watch(env *protocol.Env[Message], r *record) {
 	wait, spread := 4*s.cfg.RoundTrip<<min(r.waits, 4), s.cfg.RoundTrip
+	wait += sendTime(contentBytes(nil, r.writes)) // the client sends it to other sites, too
 	if n := time.Duration(len(s.txns)-len(s.done)) / settledPerRoundTrip; r.settled() && n > 4 {
 		spread = n * s.cfg.RoundTrip
 	}
@@ -223,15 +230,6 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 
 func (s *Server) coordinator(id store.TxnID) protocol.ID {
 	return s.cfg.Layout.coordinator(s.place.site, id)
-}
-
-// save writes what is known of a transaction.
-func (s *Server) save(env *protocol.Env[Message], r *record) {
-	s.txns[r.id] = r
-	if s.cfg.skip.has(ruleDurableVotes) && r.state <= No {
-		return
-	}
-	env.Put(txnKey(r.id), r.bytes())
 }
 
 // onForget is told that all sites have carried out a decision, or all but some that are owed it then. The record stays for clients that ask, until it is old.
@@ -257,17 +255,7 @@ func (s *Server) retain(env *protocol.Env[Message]) {
 		return
 	}
 	s.raiseOld(env, uint64(max(env.Now-s.cfg.Retain, 0)))
-	owed := uint64(0)
-	defer func() { s.keepDebts(env, owed) }()
-	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
-		if id.Time > s.old {
-			return false
-		}
-		owed |= s.txns[id].but
-		delete(s.txns, id)
-		env.Delete(txnKey(id))
-		return true
-	})
+	s.forgetOld(env)
 }
 
 // raiseOld has the server vote for no transaction up to a time that it does not remember.

@@ -80,7 +80,7 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 		}
 		entries++
 		if m.Stage == CopyTxns {
-			size += s.addTxn(&p, b)
+			size += s.addTxn(env, &p, b)
 			continue
 		}
 		key := store.Key(k[len(prefix):])
@@ -93,8 +93,8 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 }
 
 // addTxn adds a transaction from the disk to a page if it is carried out, and returns how many bytes that is.
-func (s *Server) addTxn(p *Page, b []byte) int {
-	r, err := parseRecord(b)
+func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
+	r, err := readRecord(env, b)
 	if err != nil {
 		panic(err.Error()) // it could be read before
 	}
@@ -104,7 +104,7 @@ func (s *Server) addTxn(p *Page, b []byte) int {
 	p.Txns = append(p.Txns, SettledTxn{
 		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed,
 	})
-	return len(b)
+	return len(b) + contentBytes(nil, r.writes)
 }
 
 // afterPrefix returns a key above all that begin with a prefix, which does not end in 0xff.

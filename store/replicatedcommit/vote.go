@@ -37,7 +37,8 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 	case t.ID.Time <= s.old:
 		env.Send(from, Vote{ID: t.ID, State: s.forgotten(t.ID), Reason: store.Old, Hint: s.old})
 		return
-	case len(s.txns) >= s.cfg.MaxTxns:
+	case !s.makeRoom(env):
+		s.turnAway(env, from, t.ID)
 		return
 	default:
 		why, hint := s.refused(env, t, m.Firm)

@@ -168,7 +168,7 @@ func appendReason(w *writer, reason store.Reason, hint uint64) {
 
 func readReason(r *reader) store.Reason {
 	v := r.Uint()
-	if v > uint64(store.Old) {
+	if v > uint64(store.Overloaded) {
 		r.Failf("no such reason: %d", v)
 		return 0
 	}

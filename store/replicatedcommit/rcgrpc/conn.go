@@ -58,6 +58,7 @@ type Conn struct {
 	last    uint64
 	waiting map[uint64]*waiter
 	errs    map[string]error // by machine, of its last call if that failed
+	flights map[flight]bool
 	wg      sync.WaitGroup
 	closed  bool
 }
@@ -103,7 +104,7 @@ func Dial(cfg Config) (*Conn, error) {
 	}
 	c := &Conn{
 		cfg: cfg, node: node, machines: map[protocol.ID]*machine{}, timers: map[protocol.Timer]*time.Timer{}, waiting: map[uint64]*waiter{},
-		errs: map[string]error{}, env: protocol.NewEnv[rc.Message](nil, 1, rand.New(rand.NewPCG(cfg.Seed, 0))),
+		errs: map[string]error{}, flights: map[flight]bool{}, env: protocol.NewEnv[rc.Message](nil, 1, rand.New(rand.NewPCG(cfg.Seed, 0))),
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	for i, site := range cfg.Topology.Sites {
@@ -219,8 +220,7 @@ func (c *Conn) step(call func(env *protocol.Env[rc.Message])) (guesses []func())
 				continue
 			}
 			if m := c.machines[e.To]; m != nil {
-				c.wg.Add(1)
-				go c.send(m, e.To, e.Msg)
+				c.begin(m, e.To, e.Msg)
 			}
 		case protocol.KindAfter:
 			c.after(e.Timer, e.Delay)
@@ -283,10 +283,41 @@ func (c *Conn) site(i int) string {
 	return c.sites[i]
 }
 
+// largeBytes is above how much a request is not sent again while it is on its way: the connection loses nothing, and a second one would only be in the way of the first.
+const largeBytes = 32 << 10
+
+// flight is a large request that is on its way to a node.
+type flight struct {
+	to  protocol.ID
+	txn store.TxnID
+}
+
+// begin sends a message, unless it is a large one that is on its way already. It is called with mu held.
+func (c *Conn) begin(to *machine, id protocol.ID, msg rc.Message) {
+	timeout := 4 * c.cfg.RoundTrip
+	landed := func() {}
+	if m, ok := msg.(rc.CommitRequest); ok {
+		timeout = max(timeout, 2*c.node.Patience())
+		if m.Bytes() > largeBytes {
+			f := flight{id, m.Txn.ID}
+			if c.flights[f] {
+				return
+			}
+			c.flights[f] = true
+			timeout *= 2
+			landed = func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				delete(c.flights, f)
+			}
+		}
+	}
+	c.wg.Go(func() { c.send(to, id, msg, timeout, landed) })
+}
+
 // send carries a message of the node's to a machine, and the answer back.
-func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message) {
-	defer c.wg.Done()
-	ctx, cancel := context.WithTimeout(c.closing, 4*c.cfg.RoundTrip)
+func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message, timeout time.Duration, landed func()) {
+	ctx, cancel := context.WithTimeout(c.closing, timeout)
 	defer cancel()
 	var answer rc.Message
 	var err error
@@ -303,6 +334,7 @@ func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message) {
 			answer = doneFromWire(m.Txn.ID, r)
 		}
 	}
+	landed()
 	c.note(to.name, err)
 	if answer != nil {
 		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, id, answer) })

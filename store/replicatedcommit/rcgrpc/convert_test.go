@@ -16,7 +16,7 @@ import (
 func TestReasons(t *testing.T) {
 	words := map[string]store.Reason{
 		"UNSPECIFIED": store.NoReason, "STALE_READ": store.StaleRead, "STALE_WRITE": store.StaleWrite, "LOCKED": store.Locked, "RESERVED": store.Reserved,
-		"AHEAD": store.Ahead, "FENCED": store.Fenced, "OLD": store.Old,
+		"AHEAD": store.Ahead, "FENCED": store.Fenced, "OLD": store.Old, "OVERLOADED": store.Overloaded,
 	}
 	if len(words) != len(pb.Reason_name) {
 		t.Errorf("the wire has %d reasons, want %d", len(pb.Reason_name), len(words))

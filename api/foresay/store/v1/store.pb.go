@@ -44,6 +44,8 @@ const (
 	Reason_REASON_FENCED Reason = 6
 	// The site has forgotten all transactions of that time.
 	Reason_REASON_OLD Reason = 7
+	// The site remembers as many transactions as it may: retry later.
+	Reason_REASON_OVERLOADED Reason = 8
 )
 
 // Enum value maps for Reason.
@@ -57,6 +59,7 @@ var (
 		5: "REASON_AHEAD",
 		6: "REASON_FENCED",
 		7: "REASON_OLD",
+		8: "REASON_OVERLOADED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -67,6 +70,7 @@ var (
 		"REASON_AHEAD":       5,
 		"REASON_FENCED":      6,
 		"REASON_OLD":         7,
+		"REASON_OVERLOADED":  8,
 	}
 )
 
@@ -1256,7 +1260,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\awaiting\x18\n" +
 	" \x01(\x04R\awaiting\x12\"\n" +
 	"\freservations\x18\v \x01(\x04R\freservations\x12D\n" +
-	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided*\xac\x01\n" +
+	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided*\xc3\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_STALE_READ\x10\x01\x12\x16\n" +
@@ -1266,7 +1270,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\fREASON_AHEAD\x10\x05\x12\x11\n" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
-	"REASON_OLD\x10\a2\xf2\x01\n" +
+	"REASON_OLD\x10\a\x12\x15\n" +
+	"\x11REASON_OVERLOADED\x10\b2\xf2\x01\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12P\n" +

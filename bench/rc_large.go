@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/wan"
+)
+
+const (
+	rcLargeTrip  = 50 * time.Millisecond
+	rcLargeBytes = 1 << 20
+	rcLargeKeys  = 64
+	mega         = 1e6
+)
+
+func rcLarge() Experiment {
+	return Experiment{
+		Name:    "rc-large",
+		Summary: "clients at one of three sites 50 ms apart that put values of 1 MiB: commits per second, failures, memory, bytes written to disks",
+		Modes:   []Mode{Real},
+		whole:   largeValues,
+		figures: []figure{{
+			title: "Values of 1 MiB, sites 50 ms apart", x: "clients", xLabel: "clients",
+			y: "commits_per_s", yLabel: "commits per second", series: []string{"system"},
+		}},
+	}
+}
+
+// largeValues gives each number of clients a store of its own. Machines and clients share this process and its memory.
+func largeValues(ctx context.Context, w wholeRun) ([]Row, error) {
+	counts := pick(w.scale, []int{1, 8}, []int{1, 8, 16})
+	var rows []Row
+	for i, n := range counts {
+		w.step(i, len(counts), fmt.Sprintf("clients=%d", n))
+		err := withTempDir(func(dir string) error {
+			row, err := largeRow(ctx, w, dir, n)
+			rows = append(rows, row)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("clients=%d: %w", n, err)
+		}
+	}
+	return rows, nil
+}
+
+func largeRow(ctx context.Context, w wholeRun, dir string, n int) (row Row, err error) {
+	matrix := wan.Uniform(rcLargeTrip, wan.SpecRPC().Sites()...)
+	store, err := geostore.Open(ctx, geostore.Config{
+		Matrix: matrix, Shards: rcShards, Keys: 1, ValueBytes: rcLargeBytes, Seed: w.Seed, Dir: dir, Loopback: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	clients, err := store.ConnectAt(client.Spec, matrix.Sites()[0], 0, n)
+	if err != nil {
+		return nil, err
+	}
+	defer clients.Close()
+	written := writtenBytes()
+	p, err := clients.Play(ctx, geostore.Load{
+		Workload: putWorkload{rcLargeKeys}, Seed: w.Seed, Warm: time.Second, For: pick(w.scale, 5*time.Second, 15*time.Second), Failures: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	written = writtenBytes() - written
+	var heap runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&heap)
+	row = Row{{"system", client.Spec.String()}, {"clients", n}, {"txns", len(p.Txns)}, {"failed", p.Failed}, measure("commits_per_s", float64(total(p.Commits))/p.Lasting.Seconds())}
+	if len(p.Txns) > 0 {
+		var took []time.Duration
+		for _, t := range p.Txns {
+			took = append(took, t.Took)
+		}
+		slices.Sort(took)
+		row = append(row, measure("p50_ms", ms(quantile(took, 0.5))), measure("p95_ms", ms(quantile(took, 0.95))))
+	}
+	row = append(row, measure("heap_mb", float64(heap.HeapAlloc)/mega))
+	if written > 0 && p.All > 0 {
+		row = append(row, measure("disk_bytes_per_byte", float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
+	}
+	return row, nil
+}

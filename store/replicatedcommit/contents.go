@@ -1,0 +1,90 @@
+package replicatedcommit
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// What a transaction reads and writes is on disk with its record. If it is large it has a key of its own there, so that the decision is written without it. It is in memory until
+// the decision is carried out; who asks for it later is answered from the disk.
+
+// ownKeyBytes is above how many bytes contents have a key of their own.
+const ownKeyBytes = 4 << 10
+
+func contentsKey(id store.TxnID) []byte { return append([]byte(contentsPrefix), txnKey(id)...) }
+
+// contentBytes returns how large a transaction's reads and writes are.
+func contentBytes(reads []store.Read, writes []store.Write) int {
+	n := 0
+	for _, a := range reads {
+		n += len(a.Key)
+	}
+	for _, w := range writes {
+		n += len(w.Key) + len(w.Bytes)
+	}
+	return n
+}
+
+// save writes what is known of a transaction, and keeps no more of it in memory than is needed.
+func (s *Server) save(env *protocol.Env[Message], r *record) {
+	s.txns[r.id] = r
+	if s.cfg.skip.has(ruleDurableVotes) && r.state <= No {
+		return
+	}
+	if !r.ownKey && contentBytes(r.reads, r.writes) > ownKeyBytes {
+		r.ownKey = true
+		var w wirefmt.Writer
+		store.AppendTxn(&w, store.Txn{ID: r.id, Reads: r.reads, Writes: r.writes})
+		env.Put(contentsKey(r.id), w.Buf)
+	}
+	env.Put(txnKey(r.id), r.bytes())
+	s.shed(r)
+}
+
+// shed drops a transaction's contents from memory when they are not needed any more.
+func (s *Server) shed(r *record) {
+	if r.settled() && r.known {
+		r.reads, r.writes, r.shed = nil, nil, true
+	}
+}
+
+// readRecord returns a transaction from what is on disk under its key, with its contents.
+func readRecord(env *protocol.Env[Message], b []byte) (*record, error) {
+	r, err := parseRecord(b)
+	if err != nil || !r.ownKey {
+		return r, err
+	}
+	contents, _ := env.Get(contentsKey(r.id))
+	rd := wirefmt.NewReader(contents)
+	t := store.ReadTxn(rd)
+	r.reads, r.writes = t.Reads, t.Writes
+	if err := rd.Close(); err != nil {
+		return nil, fmt.Errorf("replicatedcommit: the contents of transaction %v on disk: %w", r.id, err)
+	}
+	return r, nil
+}
+
+// writes returns what a transaction writes that is known here.
+func (s *Server) writes(env *protocol.Env[Message], r *record) []store.Write {
+	if !r.shed {
+		return r.writes
+	}
+	b, _ := env.Get(txnKey(r.id))
+	stored, err := readRecord(env, b)
+	if err != nil {
+		panic(err.Error()) // it was written by this server, or read at its start
+	}
+	return stored.writes
+}
+
+// remove forgets a transaction.
+func (s *Server) remove(env *protocol.Env[Message], id store.TxnID) {
+	if r := s.txns[id]; r != nil && r.ownKey {
+		env.Delete(contentsKey(id))
+	}
+	delete(s.txns, id)
+	env.Delete(txnKey(id))
+}

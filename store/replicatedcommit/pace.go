@@ -1,0 +1,41 @@
+package replicatedcommit
+
+import "time"
+
+// A pace is how long sites take to answer a client's commits: Config.RoundTrip says what the network takes, and what is more has to do with load and with how much is sent.
+type pace struct {
+	mean, deviation time.Duration // of answers to commits, averages that forget; 0: there was none
+	bytes           int           // of transactions that are on their way
+}
+
+const (
+	// leastRate is a rate at which transactions surely get to a site, in bytes a second.
+	leastRate = 4 << 20
+	// maxLag bounds what is waited for slow answers, in round trips: later is a failure.
+	maxLag = 16
+)
+
+// saw learns from a site's answer to a commit that came after so long.
+func (p *pace) saw(took time.Duration) {
+	if p.mean == 0 {
+		p.mean, p.deviation = took, took/2
+		return
+	}
+	p.deviation += (max(took-p.mean, p.mean-took) - p.deviation) / 4
+	p.mean += (took - p.mean) / 8
+}
+
+// Patience is for who carries the client's messages: it returns how long the client waits at present until it asks for votes again.
+func (c *Client) Patience() time.Duration { return c.patience() }
+
+// Bytes returns how large what a request carries is.
+func (m CommitRequest) Bytes() int { return contentBytes(m.Txn.Reads, m.Txn.Writes) }
+
+// patience returns how long a client waits for votes until it asks again: two round trips, or more if answers take more lately, as timeouts of TCP do; and what it takes to send all that is on its way.
+func (c *Client) patience() time.Duration {
+	lag := max(2*c.cfg.RoundTrip, min(c.pace.mean+4*c.pace.deviation, maxLag*c.cfg.RoundTrip))
+	return lag + sendTime(c.pace.bytes)
+}
+
+// sendTime returns how long it takes at most to send so many bytes.
+func sendTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / leastRate }

@@ -1,0 +1,72 @@
+package replicatedcommit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// TestRoom: when a server has as many transactions as it may, it forgets those that are carried out everywhere, if they are not all too young, and refuses new ones if that is not enough. Who
+// is refused is so for good, also when there is room again.
+func TestRoom(t *testing.T) {
+	b := newServerBench(t)
+	b.server.cfg.MaxTxns = 32
+	put := func() (Prepare, *Vote) {
+		b.now += time.Millisecond
+		id := store.TxnID{Time: uint64(b.now), Client: 1}
+		m := Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: store.Key(id.String())}}}, Shards: []uint32{0}}
+		b.give(10, m)
+		for _, e := range b.env.Out {
+			if v, ok := e.Msg.(Vote); ok && e.Kind == protocol.KindSend {
+				return m, &v
+			}
+		}
+		return m, nil
+	}
+	settle := func(m Prepare) {
+		b.give(10, Decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: true})
+		b.give(10, Forget{ID: m.Txn.ID})
+	}
+	for range 8 * b.server.cfg.MaxTxns { // far more than there is room for, all of which are done
+		m, v := put()
+		if v == nil || v.State != Yes {
+			t.Fatalf("with %d done transactions the vote is %v", len(b.server.done), v)
+		}
+		settle(m)
+		b.now += b.server.cfg.RoundTrip
+	}
+	var open []Prepare
+	for {
+		m, v := put()
+		if v == nil || v.State != Yes {
+			if v == nil || v.State != Old || v.Reason != store.Overloaded || v.Hint < m.Txn.ID.Time {
+				t.Fatalf("with %d open transactions the vote is %v, want that it is overloaded", len(open), v)
+			}
+			open = append(open, m)
+			break
+		}
+		open = append(open, m)
+	}
+	if n := len(b.server.txns); n > b.server.cfg.MaxTxns {
+		t.Errorf("%d transactions are remembered, with a limit of %d", n, b.server.cfg.MaxTxns)
+	}
+	if b.server.counts.Refused[store.Overloaded] != 1 {
+		t.Errorf("refusals are counted as %v", b.server.counts.Refused)
+	}
+	last := open[len(open)-1]
+	for _, m := range open[:len(open)-1] {
+		settle(m)
+	}
+	b.now += 2 * keepFor * b.server.cfg.RoundTrip
+	if _, v := put(); v == nil || v.State != Yes {
+		t.Errorf("when there is room again the vote is %v", v)
+	}
+	b.give(10, last)
+	for _, e := range b.env.Out {
+		if v, ok := e.Msg.(Vote); ok && v.State == Yes {
+			t.Error("who was turned away is voted for later")
+		}
+	}
+}
