@@ -103,6 +103,11 @@ func (r *Run) before(c *Call, calls int) []choice {
 	return out
 }
 
+// guessesIn returns the path without what a doubter doubts, which is a doubter's only.
+func guessesIn(path []choice) []choice {
+	return slices.DeleteFunc(path, func(ch choice) bool { return ch.answer == noGuess })
+}
+
 // contradicts reports whether the run assumes another answer than path does
 // for a call, so that only one of them can be right.
 func (r *Run) contradicts(path []choice) bool {
@@ -137,7 +142,7 @@ func (t *Tree) fork(r *Run, c *Call, idx int) {
 		t.limited |= ByWidth
 		return
 	}
-	if path := append([]choice{{c, idx}}, r.before(c, r.madeBefore(c))...); t.isNew(path) {
+	if path := append([]choice{{c, idx}}, guessesIn(r.before(c, r.madeBefore(c)))...); t.isNew(path) {
 		t.startRun(r, path)
 	}
 }
@@ -173,7 +178,7 @@ func (t *Tree) replace(lost []loss, c *Call) {
 func (t *Tree) replay(d loss, c *Call) {
 	var path []choice
 	if t.started < t.cfg.Limits.Replays {
-		path = d.run.before(c, d.calls)
+		path = guessesIn(d.run.before(c, d.calls))
 	}
 	if !t.over && t.isNew(path) && !t.breaks(noReplay) {
 		t.startRun(d.run, path)
