@@ -168,12 +168,14 @@ type offer struct {
 // combined combines one or more futures.
 func combined[T any](futures []*Future[T], equal func(p, a any) bool, decide func(*combination) ([]int, error)) *Future[T] {
 	c := &combination{decide: decide}
-	var names []string
+	var names, lanes []string
 	for _, f := range futures {
 		c.members = append(c.members, f.f)
 		names = append(names, f.f.name)
+		lanes = append(lanes, f.f.computed...)
 	}
 	c.out = newFuture(c.members[len(futures)-1].ctx, equal)
+	c.out.computed = lanes
 	c.out.run = c.members[0].run
 	c.out.name = "(" + strings.Join(names, ",") + ")"
 	foreign := func(m *future) bool { return m.run != c.out.run }

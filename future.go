@@ -67,12 +67,14 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 
 // future is a result that comes, with predictions for it that come before.
 type future struct {
-	ctx   context.Context // where what depends on it runs
-	task  *task           // that computes it, if it is a task of its own
-	run   *run            // the run that it is part of, if any
-	name  string          // within the run: the same in each run
-	equal func(prediction, actual any) bool
-	ready chan struct{}
+	ctx  context.Context // where what depends on it runs
+	task *task           // that computes it, if it is a task of its own
+	run  *run            // the run that it is part of, if any
+	name string          // within the run: the same in each run
+	// computed are the lanes of the run whose code computes it.
+	computed []string
+	equal    func(prediction, actual any) bool
+	ready    chan struct{}
 
 	mu          sync.Mutex
 	predictions []any

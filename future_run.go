@@ -15,6 +15,7 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 	f := newFuture(ctx, cfg.equal)
 	f.gone, f.cancel = make(chan struct{}), func() { cancel(errNotNeeded) }
 	f.run, f.name, f.owner = l.run, child.tree.ID(), l.future
+	f.computed = []string{f.name}
 	child.future = f
 	l.run.started(f)
 	f.guess(cfg.predictions)
@@ -222,11 +223,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 	if err := l.run.check(); err != nil {
 		return nil, err, false
 	}
-	spec := &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, NoPrediction: t.killed()}
-	if f.gone != nil { // no combination
-		spec.Lane = f.name
-	}
-	u := t.tree.Call(l.tree, spec)
+	u := t.tree.Call(l.tree, &spectree.CallSpec{Op: "local\x00" + f.name, Local: true, Lanes: f.computed, NoPrediction: t.killed()})
 	c := t.newCall(ctx, 0, u.Call, l, op, quest{mode: ModeOn})
 	w := &waiter{ready: make(chan struct{})}
 	u.Data = w

@@ -100,6 +100,13 @@ func mixedPrograms() []mixed {
 			_ = g.Wait()
 			return err
 		}},
+		{"a combination", func(ctx C, m *mixture) error {
+			v := m.read(ctx, 50)
+			f := Go(ctx, func(C) (int, error) { return 1, nil })
+			w := Go(ctx, func(x C) (int, error) { return 1, m.write(x, v, 5) }, Guess(1))
+			_, err := Quorum(2, nil, f, w).Wait(ctx)
+			return err
+		}},
 		{"no need to wait", func(ctx C, m *mixture) error {
 			g := NewGroup(ctx)
 			g.Go(func(x C) error { return m.write(x, m.read(x, 50), 5) })

@@ -35,8 +35,8 @@ type CallSpec struct {
 	// Local says that the run itself computes the answer: the call is neither
 	// recorded nor sent, and lives and dies with its run.
 	Local bool
-	// Lane is the one whose code computes the answer of a local call, if it is one.
-	Lane string
+	// Lanes are those whose code computes the answer of a local call.
+	Lanes []string
 	// Once says that all calls of the task with this Op are one call. It takes
 	// no predictions.
 	Once bool
@@ -148,6 +148,7 @@ type Use struct {
 	gaps      *gap // what its lane gave up before
 	before    bool // no longer waiting as far as the lane is concerned
 	relatives bool // it depends on guesses of the lane's relatives, see standOnRelatives
+	hurried   bool // see Hurry
 	late      bool // an answer would come too late, see tooLate
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
@@ -196,8 +197,9 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	u.Call, u.Run, u.lane, u.answer = c, r, l, Waiting
 	if s.Effect != None && !c.irrevocable() {
-		u.relatives = l.standOnRelatives()
+		l.standOnRelatives()
 	}
+	u.relatives = l.entangled
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
 	u.gaps = l.gaps
 	u.late = t.dropped != nil && t.tooLate(l, k, c)

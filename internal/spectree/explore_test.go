@@ -98,6 +98,9 @@ func (s *shell) doubtMoves() (out []move) {
 			}
 		}
 		for _, u := range r.run.uses {
+			if u.Overtaken() && !u.hurried {
+				out = append(out, move{fmt.Sprintf("run %d hurries call %d", r.run.ID, u.Call.ID), func() { s.t.Hurry(u) }})
+			}
 			if s.stats.doubted < s.p.doubts && u.Doubtful() {
 				out = append(out, move{fmt.Sprintf("run %d doubts call %d", r.run.ID, u.Call.ID), func() {
 					s.stats.doubted++
@@ -223,6 +226,7 @@ func small() []struct {
 	refusals := func(p *program) { p.refusals = 1 }
 	late := func(p *program) { p.late = true }
 	doubts := func(p *program) { p.doubts = 2 }
+	blind := func(p *program) { p.blind = true }
 	open := Config{Limits: ample, CallerOpen: true}
 	closed := Config{Limits: ample}
 	narrow := Config{Limits: Limits{Depth: 4, Width: 2, Replays: 3, Runs: 4}}
@@ -239,6 +243,10 @@ func small() []struct {
 			fork(opFork, 0, in(do(read, 3, 0), do(stage, 4, 0), barrier)), do(read, 5, 1), do(stage, 2, 0), barrier, wait(opJoin, 0))), closed},
 		{"a guess at what another lane computes", prog(in(
 			fork(opFork, 0, in(do(read, 3, 0), barrier), 0, 1, 2, 3), wait(opAwait, 0), do(stage, 2, 0)), refusals), closed},
+		{"a guess at what another lane writes", prog(in(
+			fork(opFork, 0, in(do(read, 3, 0), do(write, 4)), 0, 1, 2, 3), wait(opAwait, 0), do(stage, 2, 0)), refusals), closed},
+		{"a guess at what a lane writes that is not known", prog(in(
+			do(read, 5, 0), fork(opFork, 0, in(do(read, 3, 0), do(write, 4)), 0, 1, 2, 3), do(read, 0, 0), wait(opAwait, 0), do(read, 1, 0)), blind), closed},
 		{"the caller's word", prog(in(do(read, 3, 0), do(stage, 4, 0), do(stage, 4, 1), barrier), refusals), open},
 		{"ordered reads of goroutines that share a lane", prog(in(
 			do(read, 5, 1, 0), fork(opSpawn, 0, in(do(plain, 3))), do(ordered, 2, 0), wait(opJoin, 0)), shares), closed},
@@ -347,6 +355,7 @@ func TestExplorationFindsStalls(t *testing.T) {
 		{keepFirstOrder, "ordered reads of goroutines that share a lane"},
 		{keepOneOrder, "ordered reads in turn of goroutines that share a lane"},
 		{forgetWake, "the caller's word"},
+		{forgetHurried, "a guess at what a lane writes that is not known"},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
 			for _, s := range small() {

@@ -26,7 +26,7 @@ type pointer struct {
 // idleFields are those that do not count.
 var idleFields = map[string][]string{
 	"Tree":       {"out", "few", "walks", "now", "cfg", "unanswered"},
-	"Run":        {"fewUses", "assumed", "guesses", "tree", "at", "inAt"},
+	"Run":        {"fewUses", "assumed", "assumptions", "tree", "at", "inAt"},
 	"Lane":       {"fewUses", "counts", "same", "strides"},
 	"Call":       {"oneUse", "sentAt", "answeredAt", "chains", "counted", "hold", "wakes"},
 	"Use":        {"assumed"},

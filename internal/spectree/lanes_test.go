@@ -112,7 +112,7 @@ func TestLocalWithEffects(t *testing.T) {
 	for _, spec := range []CallSpec{{Op: "w", Effect: Immediate}, {Op: "o", Ordered: true}} {
 		s := play(t, replayable)
 		child := s.Fork(s.lane(1))
-		u := s.Call(s.lane(1), &CallSpec{Op: "local", Local: true, Lane: child.ID(), Predictions: 1})
+		u := s.Call(s.lane(1), &CallSpec{Op: "local", Local: true, Lanes: []string{child.ID()}, Predictions: 1})
 		w := s.Call(child, &spec)
 		if spec.Ordered {
 			s.Answered(w.Call, Actual)

@@ -48,6 +48,7 @@ const (
 	spendUnasked                  // an answer counts as spent although the last run has yet to ask for it
 	keepGivenUp                   // a call that the right run gave up goes on since a wrong one waited for it last
 	trustRelatives                // a call with effects does not wait for guesses of its lane's relatives
+	forgetHurried                 // a call that waited for a while is helped on then or never
 	mutations
 )
 

@@ -17,6 +17,7 @@ type program struct {
 	shares    bool // goroutines that share a lane make calls with side effects
 	tolerant  bool // some site takes values for equal that differ
 	lends     bool // goroutines make calls in the lane of the one that started them
+	blind     bool // the tree is not told which lanes compute what is waited for
 	acts      bool // some site has Once
 	clocks    bool // some site's answers depend on when it runs
 	nondet    bool // its path depends on which run it is
@@ -145,6 +146,7 @@ func generate(r *rand.Rand, nondet bool) *program {
 		g.lent = lentKeys
 		g.lend(p.main, false)
 	}
+	p.blind = g.chance(1, 4)
 	return p
 }
 

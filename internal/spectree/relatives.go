@@ -16,12 +16,12 @@ import "slices"
 // them, and is sent on account of that run, beside which the other one goes on.
 
 // standOnRelatives has the lane, which is about to make a call with effects, stand on the
-// guesses of its relatives, and reports whether that is more than it stood on before. What
-// follows the call comes after effects that may be wrong, so it stands on that as well.
-func (l *Lane) standOnRelatives() bool {
+// guesses of its relatives. What follows the call comes after effects that may be wrong, so
+// it stands on that as well.
+func (l *Lane) standOnRelatives() {
 	r := l.run
 	if r.forked == nil || r.tree.breaks(trustRelatives) || !r.guesses() {
-		return false
+		return
 	}
 	d := l.children.guesses(l.dep)
 	for c := l; c.parent != nil; c = c.parent {
@@ -33,8 +33,8 @@ func (l *Lane) standOnRelatives() bool {
 	}
 	more := d != l.dep
 	l.dep = d
+	l.entangled = l.entangled || more
 	r.entangled = r.entangled || more
-	return more
 }
 
 // untangle has the run do without guesses at what it computes itself that stand on
@@ -49,15 +49,19 @@ func (t *Tree) untangle(r *Run) {
 func (r *Run) leadsTo(of, c *Call, seen map[*Call]bool) bool {
 	seen[of] = true
 	var deps []*dep
-	switch l := r.forked[of.spec.Lane]; {
+	switch {
 	case !of.spec.Local:
 		deps = append(deps, of.useOf(r).dep)
 	case of.pending != nil:
 		for _, l := range of.pending.lanes {
 			deps = append(deps, l.dep)
 		}
-	case l != nil:
-		deps = append(deps, l.dep)
+	default:
+		for _, id := range of.spec.Lanes {
+			if l := r.forked[id]; l != nil {
+				deps = append(deps, l.dep)
+			}
+		}
 	}
 	return slices.ContainsFunc(deps, func(d *dep) bool {
 		return slices.ContainsFunc(d.guesses(r), func(g choice) bool {
@@ -76,7 +80,9 @@ func (r *Run) guesses() bool {
 
 // computes reports whether the lane, which makes a call with effects, works for the one that
 // computes the call's answer. Nobody may run ahead of effects: see Resolve.
-func (l *Lane) computes(c *Call) bool { return c.spec.Lane != "" && covers(c.spec.Lane, l.id) }
+func (l *Lane) computes(c *Call) bool {
+	return slices.ContainsFunc(c.spec.Lanes, func(id string) bool { return covers(id, l.id) })
+}
 
 // children are the lanes that one forked, some of which may have been waited for.
 type children []*Lane
@@ -109,23 +115,28 @@ func (c *children) compact() children {
 	return append(kept, more...)
 }
 
-// Overtaken reports whether the use's call has effects and waits for guesses of relatives
-// of its lane, or for something that code of the run computes: that may be what makes the
-// call.
+// Overtaken reports whether the use's call has effects, or follows one that has, and waits
+// for guesses of relatives of its lane, or has effects and waits for something that code of
+// the run computes: that may be what makes the call.
 func (u *Use) Overtaken() bool {
 	c := u.Call
-	if c.spec.Effect == None || u.Run.discarded || u.Run.tree.over || c.dead || u.dep.blocker() == nil {
+	follows := c.spec.Effect == None
+	if follows && (!u.relatives || u.answer != Waiting || c.spec.Local) || u.Run.discarded || u.Run.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
 	return u.relatives || slices.ContainsFunc(u.dep.guesses(u.Run), func(g choice) bool { return g.call.spec.Local })
 }
 
-// Hurry tells that an overtaken call has waited for a while: a run is started that does
-// without the guesses of its lane's relatives. If they are none that can be doubted, the
-// run goes on without guesses at what it computes itself.
+// Hurry tells that an overtaken call has waited for a while: a doubter is started, which
+// does without the guesses of its lane's relatives. When there is none, the run goes on
+// without guesses at what it computes itself.
 func (t *Tree) Hurry(u *Use) {
 	if !u.Overtaken() {
 		return
+	}
+	if !u.hurried {
+		u.hurried = true
+		t.hurried = append(t.hurried, u)
 	}
 	var uses []*Use
 	for _, g := range u.dep.guesses(u.Run) {
@@ -135,7 +146,22 @@ func (t *Tree) Hurry(u *Use) {
 	}
 	if len(uses) > 0 {
 		t.Doubt(uses)
-	} else {
-		t.forgoLocal(u.Run, func(*Call) bool { return true })
+	}
+	t.helpHurried()
+}
+
+// helpHurried has runs do without guesses at what they compute themselves, if calls of
+// theirs have waited for a while and there is no doubter, or no more. What is left to be
+// waited for was done before the call then, and comes by itself, while the code that computes
+// a result may wait for the call in a way that cannot be seen.
+func (t *Tree) helpHurried() {
+	if len(t.hurried) == 0 || t.over {
+		return
+	}
+	t.hurried = slices.DeleteFunc(t.hurried, func(u *Use) bool { return !u.Overtaken() })
+	for _, u := range t.hurried {
+		if r := u.Run; r.local && u.Overtaken() && !t.doubted(r) {
+			t.forgoLocal(r, func(*Call) bool { return true })
+		}
 	}
 }

@@ -59,11 +59,37 @@ func TestHurry(t *testing.T) {
 	s.want("discard run 2", "settle call 1")
 }
 
+// TestHurryOnce checks that who was told once that a call waits helps it on when it waits for
+// nothing any more but what the run computes itself.
+func TestHurryOnce(t *testing.T) {
+	s := play(t, replayable)
+	a := s.read(s.lane(1), "a", 1)
+	child := s.Fork(s.lane(1))
+	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Predictions: 1}) // it is not known of which lanes
+	w := s.write(child, "w", Immediate, 0)
+	s.Hurry(w)
+	s.skip()
+	s.Answered(a.Call, 0)
+	s.want("discard run 2", "settle call 1", "discard run 1 call 2", "abandon call 2", "abandon call 3", "start run 3")
+}
+
+// TestOfLanesThatAreKnown checks that nobody goes on with a guess at a combination of results
+// once one of the lanes that compute it makes a call with effects.
+func TestOfLanesThatAreKnown(t *testing.T) {
+	s := play(t, replayable)
+	s.read(s.lane(1), "a", 1)
+	child := s.Fork(s.lane(1))
+	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Lanes: []string{s.Fork(s.lane(1)).ID(), child.ID()}, Predictions: 1})
+	s.skip()
+	s.write(child, "w", Immediate, 0)
+	s.want("discard run 1 call 2", "abandon call 2", "abandon call 3", "start run 2")
+}
+
 // TestHurryOfACircle checks that who waits for what it computes itself is helped on.
 func TestHurryOfACircle(t *testing.T) {
 	s := play(t, replayable)
 	child := s.Fork(s.lane(1))
-	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Predictions: 1}) // of which lanes is not known
+	s.Call(s.lane(1), &CallSpec{Op: "all", Local: true, Predictions: 1}) // it is not known of which lanes
 	w := s.write(child, "w", Immediate, 0)
 	s.want("start run 1", "hold call 2: it has side effects and its caller is speculative")
 	s.Hurry(w)

@@ -72,6 +72,7 @@ type Lane struct {
 	joined                   []*Lane
 	children                 children
 	waitedFor                bool                   // by another lane
+	entangled                bool                   // or what it comes from, see standOnRelatives
 	forkedAt                 int                    // so many calls the run had made then
 	guess                    *Use                   // the newest that it went on with a prediction for
 	same                     map[*Run]sameness      // see knowsNoOther
@@ -169,6 +170,7 @@ func (t *Tree) Fork(l *Lane) *Lane {
 		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
 		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined), parentHeard: len(l.heard), forkedAt: len(l.run.uses),
+		entangled: l.entangled,
 	}
 	if l.run.forked == nil {
 		l.run.forked = make(map[string]*Lane)
@@ -182,6 +184,7 @@ func (t *Tree) Fork(l *Lane) *Lane {
 func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
 	child.waitedFor = true
+	l.entangled = l.entangled || child.entangled
 	if child.dep != nil && child.dep != l.dep && !t.breaks(forgetJoin) {
 		l.dep = &dep{prev: l.dep, join: child.dep}
 	}

@@ -418,11 +418,12 @@ func (s *shell) doubt() {
 	}
 }
 
-// hurry tells that calls with effects wait for guesses of their lanes' relatives.
+// hurry tells that calls with effects wait for guesses of their lanes' relatives, of each
+// once: who is told again may be told when it is too late.
 func (s *shell) hurry() (told bool) {
 	for _, r := range s.runs {
 		for _, u := range r.run.uses {
-			if u.Overtaken() {
+			if u.Overtaken() && !u.hurried {
 				s.log("run %d hurries call %d", r.run.ID, u.Call.ID)
 				s.stats.hurried++
 				told = true

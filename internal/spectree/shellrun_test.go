@@ -155,7 +155,11 @@ func (t *shellThread) resumeWith(v int) {
 // await makes waiting for a child a call, see the engine's futures.
 func (s *shell) await(t *shellThread) {
 	child := t.awaited
-	u := s.t.Call(t.lane, &CallSpec{Op: "local " + child.lane.ID(), Local: true, Lane: child.lane.ID()})
+	spec := &CallSpec{Op: "local " + child.lane.ID(), Local: true}
+	if !s.p.blind {
+		spec.Lanes = []string{child.lane.ID()}
+	}
+	u := s.t.Call(t.lane, spec)
 	c := &shellCall{c: u.Call, local: child}
 	u.Call.Data = c
 	u.Data = &shellUse{t, u, len(t.deps)}

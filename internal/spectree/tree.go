@@ -87,6 +87,7 @@ type Tree struct {
 	overlapAt map[string]int  // by lane: after so many calls the first of them was made
 	doubtful  bool            // see reconcile
 	early     []*Call         // see release
+	hurried   []*Use          // that are overtaken, see Hurry
 	released  []*Call         // see supersede
 	freed     []*Call         // to be evaluated by reconcile
 	limited   Limited
@@ -134,6 +135,9 @@ func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 func (t *Tree) Take() []Action {
 	t.supersede()
 	t.relieve()
+	if !t.breaks(forgetHurried) {
+		t.helpHurried()
+	}
 	out := t.out
 	t.out = t.out[:0]
 	return out

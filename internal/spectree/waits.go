@@ -95,7 +95,7 @@ func (t *Tree) Ways(c *Call, r *Run) [][]Wait {
 	for _, u := range c.uses {
 		if u.Run == r || !own {
 			ways = append(ways, u.waits())
-			if u.Overtaken() {
+			if u.Overtaken() && !u.hurried {
 				ways = append(ways, []Wait{{Cause: ForHurry, Call: c}})
 			}
 		}
