@@ -17,6 +17,7 @@ type catchUp struct {
 	owing  map[protocol.ID]Owing  // by server: what it says, if that is not paid
 	paid   map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
 	source protocol.ID            // zero: none is copied
+	round  uint64                 // tells this copy from earlier ones, whose pages may still be on their way
 	from   string
 	since  uint64
 	covers map[protocol.ID]uint64 // the serials of debts that the copy pays
@@ -66,18 +67,18 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 		c.source = 0
 		clear(c.owing) // those that are there say it again
 	}
-	if c.source == 0 && !s.beginCatchUp() {
+	if c.source == 0 && !s.beginCatchUp(env) {
 		return
 	}
-	env.Send(c.source, Copy{Stage: CopyValues, From: c.from, Since: c.since})
+	env.Send(c.source, Copy{Stage: CopyValues, From: c.from, Since: c.since, Round: c.round})
 	c.timed = true
 	env.After(2*s.cfg.RoundTrip, catchUpTimer{})
 }
 
 // beginCatchUp chooses whom to copy: a server that has carried out what others owe, since they do not owe it to that server as well.
-func (s *Server) beginCatchUp() bool {
+func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	c := &s.catchUp
-	c.source, c.from, c.tries, c.covers = 0, "", 1, nil
+	c.source, c.from, c.tries, c.covers, c.round = 0, "", 1, nil, 1+env.Rand.Uint64()>>1
 	all := slices.Sorted(maps.Keys(c.owing))
 	for _, source := range all {
 		covers, since := map[protocol.ID]uint64{}, uint64(0)
@@ -99,7 +100,7 @@ func (s *Server) beginCatchUp() bool {
 // onOwedPage takes a page, as a newcomer does.
 func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 	c := &s.catchUp
-	if from != c.source || c.source == 0 || m.Stage != CopyValues || m.From != c.from || m.Next != "" && m.Next <= m.From || !s.validPage(m) {
+	if from != c.source || c.source == 0 || m.Stage != CopyValues || m.Round != c.round || m.From != c.from || m.Next != "" && m.Next <= m.From || !s.validPage(m) {
 		return
 	}
 	s.takeValues(env, m.Values)

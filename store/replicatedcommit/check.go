@@ -96,10 +96,10 @@ func (c *Coordinator) Check() error {
 		e := c.entries[id]
 		yes, no := 0, 0
 		for i := range e.rows {
-			switch e.rows[i].vote() {
-			case Yes:
+			switch r := &e.rows[i]; {
+			case r.vote() == Yes:
 				yes++
-			case No:
+			case r.whole == No || slices.Contains(r.cells, No): // what was forgotten may have been a yes, which came late
 				no++
 			}
 		}

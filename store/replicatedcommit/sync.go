@@ -19,12 +19,14 @@ type (
 		Stage Stage
 		From  string // a key without its prefix
 		Since uint64
+		Round uint64 // tells copies apart; 0 for a newcomer, which makes one
 	}
 
 	// Page is a part of what a server has.
 	Page struct {
 		Stage Stage
 		From  string // as asked
+		Round uint64 // as asked
 		Next  string // where the next page begins; empty: this was the stage's last
 		// Old is the time up to which the sender may have forgotten transactions.
 		Old    uint64

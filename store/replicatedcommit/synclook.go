@@ -83,6 +83,9 @@ func (s *Server) onLook(env *protocol.Env[Message], from protocol.ID, m Look) {
 		st = r.now()
 	} else if m.ID.Time <= s.old {
 		st = s.forgotten(m.ID)
+		if st == Gone && s.newcomer.syncing {
+			st = Undecided // who told this one says so, too, and until when
+		}
 	}
 	env.Send(from, Seen{m.ID, st})
 }
@@ -98,9 +101,10 @@ func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
 		s.endLookWith(env, m.ID, l, Committed)
 	case Aborted:
 		s.endLookWith(env, m.ID, l, Aborted)
+	case Gone: // not known before the debt is paid
 	default:
 		l.seen[from] = true
-		l.old = l.old || m.State == Old || m.State == Gone
+		l.old = l.old || m.State == Old
 		s.maybeSeen(env, m.ID, l)
 	}
 }

@@ -63,7 +63,7 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 	if !s.isPeer(from) || s.newcomer.syncing || m.Stage >= copied || m.Since == 0 && !s.oldSettled() {
 		return
 	}
-	p := Page{Stage: m.Stage, From: m.From, Old: s.old, Debts: s.debtList()}
+	p := Page{Stage: m.Stage, From: m.From, Round: m.Round, Old: s.old, Debts: s.debtList()}
 	most := maxPageBytes
 	if m.Since > 0 {
 		most = maxOwedBytes

@@ -19,7 +19,8 @@ func syncKinds() []wirefmt.Kind[Message] {
 			w.Uint(uint64(m.Stage))
 			w.String(m.From)
 			w.Uint(m.Since)
-		}, func(r *reader) Copy { return Copy{readStage(r), r.String(), r.Uint()} }),
+			w.Uint(m.Round)
+		}, func(r *reader) Copy { return Copy{readStage(r), r.String(), r.Uint(), r.Uint()} }),
 		wirefmt.NewKind[Message](49, appendPage, readPage),
 		wirefmt.NewKind[Message](50, func(w *writer, m Look) { store.AppendVersion(w, m.ID) }, func(r *reader) Look { return Look{store.ReadVersion(r)} }),
 		wirefmt.NewKind[Message](51, func(w *writer, m Seen) {
@@ -38,6 +39,7 @@ func syncKinds() []wirefmt.Kind[Message] {
 func appendPage(w *writer, m Page) {
 	w.Uint(uint64(m.Stage))
 	w.String(m.From)
+	w.Uint(m.Round)
 	w.String(m.Next)
 	w.Uint(m.Old)
 	w.List(len(m.Debts))
@@ -60,7 +62,7 @@ func appendPage(w *writer, m Page) {
 }
 
 func readPage(r *reader) Page {
-	m := Page{Stage: readStage(r), From: r.String(), Next: r.String(), Old: r.Uint()}
+	m := Page{Stage: readStage(r), From: r.String(), Round: r.Uint(), Next: r.String(), Old: r.Uint()}
 	for range r.List(minDebtBytes) {
 		m.Debts = append(m.Debts, Debt{protocol.ID(r.Uint32()), r.Uint(), r.Uint()})
 	}

@@ -200,6 +200,9 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 		s.watch(env, r)
 	case (r.state == Yes || r.state == No) && m.Old && p.site != s.place.site:
 	case r.state == Yes || r.state == No:
+		if m.Old {
+			r.reason = store.Old
+		}
 		s.decide(env, r, state)
 	case r.state != state && !m.Old:
 		s.contradict(r, state)

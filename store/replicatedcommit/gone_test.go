@@ -1,0 +1,167 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/wan"
+)
+
+// otherTraffic has transactions of another key committed for so many seconds.
+func (s *script) otherTraffic(seconds int) {
+	for i := range seconds {
+		s.done(200, s.submit(200, fmt.Sprint(i), "o"))
+		s.run(time.Second)
+	}
+}
+
+// TestAbortOfWhatIsGone: a site that was away aborts for itself what the others have committed and forgotten. Nobody is told that this is the outcome, after a restart of that site either.
+func TestAbortOfWhatIsGone(t *testing.T) {
+	s := newScript(t, nil)
+	for _, id := range s.nodes() {
+		s.sim.Cut(id, 202) // the client hears nothing
+	}
+	ref := s.submit(202, "first", "k")
+	s.run(30 * time.Millisecond) // c has voted yes, and hears of no other vote
+	s.crashSite(2)
+	d, _ := s.done(202, ref)
+	s.otherTraffic(20)
+	if len(s.versions["k"]) != 1 {
+		t.Fatalf("it was not committed: %v", s.versions)
+	}
+	s.restartSite(2)
+	c := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	settled := func() bool {
+		r := s.sim.Get(c).(*Server).txns[d.Txn.ID]
+		return r != nil && r.settled()
+	}
+	if err := s.sim.RunUntil(20*time.Second, settled); err != nil {
+		t.Fatal(err)
+	}
+	s.sim.Heal()
+	s.crashSite(2)
+	s.restartSite(2)
+	s.run(100 * time.Millisecond)
+	s.ref++
+	s.sim.Deliver(202, Query{Ref: s.ref, Txn: d.Txn})
+	if again, _ := s.done(202, s.ref); again.Outcome.Verdict != store.Unknown {
+		t.Errorf("the client that asks for a committed transaction is told %+v", again.Outcome)
+	}
+}
+
+// TestNewcomersRefuseNothingThatIsGone: of five sites two are away while a transaction is carried out at the others, and forgotten. Then two of these are replaced. What the third one owes is
+// not for the newcomers to refuse.
+func TestNewcomersRefuseNothingThatIsGone(t *testing.T) {
+	s := &script{t: t, answers: map[protocol.ID][]Message{}}
+	w, err := newWorldOf(scenario{seed: 1, keys: 1, sites: 5}, nil, func(from protocol.ID, msg Message) { s.answers[from] = append(s.answers[from], msg) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.world = w
+	for i, site := range w.layout.Sites {
+		w.add(protocol.ID(200+i), wan.Site(site.Name))
+	}
+	s.run(time.Second)
+	first, _ := s.done(200, s.submit(200, "first", "k"))
+	want(t, first, store.Committed)
+	s.run(time.Second)
+	a, d, e := s.siteNodes(0), s.siteNodes(3), s.siteNodes(4)
+	// Who has read the first value overwrites it: its votes are those of a and e.
+	s.cut(slices.Concat(a, e, []protocol.ID{204}), slices.Concat(s.siteNodes(1), s.siteNodes(2), d))
+	s.sim.Get(204).(*Client).see(uint64(time.Hour + 45*time.Second))
+	s.ref++
+	s.sim.Deliver(204, Submit{Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}}})
+	s.run(70 * time.Millisecond)
+	s.crashSite(4)
+	ref := s.submit(203, "second", "k")
+	s.run(30 * time.Millisecond)
+	s.crashSite(3)
+	second, _ := s.done(203, ref)
+	want(t, second, store.Committed)
+	s.run(60 * time.Millisecond)
+	s.sim.Heal()
+	s.crashSite(3)
+	s.crashSite(4)
+	s.otherTraffic(20)
+	for i := range 5 {
+		s.sim.Crash(protocol.ID(200+i), sim.KeepNone)
+	}
+	if err := s.replace(change{[]int{1, 2}, false}); err != nil {
+		t.Fatal(err)
+	}
+	s.cut(slices.Concat(s.siteNodes(1)[:1], s.siteNodes(2)[:1]), d[1:])
+	s.cut(slices.Concat(a[1:], e[1:]), d[1:])
+	s.cut(a[1:], e[1:])
+	aborted := func() bool { // at d, without a copy
+		n, _ := s.sim.Get(d[1+s.layout.shardOf("k")]).(*Server)
+		return n != nil && n.txns[second.Txn.ID] != nil && n.txns[second.Txn.ID].state == Aborted
+	}
+	if err := s.sim.RunUntil(20*time.Second, aborted); err == nil {
+		t.Error("a site aborts what it has not copied")
+	}
+	for _, x := range e[1:] {
+		for _, y := range d[1:] {
+			s.sim.Mend(x, y)
+		}
+	}
+	s.run(10 * time.Second)
+	s.sim.Heal()
+	if err := s.sim.RunUntil(2*time.Minute, s.quiet); err != nil {
+		t.Errorf("%v: %v", err, s.unquiet())
+	}
+	if err := s.equalSites(); err != nil {
+		t.Error(err)
+	}
+	for _, v := range s.versions["k"] {
+		if v == "stale" {
+			t.Error("a transaction whose client was told that it is committed is lost")
+		}
+	}
+}
+
+// TestPagesOfAnEarlierCopy: a page that was asked for by a copy that was given up pays no debt.
+func TestPagesOfAnEarlierCopy(t *testing.T) {
+	n, err := NewServer(Config{ID: 31, Layout: layout(3, 1), skip: ruleAdmission, RoundTrip: roundTrip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	step := func(call func()) (asked Copy, paid []uint64) {
+		env.Begin(time.Hour)
+		call()
+		for _, out := range env.Out {
+			switch m := out.Msg.(type) {
+			case Copy:
+				asked = m
+			case Paid:
+				paid = append(paid, m.Serial)
+			}
+		}
+		return asked, paid
+	}
+	step(func() { n.Start(env, nil) })
+	step(func() { n.Receive(env, 11, Owing{Serial: 5, Since: 1000, To: 1 << 2}) })
+	first, _ := step(func() { n.Expire(env, catchUpTimer{}) })
+	for range catchUpTries {
+		step(func() { n.Expire(env, catchUpTimer{}) })
+	}
+	step(func() { n.Receive(env, 11, Owing{Serial: 5, Since: 1000, To: 1 << 2}) })
+	step(func() { n.Receive(env, 21, Owing{Serial: 9, Since: 599, To: 1 << 2}) })
+	second, _ := step(func() { n.Expire(env, catchUpTimer{}) })
+	if first.Since != 1000 || second.Since != 599 {
+		t.Fatalf("it asks for %+v, then for %+v", first, second)
+	}
+	values := []KeyValue{{"x", store.Value{Version: store.TxnID{Time: 1001, Client: 1}, Present: true}}}
+	if _, paid := step(func() { n.Receive(env, 11, Page{Stage: CopyValues, Round: first.Round, Values: values}) }); len(paid) > 0 {
+		t.Errorf("a page of the first copy pays the debts %d", paid)
+	}
+	if _, paid := step(func() { n.Receive(env, 11, Page{Stage: CopyValues, Round: second.Round, Values: values}) }); len(paid) != 2 {
+		t.Errorf("the second copy pays the debts %d", paid)
+	}
+}
