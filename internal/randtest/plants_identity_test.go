@@ -22,7 +22,7 @@ func identityPlants() []plant {
 			name: "a call is the same whatever its lane waited for", sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
 		}, {
-			name: "a goroutine makes for sure what another one made in its place", sketch: "tenants that come to one place in turn", dir: ".",
+			name: "a goroutine makes for sure what another one made in its place", slow: true, sketch: "tenants that come to one place in turn", dir: ".",
 			old: "s == Different {\n\t\t\tcontinue", new: "s == Different && !(MUTANT && c.how == spectree.Sure) {\n\t\t\tcontinue",
 		}, {
 			name: "a call is the same whatever a future was guessed to be", sketch: "lanes, then a tenant", dir: "internal/spectree",
