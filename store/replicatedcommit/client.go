@@ -359,7 +359,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	}
 	c.askVotes(env, s)
 	s.tries++
-	wait := c.patience()
+	wait := c.Patience()
 	if c.firstHealthy(env) != noSite { // what takes long then is a site that is away, and asking again finds that out
 		wait = 2*c.cfg.RoundTrip + sendTime(c.pace.bytes)
 	}

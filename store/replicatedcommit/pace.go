@@ -25,14 +25,12 @@ func (p *pace) saw(took time.Duration) {
 	p.mean += (took - p.mean) / 8
 }
 
-// Patience is for who carries the client's messages: it returns how long the client waits at present until it asks for votes again.
-func (c *Client) Patience() time.Duration { return c.patience() }
-
 // Bytes returns how large what a request carries is.
 func (m CommitRequest) Bytes() int { return contentBytes(m.Txn.Reads, m.Txn.Writes) }
 
-// patience returns how long a client waits for votes until it asks again: two round trips, or more if answers take more lately, as timeouts of TCP do; and what it takes to send all that is on its way.
-func (c *Client) patience() time.Duration {
+// Patience returns how long the client waits at present until it asks for votes again: two round trips, or more if answers have taken longer lately, as TCP's timeouts do, and the time that it takes
+// to send all that is on its way. Whoever carries the client's messages may ask, but not concurrently with its other methods.
+func (c *Client) Patience() time.Duration {
 	lag := max(2*c.cfg.RoundTrip, min(c.pace.mean+4*c.pace.deviation, maxLag*c.cfg.RoundTrip))
 	return lag + sendTime(c.pace.bytes)
 }
