@@ -74,10 +74,11 @@ func blocks(page string) []block {
 }
 
 // TestSnippets: the Go code on the pages stands, line for line, in a program of
-// examples/ or in a test beside the pages.
+// examples/, in a test beside the pages, or in the example of a package that
+// they are about.
 func TestSnippets(t *testing.T) {
 	var sources []string
-	for _, dir := range []string{"examples", "docs"} {
+	for _, dir := range []string{"examples", "docs", "smr/service/example_test.go"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || path.Ext(name) != ".go" {
 				return err
@@ -100,7 +101,7 @@ func TestSnippets(t *testing.T) {
 				found = found || strings.Contains(s, code)
 			}
 			if !found {
-				t.Errorf("%s:%d: the code is nowhere in examples/ and docs/", name, b.line)
+				t.Errorf("%s:%d: the code is nowhere in examples/, docs/ and the packages' examples", name, b.line)
 			}
 		}
 	}

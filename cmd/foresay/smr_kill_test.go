@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,9 +18,8 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/internal/cli/service"
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/service"
 )
 
 // killsVariable says how often TestKills kills; without it the test is left out, as it takes a second for each.
@@ -226,19 +226,20 @@ func (k *killWriter) write(ctx context.Context, c *service.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
 	k.tried++
-	r, err := c.KV.Execute(ctx, kv.CompareAndSet([]byte(k.key), k.version, []byte(strconv.Itoa(k.tried))))
+	version, err := c.CompareAndSet(ctx, k.key, k.version, []byte(strconv.Itoa(k.tried)))
+	conflict, _ := errors.AsType[*service.ConflictError](err)
 	switch {
-	case err != nil:
+	case err == nil:
+		k.version, k.acked, k.doubt = version, k.tried, false
+		k.progress.note(time.Now())
+	case conflict == nil:
 		k.doubt = true
 		k.unknown++
-	case r.Status == kv.OK:
-		k.version, k.acked, k.doubt = r.Version, k.tried, false
-		k.progress.note(time.Now())
-	case r.Status == kv.Conflict && k.doubt:
-		k.version = r.Version
-		return k.checkValue(r.Value)
+	case k.doubt:
+		k.version = conflict.Version
+		return k.checkValue(conflict.Value)
 	default:
-		return fmt.Errorf("%s: %v, with %q of version %d: acknowledged was %d of version %d", k.key, r.Status, r.Value, r.Version, k.acked, k.version)
+		return fmt.Errorf("%w, with %q: acknowledged was %d of version %d", conflict, conflict.Value, k.acked, k.version)
 	}
 	return nil
 }
@@ -254,9 +255,9 @@ func (k *killWriter) checkValue(v []byte) error {
 func (k *killWriter) check(ctx context.Context, t *testing.T, c *service.Client) {
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	r, err := c.KV.Read(ctx, kv.Get([]byte(k.key)))
+	item, _, err := c.Get(ctx, k.key)
 	if err == nil {
-		err = k.checkValue(r.Value)
+		err = k.checkValue(item.Value)
 	}
 	if err != nil {
 		t.Error(err)

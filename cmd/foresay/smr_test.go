@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/foresay/foresay/internal/cli/service"
+	"github.com/foresay/foresay/smr/service"
 )
 
 // portsPerScript is how many ports in a row each script has for itself.

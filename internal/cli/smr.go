@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/internal/cli/configfile"
-	"github.com/foresay/foresay/internal/cli/service"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
+	"github.com/foresay/foresay/smr/service"
 )
 
 func (p *program) smrCommand() *cobra.Command {
@@ -92,7 +92,7 @@ func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
 		c.Members = append(c.Members, m)
 	}
 	if f.ca != "" || f.cert != "" || f.key != "" {
-		c.TLS = &configfile.TLSFiles{CA: f.ca, Cert: f.cert, Key: f.key}
+		c.TLS = &service.TLSFiles{CA: f.ca, Cert: f.cert, Key: f.key}
 	} else if !f.insecure {
 		return nil, usagef("smr: --addr needs --ca, --cert and --key, or --insecure")
 	}
@@ -152,7 +152,7 @@ func outcome(err error, c *service.Client) error {
 	if why := c.Unreachable(); why != "" {
 		err = fmt.Errorf("%w (%s)", err, why)
 	}
-	if unknown.Kind == readKind {
+	if unknown.Kind == smr.Read {
 		return err // nothing is in doubt but the answer
 	}
 	return exitError{codeUnknown, err}

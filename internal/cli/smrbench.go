@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/internal/cli/service"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/service"
 )
 
 type smrBenchFlags struct {
@@ -65,8 +65,8 @@ func (f *smrBenchFlags) validate() error {
 		return usagef("smr bench: --clients is %d; want 1 to 50000", f.clients)
 	case f.duration <= 0:
 		return usagef("smr bench: --for is %v; want more than 0", f.duration)
-	case f.valueBytes < 0 || f.valueBytes > maxValueBytes:
-		return usagef("smr bench: --value-bytes is %d; want 0 to %d", f.valueBytes, maxValueBytes)
+	case f.valueBytes < 0 || f.valueBytes > service.MaxValueBytes:
+		return usagef("smr bench: --value-bytes is %d; want 0 to %d", f.valueBytes, service.MaxValueBytes)
 	case f.keys < 1:
 		return usagef("smr bench: --keys is %d; want 1 or more", f.keys)
 	case f.reads < 0 || f.reads > 100:
@@ -130,7 +130,7 @@ func newMeter() *meter {
 func (p *program) smrBench(ctx context.Context, c *service.Client, f *smrBenchFlags) error {
 	// The first call finds the leader, and tells early if there is none.
 	first, cancel := context.WithTimeout(ctx, f.timeout)
-	_, err := checked(c.KV.Execute(first, kv.Put([]byte("bench/0"), nil)))
+	_, err := c.Put(first, "bench/0", nil)
 	cancel()
 	if err != nil {
 		return fmt.Errorf("smr bench: %w", err)

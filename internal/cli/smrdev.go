@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/internal/cli/service"
+	"github.com/foresay/foresay/smr/service"
 	"github.com/foresay/foresay/wan"
 )
 

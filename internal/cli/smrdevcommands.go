@@ -11,10 +11,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/service"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/service"
 )
 
 // dev is a cluster that somebody plays with.
@@ -48,7 +48,7 @@ quit`
 func (d *dev) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, devPatience)
 	defer cancel()
-	if _, err := checked(d.client.KV.Execute(ctx, kv.Put([]byte("dev/begin"), nil))); err != nil {
+	if _, err := d.client.Put(ctx, "dev/begin", nil); err != nil {
 		return fmt.Errorf("smr dev: the cluster does not begin: %w", err)
 	}
 	return nil
@@ -110,38 +110,39 @@ func sleep(ctx context.Context, text string) error {
 }
 
 func (d *dev) call(ctx context.Context, name string, args []string) error {
-	key, start := []byte(args[0]), time.Now()
-	var r kv.Result
+	key, start := args[0], time.Now()
+	var item kv.Item
+	found := true
 	var err error
 	switch name {
 	case "put":
-		r, err = checked(d.client.KV.Execute(ctx, kv.Put(key, []byte(args[1]))))
+		item.Version, err = d.client.Put(ctx, key, []byte(args[1]))
 	case "get":
-		r, err = checked(d.client.KV.Read(ctx, kv.Get(key)))
+		item, found, err = d.client.Get(ctx, key)
 	default:
-		r, err = checked(d.client.KV.Execute(ctx, kv.Delete(key)))
+		item.Version, found, err = d.client.Delete(ctx, key)
 	}
 	if err != nil {
 		return err
 	}
 	took := time.Since(start).Round(100 * time.Microsecond)
 	switch {
-	case r.Status == kv.NotFound:
+	case !found:
 		_, err = fmt.Fprintf(d.p.Out, "%s is not there (%v)\n", key, took)
 	case name == "get":
-		_, err = fmt.Fprintf(d.p.Out, "%s (version %d, %v)\n", printable(string(r.Value)), r.Version, took)
+		_, err = fmt.Fprintf(d.p.Out, "%s (version %d, %v)\n", printable(string(item.Value)), item.Version, took)
 	default:
-		_, err = fmt.Fprintf(d.p.Out, "version %d (%v)\n", r.Version, took)
+		_, err = fmt.Fprintf(d.p.Out, "version %d (%v)\n", item.Version, took)
 	}
 	return err
 }
 
 func (d *dev) scan(ctx context.Context, args []string) error {
-	r, err := checked(d.client.KV.Read(ctx, kv.Scan([]byte(args[0]), []byte(args[1]), 100)))
+	items, more, err := d.client.Scan(ctx, args[0], args[1], 100)
 	if err != nil {
 		return err
 	}
-	return d.p.writeScan(r, false)
+	return d.p.writeScan(items, more, false)
 }
 
 // replica does something to one replica.
@@ -318,7 +319,7 @@ func (w *writer) write(ctx context.Context, c *service.Client, n int) {
 	call, cancel := context.WithTimeout(ctx, devPatience)
 	defer cancel()
 	start := time.Now()
-	_, err := checked(c.KV.Execute(call, kv.Put([]byte(w.name), []byte(strconv.Itoa(n)))))
+	_, err := c.Put(call, w.name, []byte(strconv.Itoa(n)))
 	if ctx.Err() != nil {
 		return
 	}

@@ -10,15 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/service"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/service"
 )
-
-const readKind = smr.Read
-
-// maxValueBytes bounds a value, well below what hosts take as one message.
-const maxValueBytes = 1 << 20
 
 // kvCommand is a command that makes one call and shows its result.
 func (p *program) kvCommand(use, short, long string, args int, do func(context.Context, *service.Client, []string) (kvAnswer, error)) *cobra.Command {
@@ -79,12 +73,12 @@ func (p *program) value(arg string) ([]byte, error) {
 	b := []byte(arg)
 	if arg == "-" {
 		var err error
-		if b, err = io.ReadAll(io.LimitReader(p.In, maxValueBytes+1)); err != nil {
+		if b, err = io.ReadAll(io.LimitReader(p.In, service.MaxValueBytes+1)); err != nil {
 			return nil, err
 		}
 	}
-	if len(b) > maxValueBytes {
-		return nil, fmt.Errorf("the value has more than %d bytes", maxValueBytes)
+	if len(b) > service.MaxValueBytes {
+		return nil, fmt.Errorf("the value has more than %d bytes", service.MaxValueBytes)
 	}
 	return b, nil
 }
@@ -96,30 +90,30 @@ func (p *program) smrPutCommand() *cobra.Command {
 			if err != nil {
 				return kvAnswer{}, err
 			}
-			r, err := checked(c.KV.Execute(ctx, kv.Put([]byte(args[0]), value)))
-			return kvAnswer{Key: args[0], Version: r.Version}, err
+			version, err := c.Put(ctx, args[0], value)
+			return kvAnswer{Key: args[0], Version: version}, err
 		})
 }
 
 func (p *program) smrGetCommand() *cobra.Command {
 	return p.kvCommand("get KEY", "Show a key's value", "Show a key's value: what the last write of it that was done before left there. Exits with 1 if there is none.", 1,
 		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
-			r, err := checked(c.KV.Read(ctx, kv.Get([]byte(args[0]))))
-			if err == nil && r.Status == kv.NotFound {
+			item, found, err := c.Get(ctx, args[0])
+			if err == nil && !found {
 				err = fmt.Errorf("%q is not there", args[0])
 			}
-			return kvAnswer{Key: args[0], Version: r.Version}.withValue(r.Value), err
+			return kvAnswer{Key: args[0], Version: item.Version}.withValue(item.Value), err
 		})
 }
 
 func (p *program) smrDeleteCommand() *cobra.Command {
 	return p.kvCommand("delete KEY", "Remove a key", "Remove a key. Exits with 1 if it is not there.", 1,
 		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
-			r, err := checked(c.KV.Execute(ctx, kv.Delete([]byte(args[0]))))
-			if err == nil && r.Status == kv.NotFound {
+			version, found, err := c.Delete(ctx, args[0])
+			if err == nil && !found {
 				err = fmt.Errorf("%q is not there", args[0])
 			}
-			return kvAnswer{Key: args[0], Version: r.Version, Deleted: true}, err
+			return kvAnswer{Key: args[0], Version: version, Deleted: true}, err
 		})
 }
 
@@ -136,20 +130,9 @@ func (p *program) smrCASCommand() *cobra.Command {
 			if err != nil {
 				return kvAnswer{}, err
 			}
-			r, err := checked(c.KV.Execute(ctx, kv.CompareAndSet([]byte(args[0]), version, value)))
-			if err == nil && r.Status == kv.Conflict {
-				err = fmt.Errorf("%q has version %d, not %d", args[0], r.Version, version)
-			}
-			return kvAnswer{Key: args[0], Version: r.Version}, err
+			version, err = c.CompareAndSet(ctx, args[0], version, value)
+			return kvAnswer{Key: args[0], Version: version}, err
 		})
-}
-
-// checked returns an error also if the store did not know what it was asked.
-func checked(r kv.Result, err error) (kv.Result, error) {
-	if err != nil {
-		return r, err
-	}
-	return r, r.Err()
 }
 
 func (p *program) smrScanCommand() *cobra.Command {
@@ -166,11 +149,11 @@ func (p *program) smrScanCommand() *cobra.Command {
 			}
 			args = append(args, "", "")
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
-				r, err := checked(client.KV.Read(ctx, kv.Scan([]byte(args[0]), []byte(args[1]), limit)))
+				items, more, err := client.Scan(ctx, args[0], args[1], limit)
 				if err != nil {
 					return fmt.Errorf("smr scan: %w", err)
 				}
-				return p.writeScan(r, f.json)
+				return p.writeScan(items, more, f.json)
 			})
 		},
 	}
@@ -179,16 +162,16 @@ func (p *program) smrScanCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) writeScan(r kv.Result, asJSON bool) error {
+func (p *program) writeScan(items []kv.Item, more, asJSON bool) error {
 	answers := []kvAnswer{}
-	for _, i := range r.Items {
+	for _, i := range items {
 		answers = append(answers, kvAnswer{Key: string(i.Key), Version: i.Version}.withValue(i.Value))
 	}
 	if asJSON {
 		return p.writeJSON(struct {
 			Items []kvAnswer `json:"items"`
 			More  bool       `json:"more"`
-		}{answers, r.More})
+		}{answers, more})
 	}
 	t := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "key\tversion\tvalue")
@@ -198,7 +181,7 @@ func (p *program) writeScan(r kv.Result, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if r.More {
+	if more {
 		fmt.Fprintln(p.Err, "there are more; go on from the last key")
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/internal/cli/service"
+	"github.com/foresay/foresay/smr/service"
 )
 
 func (p *program) smrServeCommand() *cobra.Command {

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/service"
 	"github.com/foresay/foresay/smr/client"
-	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/service"
 )
 
 func (p *program) smrWatchCommand() *cobra.Command {
@@ -44,51 +43,33 @@ func (p *program) smrWatchCommand() *cobra.Command {
 }
 
 func (p *program) watch(ctx context.Context, c *service.Client, f *clientFlags, key string, every time.Duration, changes int) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	seen, shown, failing := uint64(0), 0, false
-	for first := true; ; {
-		r, err := readFor(ctx, c, f.timeout, key)
-		switch unknown, ok := errors.AsType[*client.UnknownError](err); {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case ok:
+	shown, failing := 0, false
+	for change, err := range c.Watch(ctx, key, every, f.timeout) {
+		if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
 			if !failing { // once, until it works again
 				fmt.Fprintf(p.Err, "smr watch: %v; still trying\n", outcome(unknown, c))
 			}
 			failing = true
-		case err != nil:
-			return fmt.Errorf("smr watch: %w", err)
-		default:
-			failing = false
-			if first || r.Version != seen {
-				first, seen = false, r.Version
-				if err := p.writeChange(key, r, f.json); err != nil {
-					return err
-				}
-				if shown++; shown == changes {
-					return nil
-				}
-			}
+			continue
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
+		if err != nil {
+			return fmt.Errorf("smr watch: %w", err)
+		}
+		failing = false
+		if err := p.writeChange(key, change, f.json); err != nil {
+			return err
+		}
+		if shown++; shown == changes {
+			return nil
 		}
 	}
+	return context.Cause(ctx)
 }
 
-func readFor(ctx context.Context, c *service.Client, d time.Duration, key string) (kv.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	return checked(c.KV.Read(ctx, kv.Get([]byte(key))))
-}
-
-func (p *program) writeChange(key string, r kv.Result, asJSON bool) error {
-	a := kvAnswer{Key: key, Version: r.Version, Deleted: r.Status == kv.NotFound}
+func (p *program) writeChange(key string, change service.Change, asJSON bool) error {
+	a := kvAnswer{Key: key, Version: change.Version, Deleted: change.Deleted}
 	if !a.Deleted {
-		a = a.withValue(r.Value)
+		a = a.withValue(change.Value)
 	}
 	var err error
 	switch {

@@ -34,7 +34,6 @@ type room struct {
 func rooms() []room {
 	return []room{
 		{pattern: "api/...", layer: generated},
-
 		{pattern: "protocol/...", layer: contract},
 		{pattern: "quorum/...", layer: contract},
 		{pattern: "clock/...", layer: contract},
@@ -55,7 +54,8 @@ func rooms() []room {
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 
-		// A protocol's own connection knows the protocol.
+		// A protocol's own connection knows the protocol; what serves a group knows them all.
+		{pattern: "smr/service/...", layer: assembly},
 		{pattern: "store/replicatedcommit/rcgrpc/...", layer: assembly},
 
 		{pattern: "smr", layer: pure},

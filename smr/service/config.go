@@ -15,18 +15,18 @@ import (
 
 // A Config is the file of one replica. Names of files in it are relative to its own directory.
 type Config struct {
-	Cluster   string               `json:"cluster"`
-	Protocol  string               `json:"protocol"`
-	ID        protocol.ID          `json:"id"`
-	Listen    string               `json:"listen,omitempty"`
-	Advertise string               `json:"advertise,omitempty"`
-	Members   []Member             `json:"members"`
-	Join      bool                 `json:"join,omitempty"`
-	Data      string               `json:"data"`
-	TLS       *configfile.TLSFiles `json:"tls,omitempty"`
-	Insecure  bool                 `json:"insecure,omitempty"`
-	Metrics   string               `json:"metrics,omitempty"`
-	Log       configfile.Log       `json:"log,omitzero"`
+	Cluster   string      `json:"cluster"`
+	Protocol  string      `json:"protocol"`
+	ID        protocol.ID `json:"id"`
+	Listen    string      `json:"listen,omitempty"`
+	Advertise string      `json:"advertise,omitempty"`
+	Members   []Member    `json:"members"`
+	Join      bool        `json:"join,omitempty"`
+	Data      string      `json:"data"`
+	TLS       *TLSFiles   `json:"tls,omitempty"`
+	Insecure  bool        `json:"insecure,omitempty"`
+	Metrics   string      `json:"metrics,omitempty"`
+	Log       Log         `json:"log,omitzero"`
 
 	RoundTrip     string      `json:"round_trip,omitempty"`
 	Leader        protocol.ID `json:"leader,omitempty"`
@@ -44,6 +44,12 @@ type Member struct {
 	ID      protocol.ID `json:"id"`
 	Address string      `json:"address"`
 }
+
+// TLSFiles are the files of certificates that a Config or ClientConfig names.
+type TLSFiles = configfile.TLSFiles
+
+// Log is what a Config says about the log.
+type Log = configfile.Log
 
 // firstClient is the lowest ID of a client, as package transport has it.
 const firstClient = protocol.ID(1 << 16)
@@ -121,7 +127,7 @@ type group struct {
 	Cluster   string
 	Protocol  string
 	Members   []Member
-	TLS       *configfile.TLSFiles
+	TLS       *TLSFiles
 	Insecure  bool
 	RoundTrip string
 

@@ -28,45 +28,70 @@ type ClientOptions struct {
 	Nearest protocol.ID
 }
 
-// A Client makes calls to the service. Its methods may be called concurrently.
+// A Client makes calls to the service: Get, Put and the other methods with keys and values, Propose, Execute and Read with commands that package kv
+// encodes. Its methods may be called concurrently.
+//
+// What their errors mean is that of package client: a [*client.RejectedError] says that nothing happened, nor will; a [*client.UnknownError] that a write may
+// have happened, or may yet, once.
 type Client struct {
 	*client.Client
-	// KV is the same client with the key-value store's results.
-	KV client.Typed[[]byte, []byte, kv.Result]
+	kv client.Typed[[]byte, []byte, kv.Result]
 
 	cfg    *ClientConfig
 	host   *host.Host
 	node   *host.Node[smr.Message]
 	status *host.Node[statusMessage]
+	stop   context.CancelFunc
+	ended  chan struct{} // closed when the host has stopped
+	err    error         // why it did, if it was not asked to; after ended
 
 	mu      sync.Mutex
 	members map[protocol.ID]string // where the members are that are known
 	asking  map[uint64]chan told
 }
 
-// WithClient runs a client while f runs, and returns what f does, or why the client ended before.
-func WithClient(ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(context.Context, *Client) error) error {
+// Dial returns a client of the service that cfg describes. It returns at once: replicas are reached in the background, and calls wait for them. The
+// client must be closed.
+func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c, err := newClient(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.Background())
+	c.stop, c.ended = stop, make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		if err := c.host.Run(running); err != nil {
+			c.err = fmt.Errorf("client: %w", err)
+		}
+		c.Client.Close(c.err)
+	}()
+	return c, nil
+}
+
+// Close ends the client. Calls under way return an error, with an unknown outcome if they are writes. It returns why the client ended before it was
+// closed, if it did.
+func (c *Client) Close() error {
+	c.Client.Close(nil)
+	c.stop()
+	<-c.ended
+	return c.err
+}
+
+// WithClient runs a client while f runs, and returns what f does, or why the client ended before. The context of f ends with the client.
+func WithClient(ctx context.Context, cfg *ClientConfig, o ClientOptions, f func(context.Context, *Client) error) (err error) {
+	c, err := Dial(cfg, o)
 	if err != nil {
 		return err
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ended := make(chan error, 1)
 	go func() {
-		err := c.host.Run(running)
-		if err != nil {
-			stop(err)
-		}
-		ended <- err
+		<-c.ended
+		stop(c.err)
 	}()
-	err = f(running, c)
-	c.Close(nil)
-	stop(nil)
-	if e := <-ended; e != nil {
-		err = errors.Join(err, fmt.Errorf("client: %w", e))
-	}
-	return err
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return f(running, c)
 }
 
 func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
@@ -98,7 +123,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	}
 	c.Client = client.New(func(ctx context.Context, msg smr.Message) error { return c.node.Deliver(ctx, msg) })
 	same := func(b []byte) ([]byte, error) { return b, nil }
-	c.KV = client.Typed[[]byte, []byte, kv.Result]{
+	c.kv = client.Typed[[]byte, []byte, kv.Result]{
 		Client: c.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
 	}
 	c.node, err = host.Add(c.host, host.Spec[smr.Message]{Group: serviceGroup, ID: id, Node: node, Codec: cfg.proto.Codec, App: c.onMessage})

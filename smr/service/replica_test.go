@@ -20,7 +20,6 @@ import (
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -134,9 +133,9 @@ func TestService(t *testing.T) {
 func testService(w *world) {
 	replicas := []*ran{w.start(1), w.start(2), w.start(3)}
 	w.client(func(ctx context.Context, c *Client) {
-		r, err := c.KV.Execute(ctx, kv.Put([]byte("k"), []byte("v")))
-		if err != nil || r.Version != 1 {
-			w.Fatalf("put: %+v, %v", r, err)
+		version, err := c.Put(ctx, "k", []byte("v"))
+		if err != nil || version != 1 {
+			w.Fatalf("put: %d, %v", version, err)
 		}
 		s := w.equal(ctx, c)
 		if len(s) != 3 || s[0].Disk == s[1].Disk || s[2].Address != "c:1" {
@@ -151,8 +150,8 @@ func testService(w *world) {
 		if err := one.end(); err != nil || !strings.Contains(one.log.String(), "replica: stopped") {
 			w.Errorf("the replica ended with %v\n%s", err, one.log)
 		}
-		if r, err := c.KV.Read(ctx, kv.Get([]byte("k"))); err != nil || string(r.Value) != "v" {
-			w.Errorf("get: %+v, %v", r, err)
+		if item, found, err := c.Get(ctx, "k"); err != nil || !found || string(item.Value) != "v" {
+			w.Errorf("get: %+v, %v, %v", item, found, err)
 		}
 		w.start(id)
 		w.equal(ctx, c)
@@ -232,7 +231,7 @@ func (w *world) figures(replicas []*ran) {
 	if w.cfg.Protocol == "raft" {
 		absent = nil
 	}
-	metricstest.Documented(w, pages, "foresay_smr_", "../../../docs/smr.md", absent...)
+	metricstest.Documented(w, pages, "foresay_smr_", "../../docs/smr.md", absent...)
 	if executed != 1 && !(executed == 0 && strings.HasPrefix(w.cfg.Protocol, "domino")) {
 		w.Errorf("%d replicas tell how long one command took", executed)
 	}
@@ -267,7 +266,7 @@ func TestLostDiskIsRefused(t *testing.T) {
 				w.start(2)
 				three := w.start(3)
 				w.client(func(ctx context.Context, c *Client) {
-					if _, err := c.KV.Execute(ctx, kv.Put([]byte("k"), nil)); err != nil {
+					if _, err := c.Put(ctx, "k", nil); err != nil {
 						w.Fatal(err)
 					}
 					w.equal(ctx, c)
@@ -312,7 +311,7 @@ func TestStrangers(t *testing.T) {
 		} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
-				if _, err := c.KV.Read(ctx, kv.Get([]byte("k"))); err == nil {
+				if _, _, err := c.Get(ctx, "k"); err == nil {
 					t.Error("a stranger read a key")
 				}
 				if got := c.Unreachable(); !strings.Contains(got, want) {

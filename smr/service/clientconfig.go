@@ -11,12 +11,12 @@ import (
 
 // A ClientConfig is the file of clients. Names of files in it are relative to its own directory.
 type ClientConfig struct {
-	Cluster   string               `json:"cluster"`
-	Protocol  string               `json:"protocol"`
-	Members   []Member             `json:"members"`
-	TLS       *configfile.TLSFiles `json:"tls,omitempty"`
-	Insecure  bool                 `json:"insecure,omitempty"`
-	RoundTrip string               `json:"round_trip,omitempty"`
+	Cluster   string    `json:"cluster"`
+	Protocol  string    `json:"protocol"`
+	Members   []Member  `json:"members"`
+	TLS       *TLSFiles `json:"tls,omitempty"`
+	Insecure  bool      `json:"insecure,omitempty"`
+	RoundTrip string    `json:"round_trip,omitempty"`
 
 	proto     smr.Protocol
 	roundTrip time.Duration
