@@ -76,9 +76,11 @@ fuzz-short:
 
 # The randomised tests with one seed after the other, and all planted bugs, for SECONDS. They
 # read FORESAY_SEED, and the conformance suites the 200 seeds from there on; FORESAY_SEEDS
-# says how many seeds each test of specgrpc tries.
+# says how many seeds each test of specgrpc tries. The crash grids of wal have no seed: all of their
+# places are tried once.
 SOAK = go test -count=1 -run 'Random|Conformance|Couriers' $(SEEDED)
 soak:
+	FORESAY_PLANTS=all go test -count=1 ./wal
 	@seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); \
 	while [ $$SECONDS -lt $$end ]; do \
 		echo "==> FORESAY_SEED=$$seed"; \

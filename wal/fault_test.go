@@ -89,10 +89,10 @@ func (f *failing) checkStopped(s *Store, failure error) error {
 	return nil
 }
 
-// every runs with the fault at the first, the second, ... time, until it does not come any more.
+// every runs with the fault at the first, the second, ... time, until it does not come any more. See step.
 func every(t *testing.T, makeRun func(nth int) *failing) {
 	t.Helper()
-	for nth := 1; ; nth++ {
+	for nth := 1; ; nth += step(nth) {
 		came, err := makeRun(nth).run(uint64(nth))
 		if err != nil {
 			t.Fatalf("%d: %v", nth, err)
@@ -101,10 +101,18 @@ func every(t *testing.T, makeRun func(nth int) *failing) {
 			if nth < 6 { // how often depends on when Pebble's background work comes
 				t.Fatalf("the fault came only %d times", nth-1)
 			}
-			t.Logf("came %d times", nth-1)
+			t.Logf("came up to the %d.", nth-1)
 			return
 		}
 	}
+}
+
+// step goes to each of the first places, and then to every third of them.
+func step(nth int) int {
+	if nth < 16 {
+		return 1
+	}
+	return oneOf(3)
 }
 
 func TestFailedSyncStopsTheStore(t *testing.T) {

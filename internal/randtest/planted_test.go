@@ -20,6 +20,7 @@ const (
 	plantVariable = planting.Variable      // the bug
 	focusVariable = "FORESAY_PLANT_SKETCH" // the sketch to try beside random programs
 	onlyVariable  = "FORESAY_PLANT_ONLY"   // the one scenario to try
+	firstVariable = "FORESAY_PLANT_FIRST"  // those to try before all others
 	countVariable = "FORESAY_PLANT_COUNT"  // how many to try
 	hangVariable  = "FORESAY_PLANT_HANG"   // how long one may take
 )
@@ -105,7 +106,7 @@ type experiment struct {
 // hangs with it, and ends well and in time without it.
 func (e *experiment) try(t *testing.T, p plant) (told string, caught bool) {
 	t.Helper()
-	out, failed := e.run(t, p.name, p.sketch, 0)
+	out, failed := e.run(t, p.name, p, 0)
 	if !failed {
 		return "none of the scenarios shows it", false
 	}
@@ -113,17 +114,21 @@ func (e *experiment) try(t *testing.T, p plant) (told string, caught bool) {
 	if how == "" {
 		return fmt.Sprintf("it is no symptom that the test ended so:\n%.3000s", out), false
 	}
-	if sound, failed := e.run(t, noPlant, p.sketch, n); failed {
+	if sound, failed := e.run(t, noPlant, p, n); failed {
 		return fmt.Sprintf("scenario %d fails without the bug, too: %s\n%.3000s", n, how, sound), false
 	}
 	return fmt.Sprintf("scenario %d: %s", n, how), true
 }
 
 // run runs the child, on one scenario only if n is positive.
-func (e *experiment) run(t *testing.T, bug, sketch string, n int) (out string, failed bool) {
+func (e *experiment) run(t *testing.T, bug string, p plant, n int) (out string, failed bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), e.binary, "-test.run", "^TestRandomPlants$", "-test.v", "-test.timeout", e.timeout.String())
-	cmd.Env = append(os.Environ(), plantVariable+"="+bug, focusVariable+"="+sketch, onlyVariable+"="+strconv.Itoa(n),
+	first := strings.Trim(fmt.Sprint(p.first), "[]")
+	if os.Getenv(SeedVariable) != "" {
+		first = "" // other seeds, other scenarios
+	}
+	cmd.Env = append(os.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch, onlyVariable+"="+strconv.Itoa(n), firstVariable+"="+first,
 		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 8000)), hangVariable+"="+cmp.Or(e.hang, 10*time.Second).String())
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -173,6 +178,10 @@ func TestSymptoms(t *testing.T) {
 	}
 }
 
+// firstTries is how often a scenario is tried that comes first: whether it shows the
+// bug may depend on the scheduler.
+const firstTries = 20
+
 // hunt is the child: it fails when a scenario shows the planted bug.
 func hunt(t *testing.T) {
 	all := sketches()
@@ -190,12 +199,7 @@ func hunt(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v", hangVariable, err)
 	}
-	only, n := number(onlyVariable), 0
-	for seed := range Seeds(t, number(countVariable)) {
-		n++
-		if only > 0 && n != only {
-			continue
-		}
+	attempt := func(n int, seed uint64) {
 		sk := all[(n-1)/4%len(all)]
 		var sc *Scenario
 		switch n % 4 {
@@ -214,6 +218,22 @@ func hunt(t *testing.T) {
 		stuck.Stop()
 		if len(res.Wrong) > 0 {
 			t.Fatalf("%s%d (seed %d, faults %v): %.150q", wrongs, n, seed, sc.Faults, res.Wrong[0])
+		}
+	}
+	only, n := number(onlyVariable), 0
+	seeds := slices.Collect(Seeds(t, number(countVariable)))
+	for first := range strings.FieldsSeq(os.Getenv(firstVariable)) {
+		n, err := strconv.Atoi(first)
+		if err != nil {
+			t.Fatalf("%s: %v", firstVariable, err)
+		}
+		for i := 0; i < firstTries && only == 0; i++ {
+			attempt(n, seeds[n-1])
+		}
+	}
+	for _, seed := range seeds {
+		if n++; only == 0 || n == only {
+			attempt(n, seed)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func futurePlants() []plant {
 			name: "nobody doubts a guess at a call that was cancelled", sketch: "a read that a timer cancels", dir: ".",
 			old: "\tif long {\n", new: "\tif long && !MUTANT {\n",
 		}, {
-			name: "guesses outlive that the code gave the call up", sketch: "a read that a timer cancels", dir: ".",
+			name: "guesses outlive that the code gave the call up", first: []int{1119}, sketch: "a read that a timer cancels", dir: ".",
 			old: "\t\tt.tree.Insist(u)\n", new: "\t\tif !MUTANT {\nt.tree.Insist(u)\n}\n",
 		}, {
 			name: "a write trusts what other goroutines guess", sketch: "goroutines that write with the outer context", dir: "internal/spectree",
