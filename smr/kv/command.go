@@ -2,21 +2,29 @@ package kv
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
 // formatVersion is the first byte of commands, queries and results; of snapshots too.
-const formatVersion = 1
+const formatVersion = 2
 
 type op byte
 
+// The operations that may change the store stand before opGet.
 const (
 	opPut op = iota + 1
 	opDelete
 	opCompareAndSet
+	opGrant
+	opKeepAlive
+	opRevoke
+	opExpire
 	opGet
 	opScan
+	opChanges
+	opLeases
 )
 
 // request is a command or a query.
@@ -24,13 +32,20 @@ type request struct {
 	op      op
 	key     []byte
 	value   []byte
-	version uint64
-	end     []byte // of a scan; empty is none
+	version uint64 // of a key; the renewals of a lease that is to expire; where changes begin
+	end     []byte // of a range; empty is none
 	limit   uint64
+	lease   LeaseID
+	ttl     time.Duration
 }
 
 // Put returns the command that sets a key's value. Its result has the new version.
-func Put(key, value []byte) []byte { return request{op: opPut, key: key, value: value}.encode() }
+func Put(key, value []byte) []byte { return PutLeased(key, value, 0) }
+
+// PutLeased is Put of a key that is removed when the lease ends. The result is NotFound if there is no such lease.
+func PutLeased(key, value []byte, lease LeaseID) []byte {
+	return request{op: opPut, key: key, value: value, lease: lease}.encode()
+}
 
 // Delete returns the command that removes a key. Its result is NotFound if there is none.
 func Delete(key []byte) []byte { return request{op: opDelete, key: key}.encode() }
@@ -38,16 +53,27 @@ func Delete(key []byte) []byte { return request{op: opDelete, key: key}.encode()
 // CompareAndSet returns the command that sets a key's value if its version is the given one, 0 for a key that is not there. Otherwise the result is
 // Conflict, with the version and value that are there.
 func CompareAndSet(key []byte, version uint64, value []byte) []byte {
-	return request{op: opCompareAndSet, key: key, version: version, value: value}.encode()
+	return CompareAndSetLeased(key, version, value, 0)
+}
+
+// CompareAndSetLeased is CompareAndSet of a key that is removed when the lease ends. The result is NotFound if there is no such lease.
+func CompareAndSetLeased(key []byte, version uint64, value []byte, lease LeaseID) []byte {
+	return request{op: opCompareAndSet, key: key, version: version, value: value, lease: lease}.encode()
 }
 
 // Get returns the query for a key's value. It can be sent as a command as well.
 func Get(key []byte) []byte { return request{op: opGet, key: key}.encode() }
 
 // Scan returns the query for the keys from lo up to, but not including, hi, in their order; an empty hi is no end. At most limit keys are
-// returned, 0 for as many as the store gives at once; the result's More says that there are others.
+// returned, 0 for as many as the store gives at once; the result's More says that there are others, and its Version is the store's newest.
 func Scan(lo, hi []byte, limit int) []byte {
 	return request{op: opScan, key: lo, end: hi, limit: uint64(max(limit, 0))}.encode()
+}
+
+// Changes returns the query for the changes of the keys from lo up to hi, as in Scan, whose versions are higher than after, in order of their versions.
+// The result's Version is the one that the next query goes on after. It is Compacted if the store does not remember so far back.
+func Changes(lo, hi []byte, after uint64, limit int) []byte {
+	return request{op: opChanges, key: lo, end: hi, version: after, limit: uint64(max(limit, 0))}.encode()
 }
 
 func (q request) encode() []byte {
@@ -57,11 +83,24 @@ func (q request) encode() []byte {
 	switch q.op {
 	case opPut:
 		w.Bytes(q.value)
+		w.Uint(uint64(q.lease))
 	case opCompareAndSet:
 		w.Uint(q.version)
 		w.Bytes(q.value)
+		w.Uint(uint64(q.lease))
+	case opGrant:
+		w.Int(int64(q.ttl))
+	case opKeepAlive, opRevoke:
+		w.Uint(uint64(q.lease))
+	case opExpire:
+		w.Uint(uint64(q.lease))
+		w.Uint(q.version)
 	case opScan:
 		w.Bytes(q.end)
+		w.Uint(q.limit)
+	case opChanges:
+		w.Bytes(q.end)
+		w.Uint(q.version)
 		w.Uint(q.limit)
 	}
 	return w.Buf
@@ -75,12 +114,20 @@ func decodeRequest(b []byte) (request, error) {
 	q := request{op: op(r.Byte()), key: r.Bytes()}
 	switch q.op {
 	case opPut:
-		q.value = r.Bytes()
-	case opDelete, opGet:
+		q.value, q.lease = r.Bytes(), LeaseID(r.Uint())
+	case opDelete, opGet, opLeases:
 	case opCompareAndSet:
-		q.version, q.value = r.Uint(), r.Bytes()
+		q.version, q.value, q.lease = r.Uint(), r.Bytes(), LeaseID(r.Uint())
+	case opGrant:
+		q.ttl = time.Duration(r.Int())
+	case opKeepAlive, opRevoke:
+		q.lease = LeaseID(r.Uint())
+	case opExpire:
+		q.lease, q.version = LeaseID(r.Uint()), r.Uint()
 	case opScan:
 		q.end, q.limit = r.Bytes(), r.Uint()
+	case opChanges:
+		q.end, q.version, q.limit = r.Bytes(), r.Uint(), r.Uint()
 	default:
 		r.Failf("there is no operation %d", q.op)
 	}
@@ -96,12 +143,14 @@ type Status byte
 const (
 	// OK says that it did what it says.
 	OK Status = iota + 1
-	// NotFound says that the key is not there.
+	// NotFound says that the key, or the lease, is not there.
 	NotFound
 	// Conflict says that the key has another version than the command was for.
 	Conflict
 	// Malformed says that the command or query was none that the store knows; it changed nothing.
 	Malformed
+	// Compacted says that the store does not remember changes so far back.
+	Compacted
 )
 
 func (s Status) String() string {
@@ -114,6 +163,8 @@ func (s Status) String() string {
 		return "conflict"
 	case Malformed:
 		return "malformed"
+	case Compacted:
+		return "compacted"
 	}
 	return fmt.Sprintf("status %d", byte(s))
 }
@@ -123,27 +174,49 @@ type Item struct {
 	Key     []byte
 	Value   []byte
 	Version uint64
+	Lease   LeaseID // that the key ends with, 0 for none
+	Deleted bool    // among changes: the key was removed
 }
+
+func (i Item) write(w *wirefmt.Writer) {
+	w.Bytes(i.Key)
+	w.Bytes(i.Value)
+	w.Uint(i.Version)
+	w.Uint(uint64(i.Lease))
+	w.Bool(i.Deleted)
+}
+
+func readItem(r *wirefmt.Reader) Item {
+	return Item{Key: r.Bytes(), Value: r.Bytes(), Version: r.Uint(), Lease: LeaseID(r.Uint()), Deleted: r.Bool()}
+}
+
+// itemBytes is how long an Item is at least, as bytes.
+const itemBytes = 5
 
 // Result is what a command or query gives.
 type Result struct {
 	Status  Status
-	Version uint64 // of the key: the new one of a change, the one that is there otherwise
-	Value   []byte // of Get, and of a Conflict
-	Items   []Item // of Scan, in order of their keys
-	More    bool   // Scan found more than Items
-	Message string // if Malformed
+	Version uint64  // of the key: the new one of a change, the one that is there otherwise. Of Grant, the lease's ID. Of queries for several, the store's
+	Value   []byte  // of Get, and of a Conflict
+	Lease   LeaseID // of Get: what the key ends with
+	Items   []Item  // of Scan, in order of their keys; of Changes, in order of their versions
+	Leases  []Lease // of Leases, in order of their IDs
+	More    bool    // there are more than Items
+	Message string  // if Malformed
 }
 
 func (r Result) encode() []byte {
 	w := wirefmt.Writer{Buf: []byte{formatVersion, byte(r.Status)}}
 	w.Uint(r.Version)
 	w.Bytes(r.Value)
+	w.Uint(uint64(r.Lease))
 	w.List(len(r.Items))
 	for _, i := range r.Items {
-		w.Bytes(i.Key)
-		w.Bytes(i.Value)
-		w.Uint(i.Version)
+		i.write(&w)
+	}
+	w.List(len(r.Leases))
+	for _, l := range r.Leases {
+		l.write(&w)
 	}
 	w.Bool(r.More)
 	w.String(r.Message)
@@ -156,12 +229,15 @@ func DecodeResult(b []byte) (Result, error) {
 	if v := r.Byte(); r.Err() == nil && v != formatVersion {
 		return Result{}, fmt.Errorf("kv: result of version %d, this program knows version %d", v, formatVersion)
 	}
-	out := Result{Status: Status(r.Byte()), Version: r.Uint(), Value: r.Bytes()}
-	if out.Status < OK || out.Status > Malformed {
+	out := Result{Status: Status(r.Byte()), Version: r.Uint(), Value: r.Bytes(), Lease: LeaseID(r.Uint())}
+	if out.Status < OK || out.Status > Compacted {
 		r.Failf("there is no status %d", byte(out.Status))
 	}
-	for range r.List(3) {
-		out.Items = append(out.Items, Item{Key: r.Bytes(), Value: r.Bytes(), Version: r.Uint()})
+	for range r.List(itemBytes) {
+		out.Items = append(out.Items, readItem(r))
+	}
+	for range r.List(leaseBytes) {
+		out.Leases = append(out.Leases, readLease(r))
 	}
 	out.More, out.Message = r.Bool(), r.String()
 	if err := r.Close(); err != nil {

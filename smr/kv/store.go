@@ -21,17 +21,21 @@ type Store struct {
 	items map[string]item
 	last  uint64 // the newest version. Invariant: no item has a higher one.
 	// keys are in order, but for those in fresh, and may hold some that are not there any more; scans put that right.
-	keys  []string
-	fresh []string
+	keys    []string
+	fresh   []string
+	leases  map[LeaseID]*tied
+	changes changes
+	observe func(l Lease, ended bool) // nil: nobody does
 }
 
 type item struct {
 	value   []byte
 	version uint64
+	lease   LeaseID
 }
 
 // New returns an empty store.
-func New() *Store { return &Store{items: map[string]item{}} }
+func New() *Store { return &Store{items: map[string]item{}, leases: map[LeaseID]*tied{}} }
 
 // Apply executes a command, or a query.
 func (s *Store) Apply(command []byte) []byte { return s.run(command, true) }
@@ -47,35 +51,61 @@ func (s *Store) run(b []byte, write bool) []byte {
 	if !write && q.op < opGet {
 		return Result{Status: Malformed, Message: "kv: a query that would change the store"}.encode()
 	}
+	return s.execute(q).encode()
+}
+
+func (s *Store) execute(q request) Result {
 	switch q.op {
 	case opPut:
-		return s.put(q).encode()
+		return s.put(q)
 	case opDelete:
-		return s.delete(q).encode()
+		return s.delete(q)
 	case opCompareAndSet:
-		return s.compareAndSet(q).encode()
+		return s.compareAndSet(q)
+	case opGrant:
+		return s.grant(q)
+	case opKeepAlive:
+		return s.keepAlive(q)
+	case opRevoke:
+		return s.revoke(q)
+	case opExpire:
+		return s.expire(q)
 	case opGet:
-		return s.get(q).encode()
+		return s.get(q)
+	case opChanges:
+		return s.changesAfter(q)
+	case opLeases:
+		return s.listLeases()
 	}
-	return s.scan(q).encode()
+	return s.scan(q)
 }
 
 func (s *Store) put(q request) Result {
+	if _, ok := s.leases[q.lease]; !ok && q.lease != 0 {
+		return Result{Status: NotFound}
+	}
 	key := string(q.key)
-	if _, ok := s.items[key]; !ok {
+	before, ok := s.items[key]
+	if !ok {
 		s.fresh = append(s.fresh, key)
 	}
 	s.last++
-	s.items[key] = item{q.value, s.last}
+	s.items[key] = item{q.value, s.last, q.lease}
+	s.tie(key, before.lease, q.lease)
+	s.changes.add(Item{Key: []byte(key), Value: q.value, Version: s.last, Lease: q.lease})
 	return Result{Status: OK, Version: s.last}
 }
 
 func (s *Store) delete(q request) Result {
-	if _, ok := s.items[string(q.key)]; !ok {
+	key := string(q.key)
+	before, ok := s.items[key]
+	if !ok {
 		return Result{Status: NotFound}
 	}
-	delete(s.items, string(q.key))
+	delete(s.items, key)
 	s.last++
+	s.tie(key, before.lease, 0)
+	s.changes.add(Item{Key: []byte(key), Version: s.last, Deleted: true})
 	return Result{Status: OK, Version: s.last}
 }
 
@@ -91,16 +121,13 @@ func (s *Store) get(q request) Result {
 	if !ok {
 		return Result{Status: NotFound}
 	}
-	return Result{Status: OK, Version: there.version, Value: there.value}
+	return Result{Status: OK, Version: there.version, Value: there.value, Lease: there.lease}
 }
 
 func (s *Store) scan(q request) Result {
 	s.sort()
-	limit, size := min(q.limit, maxScanItems), 0
-	if q.limit == 0 {
-		limit = maxScanItems
-	}
-	out := Result{Status: OK}
+	limit, size := scanLimit(q.limit), 0
+	out := Result{Status: OK, Version: s.last}
 	from, _ := slices.BinarySearch(s.keys, string(q.key))
 	for _, key := range s.keys[from:] {
 		there, ok := s.items[key]
@@ -109,12 +136,12 @@ func (s *Store) scan(q request) Result {
 			return out
 		case !ok:
 			continue
-		case uint64(len(out.Items)) >= limit, size > 0 && size+len(key)+len(there.value) > maxScanBytes:
+		case len(out.Items) >= limit, size > 0 && size+len(key)+len(there.value) > maxScanBytes:
 			out.More = true
 			return out
 		}
 		size += len(key) + len(there.value)
-		out.Items = append(out.Items, Item{Key: []byte(key), Value: there.value, Version: there.version})
+		out.Items = append(out.Items, Item{Key: []byte(key), Value: there.value, Version: there.version, Lease: there.lease})
 	}
 	return out
 }
@@ -142,6 +169,17 @@ func (s *Store) Snapshot(to io.Writer) error {
 		w.String(key)
 		w.Bytes(s.items[key].value)
 		w.Uint(s.items[key].version)
+		w.Uint(uint64(s.items[key].lease))
+	}
+	leases := s.listLeases().Leases
+	w.List(len(leases))
+	for _, l := range leases {
+		l.write(&w)
+	}
+	w.Uint(s.changes.forgotten)
+	w.List(len(s.changes.items))
+	for _, i := range s.changes.items {
+		i.write(&w)
 	}
 	if _, err := to.Write(w.Buf); err != nil {
 		return fmt.Errorf("kv: snapshot: %w", err)
@@ -159,20 +197,72 @@ func (s *Store) Restore(from io.Reader) error {
 	if v := r.Byte(); r.Err() == nil && v != formatVersion {
 		return fmt.Errorf("kv: snapshot of version %d, this program knows version %d", v, formatVersion)
 	}
-	last := r.Uint()
-	items := map[string]item{}
-	var keys []string
-	for range r.List(3) {
-		key, there := r.String(), item{r.Bytes(), r.Uint()}
-		if len(keys) > 0 && keys[len(keys)-1] >= key || there.version > last || there.version == 0 {
-			r.Failf("the key %q is out of order, or its version %d out of range", key, there.version)
-		}
-		items[key] = there
-		keys = append(keys, key)
-	}
+	restored := New()
+	restored.last = r.Uint()
+	restored.readItems(r)
+	restored.readLeases(r)
+	restored.readChanges(r)
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("kv: snapshot: %w", err)
 	}
-	s.items, s.last, s.keys, s.fresh = items, last, keys, nil
+	restored.observe = s.observe
+	for id := range s.leases {
+		if _, ok := restored.leases[id]; !ok {
+			s.tell(Lease{ID: id}, true)
+		}
+	}
+	*s = *restored
+	if s.observe != nil {
+		s.ObserveLeases(s.observe)
+	}
 	return nil
+}
+
+func (s *Store) readItems(r *wirefmt.Reader) {
+	for range r.List(4) {
+		key, there := r.String(), item{r.Bytes(), r.Uint(), LeaseID(r.Uint())}
+		if len(s.keys) > 0 && s.keys[len(s.keys)-1] >= key || there.version > s.last || there.version == 0 {
+			r.Failf("the key %q is out of order, or its version %d out of range", key, there.version)
+		}
+		s.items[key] = there
+		s.keys = append(s.keys, key)
+	}
+}
+
+// readLeases reads the leases; which keys end with them, the items tell.
+func (s *Store) readLeases(r *wirefmt.Reader) {
+	said := map[LeaseID]int{}
+	for range r.List(leaseBytes) {
+		l := readLease(r)
+		if _, ok := s.leases[l.ID]; ok || l.ID == 0 || uint64(l.ID) > s.last || l.TTL < MinTTL || l.TTL > MaxTTL {
+			r.Failf("the lease %d is there twice, or out of range", l.ID)
+		}
+		s.leases[l.ID] = &tied{ttl: l.TTL, renewals: l.Renewals, keys: map[string]bool{}}
+		said[l.ID] = l.Keys
+	}
+	for key, i := range s.items {
+		if _, ok := s.leases[i.lease]; !ok && i.lease != 0 {
+			r.Failf("the key %q ends with lease %d, which is not there", key, i.lease)
+		}
+		s.tie(key, 0, i.lease)
+	}
+	for id, n := range said {
+		if n != len(s.leases[id].keys) {
+			r.Failf("lease %d has %d keys, not %d", id, len(s.leases[id].keys), n)
+		}
+	}
+}
+
+func (s *Store) readChanges(r *wirefmt.Reader) {
+	forgotten := r.Uint()
+	before := forgotten
+	for range r.List(itemBytes) {
+		i := readItem(r)
+		if i.Version <= before || i.Version > s.last {
+			r.Failf("the change of version %d is out of order", i.Version)
+		}
+		before = i.Version
+		s.changes.add(i)
+	}
+	s.changes.forgotten = max(s.changes.forgotten, forgotten)
 }

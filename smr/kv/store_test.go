@@ -6,7 +6,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,57 +39,64 @@ func apply(t *testing.T, s *kv.Store, command []byte) kv.Result {
 	return r
 }
 
-// TestAgainstMap plays random commands to a store and to a plain map. Now and then the store is replaced by one restored from its snapshot.
-func TestAgainstMap(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	store, twin, last := kv.New(), map[string]kv.Item{}, uint64(0)
-	for step := range 20_000 {
-		key := fmt.Append(nil, rnd.IntN(50))
-		value := fmt.Append(nil, step)
-		there, ok := twin[string(key)]
-		var got, want kv.Result
-		switch n := rnd.IntN(10); {
-		case n < 3:
-			last++
-			got, want = apply(t, store, kv.Put(key, value)), kv.Result{Status: kv.OK, Version: last}
-			twin[string(key)] = kv.Item{Key: key, Value: value, Version: last}
-		case n < 5:
-			got, want = apply(t, store, kv.Delete(key)), kv.Result{Status: kv.NotFound}
-			if ok {
-				last++
-				want = kv.Result{Status: kv.OK, Version: last}
-				delete(twin, string(key))
-			}
-		case n < 7:
-			expect := there.Version + uint64(rnd.IntN(2))
-			got = apply(t, store, kv.CompareAndSet(key, expect, value))
-			want = kv.Result{Status: kv.Conflict, Version: there.Version, Value: there.Value}
-			if expect == there.Version {
-				last++
-				want = kv.Result{Status: kv.OK, Version: last}
-				twin[string(key)] = kv.Item{Key: key, Value: value, Version: last}
-			}
-		case n < 9:
-			got, want = apply(t, store, kv.Get(key)), kv.Result{Status: kv.NotFound}
-			if ok {
-				want = kv.Result{Status: kv.OK, Version: there.Version, Value: there.Value}
-			}
-		default:
-			hi, limit := fmt.Append(nil, rnd.IntN(50)), 1+rnd.IntN(20)
-			got, want = apply(t, store, kv.Scan(key, hi, limit)), scanTwin(twin, string(key), string(hi), limit)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("step %d, key %s (-want +got):\n%s", step, key, diff)
-		}
-		if step%500 == 0 {
-			store = restored(t, store)
-		}
-	}
+// twin is a store as plain as it can be: nothing is bounded, and nothing is kept but what happened.
+type twin struct {
+	items  map[string]kv.Item
+	leases map[kv.LeaseID]kv.Lease
+	last   uint64
+	log    []kv.Item
 }
 
-func scanTwin(twin map[string]kv.Item, lo, hi string, limit int) kv.Result {
-	out := kv.Result{Status: kv.OK}
-	for _, key := range slices.Sorted(maps.Keys(twin)) {
+func (w *twin) set(key, value []byte, lease kv.LeaseID) kv.Result {
+	if _, ok := w.leases[lease]; !ok && lease != 0 {
+		return kv.Result{Status: kv.NotFound}
+	}
+	w.last++
+	w.items[string(key)] = kv.Item{Key: key, Value: value, Version: w.last, Lease: lease}
+	w.log = append(w.log, w.items[string(key)])
+	return kv.Result{Status: kv.OK, Version: w.last}
+}
+
+func (w *twin) remove(key []byte) kv.Result {
+	if _, ok := w.items[string(key)]; !ok {
+		return kv.Result{Status: kv.NotFound}
+	}
+	w.last++
+	delete(w.items, string(key))
+	w.log = append(w.log, kv.Item{Key: key, Version: w.last, Deleted: true})
+	return kv.Result{Status: kv.OK, Version: w.last}
+}
+
+func (w *twin) end(lease kv.LeaseID) kv.Result {
+	if _, ok := w.leases[lease]; !ok {
+		return kv.Result{Status: kv.NotFound}
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.items)) {
+		if w.items[key].Lease == lease {
+			w.remove([]byte(key))
+		}
+	}
+	delete(w.leases, lease)
+	return kv.Result{Status: kv.OK}
+}
+
+func (w *twin) list() kv.Result {
+	out := kv.Result{Status: kv.OK, Version: w.last}
+	for _, id := range slices.Sorted(maps.Keys(w.leases)) {
+		l := w.leases[id]
+		for _, i := range w.items {
+			if i.Lease == id {
+				l.Keys++
+			}
+		}
+		out.Leases = append(out.Leases, l)
+	}
+	return out
+}
+
+func (w *twin) scan(lo, hi string, limit int) kv.Result {
+	out := kv.Result{Status: kv.OK, Version: w.last}
+	for _, key := range slices.Sorted(maps.Keys(w.items)) {
 		if key < lo || key >= hi {
 			continue
 		}
@@ -95,9 +104,152 @@ func scanTwin(twin map[string]kv.Item, lo, hi string, limit int) kv.Result {
 			out.More = true
 			break
 		}
-		out.Items = append(out.Items, twin[key])
+		out.Items = append(out.Items, w.items[key])
 	}
 	return out
+}
+
+func (w *twin) changes(lo, hi string, after uint64, limit int) kv.Result {
+	out := kv.Result{Status: kv.OK, Version: w.last}
+	for _, i := range w.log {
+		if i.Version <= after || string(i.Key) < lo || string(i.Key) >= hi {
+			continue
+		}
+		if len(out.Items) == limit {
+			out.More, out.Version = true, out.Items[limit-1].Version
+			break
+		}
+		out.Items = append(out.Items, i)
+	}
+	return out
+}
+
+// step makes one random command or query at both, and returns the results.
+func (w *twin) step(t *testing.T, rnd *rand.Rand, store *kv.Store, step int) (got, want kv.Result) {
+	t.Helper()
+	key, hi, limit := fmt.Append(nil, rnd.IntN(50)), fmt.Append(nil, rnd.IntN(50)), 1+rnd.IntN(20)
+	value, there := fmt.Append(nil, step), w.items[string(key)]
+	lease := kv.LeaseID(0)
+	if ids := slices.Sorted(maps.Keys(w.leases)); len(ids) > 0 && rnd.IntN(3) == 0 {
+		lease = ids[rnd.IntN(len(ids))] + kv.LeaseID(rnd.IntN(8)/7)
+	}
+	l, leased := w.leases[lease]
+	switch rnd.IntN(14) {
+	case 0, 1, 2:
+		return apply(t, store, kv.PutLeased(key, value, lease)), w.set(key, value, lease)
+	case 3, 4:
+		return apply(t, store, kv.Delete(key)), w.remove(key)
+	case 5, 6:
+		expect := there.Version + uint64(rnd.IntN(2))
+		got = apply(t, store, kv.CompareAndSetLeased(key, expect, value, lease))
+		if expect != there.Version {
+			return got, kv.Result{Status: kv.Conflict, Version: there.Version, Value: there.Value}
+		}
+		return got, w.set(key, value, lease)
+	case 7:
+		if there.Version == 0 {
+			return apply(t, store, kv.Get(key)), kv.Result{Status: kv.NotFound}
+		}
+		return apply(t, store, kv.Get(key)), kv.Result{Status: kv.OK, Version: there.Version, Value: there.Value, Lease: there.Lease}
+	case 8:
+		return apply(t, store, kv.Scan(key, hi, limit)), w.scan(string(key), string(hi), limit)
+	case 9:
+		after := w.last - uint64(rnd.IntN(int(min(w.last, 300)+1)))
+		return apply(t, store, kv.Changes(key, hi, after, limit)), w.changes(string(key), string(hi), after, limit)
+	case 10:
+		w.last++
+		w.leases[kv.LeaseID(w.last)] = kv.Lease{ID: kv.LeaseID(w.last), TTL: time.Minute}
+		return apply(t, store, kv.Grant(time.Minute)), kv.Result{Status: kv.OK, Version: w.last}
+	case 11:
+		got = apply(t, store, kv.KeepAlive(lease))
+		if !leased {
+			return got, kv.Result{Status: kv.NotFound}
+		}
+		l.Renewals++
+		w.leases[lease] = l
+		return got, kv.Result{Status: kv.OK}
+	case 12:
+		if rnd.IntN(2) == 0 {
+			return apply(t, store, kv.Revoke(lease)), w.end(lease)
+		}
+		expect := l.Renewals + uint64(rnd.IntN(2))
+		got = apply(t, store, kv.Expire(lease, expect))
+		if leased && expect != l.Renewals {
+			return got, kv.Result{Status: kv.Conflict, Version: l.Renewals}
+		}
+		return got, w.end(lease)
+	}
+	return apply(t, store, kv.Leases()), w.list()
+}
+
+// TestAgainstTwin plays random commands to a store and to a plain one. Now and then the store is replaced by one restored from its snapshot.
+func TestAgainstTwin(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	store, w := kv.New(), &twin{items: map[string]kv.Item{}, leases: map[kv.LeaseID]kv.Lease{}}
+	for step := range 10_000 {
+		got, want := w.step(t, rnd, store, step)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("step %d (-want +got):\n%s", step, diff)
+		}
+		if step%500 == 0 {
+			store = restored(t, store)
+		}
+	}
+}
+
+// TestChangesAreBounded: what is remembered is bounded in number and in bytes, and a query for what is forgotten says so.
+func TestChangesAreBounded(t *testing.T) {
+	for value, remembered := range map[string]int{"": 10_000, strings.Repeat("x", 1<<20-1): 4} {
+		s := kv.New()
+		last := uint64(remembered + 10)
+		for range last {
+			apply(t, s, kv.Put([]byte("k"), []byte(value)))
+		}
+		if r := apply(t, s, kv.Changes(nil, nil, 10, 0)); r.Status != kv.OK || len(r.Items) == 0 || r.Items[0].Version != 11 {
+			t.Errorf("changes after 10 of %d: %v, %d items", last, r.Status, len(r.Items))
+		}
+		for _, after := range []uint64{0, 9, last + 1} {
+			if r := apply(t, s, kv.Changes(nil, nil, after, 0)); r.Status != kv.Compacted || r.Version != last {
+				t.Errorf("changes after %d of %d: %v, version %d; want compacted", after, last, r.Status, r.Version)
+			}
+		}
+		if r := apply(t, restored(t, s), kv.Changes(nil, nil, 9, 0)); r.Status != kv.Compacted {
+			t.Errorf("after a restore: changes after 9 of %d: %v, want compacted", last, r.Status)
+		}
+	}
+}
+
+// TestLeasesAreTold: whoever observes leases is told of each as it is granted, renewed and ended, and what a snapshot brings and ends.
+func TestLeasesAreTold(t *testing.T) {
+	s := kv.New()
+	var told []string
+	s.ObserveLeases(func(l kv.Lease, ended bool) { told = append(told, fmt.Sprint(l.ID, l.Renewals, ended)) })
+	apply(t, s, kv.Grant(kv.MinTTL)) // 1
+	var early bytes.Buffer
+	if err := s.Snapshot(&early); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, kv.KeepAlive(1))
+	apply(t, s, kv.Grant(kv.MinTTL)) // 2
+	apply(t, s, kv.Expire(1, 0))     // late
+	apply(t, s, kv.Expire(1, 1))
+	if err := s.Restore(&early); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"1 0 false", "1 1 false", "2 0 false", "1 0 true", "2 0 true", "1 0 false"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	for _, ttl := range []time.Duration{0, -1, kv.MinTTL - 1, kv.MaxTTL + 1} {
+		if r := apply(t, s, kv.Grant(ttl)); r.Status != kv.Malformed || r.Err() == nil {
+			t.Errorf("a lease of %v: %v, want malformed", ttl, r.Status)
+		}
+	}
+	for range kv.MaxLeases - 1 {
+		apply(t, s, kv.Grant(kv.MaxTTL))
+	}
+	if r := apply(t, s, kv.Grant(kv.MinTTL)); r.Status != kv.Malformed {
+		t.Errorf("one lease too many: %v, want malformed", r.Status)
+	}
 }
 
 func restored(t *testing.T, s *kv.Store) *kv.Store {
@@ -132,7 +284,7 @@ func TestScanIsBounded(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	s := kv.New()
 	apply(t, s, kv.Put([]byte("k"), []byte("v")))
-	for _, b := range [][]byte{nil, {1}, {2, 1}, {1, 99, 0}, append(kv.Put([]byte("k"), nil), 7), kv.Put([]byte("k"), []byte("w"))[:5]} {
+	for _, b := range [][]byte{nil, {2}, {1, 1}, {2, 99, 0}, append(kv.Put([]byte("k"), nil), 7), kv.Put([]byte("k"), []byte("w"))[:5]} {
 		r := apply(t, s, b)
 		if r.Status != kv.Malformed || r.Err() == nil {
 			t.Errorf("command %v: %v, want malformed", b, r.Status)
@@ -150,6 +302,8 @@ func FuzzStore(f *testing.F) {
 	f.Add(kv.Put([]byte("a"), []byte("b")))
 	f.Add(kv.CompareAndSet([]byte("a"), 3, []byte("b")))
 	f.Add(kv.Scan([]byte("a"), []byte("b"), 3))
+	f.Add(kv.Changes([]byte("a"), nil, 3, 3))
+	f.Add(kv.Expire(3, 3))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := kv.New()
 		apply(t, s, kv.Put([]byte("a"), []byte("0")))

@@ -1,0 +1,59 @@
+package kv
+
+import "sort"
+
+// Bounds of what a store remembers of its changes.
+const (
+	maxChanges     = 10_000
+	maxChangeBytes = 4 << 20
+)
+
+// changes are the newest changes of a store, so that who watches keys sees each change and not only what is there when it looks. They are part of the
+// state: all replicas remember the same.
+type changes struct {
+	items     []Item // in order of their versions
+	bytes     int    // of keys and values
+	forgotten uint64 // the version of the newest change that was forgotten
+}
+
+func (c *changes) add(i Item) {
+	c.items = append(c.items, i)
+	c.bytes += len(i.Key) + len(i.Value)
+	n := 0
+	for len(c.items)-n > maxChanges || c.bytes > maxChangeBytes && len(c.items)-n > 1 {
+		c.bytes -= len(c.items[n].Key) + len(c.items[n].Value)
+		c.forgotten = c.items[n].Version
+		c.items[n] = Item{} // the array behind the slice would keep it
+		n++
+	}
+	c.items = c.items[n:]
+}
+
+func (s *Store) changesAfter(q request) Result {
+	if q.version < s.changes.forgotten || q.version > s.last {
+		return Result{Status: Compacted, Version: s.last}
+	}
+	out := Result{Status: OK, Version: s.last}
+	limit, size := scanLimit(q.limit), 0
+	from := sort.Search(len(s.changes.items), func(i int) bool { return s.changes.items[i].Version > q.version })
+	for _, i := range s.changes.items[from:] {
+		if string(i.Key) < string(q.key) || len(q.end) > 0 && string(i.Key) >= string(q.end) {
+			continue
+		}
+		if len(out.Items) >= limit || size > 0 && size+len(i.Key)+len(i.Value) > maxScanBytes {
+			out.More, out.Version = true, out.Items[len(out.Items)-1].Version
+			break
+		}
+		size += len(i.Key) + len(i.Value)
+		out.Items = append(out.Items, i)
+	}
+	return out
+}
+
+// scanLimit returns how many keys a query gets that asked for so many.
+func scanLimit(asked uint64) int {
+	if asked == 0 || asked > maxScanItems {
+		return maxScanItems
+	}
+	return int(asked)
+}
