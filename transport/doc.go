@@ -17,6 +17,6 @@
 //
 // With [Config.TLS], both sides show a certificate of the cluster's authority. That of member 3 has the DNS name replica-3 (one of a host that
 // is several members has several names), that of a client the name client, for all client IDs, or client-70000, for one. A
-// connection to member 3 is made to nobody else, and a message from node 3 is accepted from nobody else. Give each cluster
+// member may use client IDs from [FirstMemberClient] up too, for calls of its own. A connection to member 3 is made to nobody else, and a message from node 3 is accepted from nobody else. Give each cluster
 // an authority of its own; the cluster's name, which both sides compare, only finds honest mistakes.
 package transport

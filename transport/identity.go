@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
@@ -20,13 +22,28 @@ import (
 // The names in certificates.
 
 // MemberName returns the DNS name that the certificate of a member has: replica-3.
-func MemberName(id protocol.ID) string { return fmt.Sprintf("replica-%d", id) }
+func MemberName(id protocol.ID) string { return fmt.Sprintf("%s%d", memberPrefix, id) }
+
+const memberPrefix = "replica-"
 
 // AnyClientName is the DNS name that the certificate of a host has which may use any client ID.
 const AnyClientName = "client"
 
 // ClientName returns the DNS name that the certificate of a host has which may use one client ID: client-70000.
 func ClientName(id protocol.ID) string { return fmt.Sprintf("client-%d", id) }
+
+// FirstMemberClient is the lowest of the client IDs that a member may use as well, under its own certificate: for the calls that a member makes to the
+// service which it is part of.
+const FirstMemberClient = protocol.ID(1 << 31)
+
+// isMember tells whether a certificate is a member's.
+func isMember(cert *x509.Certificate) bool {
+	return slices.ContainsFunc(cert.DNSNames, func(name string) bool {
+		id, ok := strings.CutPrefix(name, memberPrefix)
+		_, err := strconv.ParseUint(id, 10, 32)
+		return ok && err == nil
+	})
+}
 
 // dialCredentials are for connections to one member: no other host will do.
 func (c *Config) dialCredentials(to protocol.ID) credentials.TransportCredentials {
@@ -97,6 +114,9 @@ func (c *Config) maySpeakFor(cert *x509.Certificate, id protocol.ID) error {
 	names := []string{MemberName(id)}
 	if id >= c.FirstClient {
 		names = []string{AnyClientName, ClientName(id)}
+	}
+	if id >= FirstMemberClient && isMember(cert) {
+		return nil
 	}
 	for _, name := range names {
 		if slices.Contains(cert.DNSNames, name) {

@@ -2,10 +2,7 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
-	"time"
 
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
@@ -29,8 +26,13 @@ func (e *ConflictError) Error() string {
 
 // Put sets a key's value and returns the key's new version, which is higher than all versions before.
 func (c *Client) Put(ctx context.Context, key string, value []byte) (version uint64, err error) {
-	r, err := c.write(ctx, value, kv.Put([]byte(key), value))
-	return r.Version, err
+	return c.PutLeased(ctx, key, value, 0)
+}
+
+// PutLeased is Put of a key that is removed when the lease ends. If the lease has ended, the error is a [*LeaseEndedError].
+func (c *Client) PutLeased(ctx context.Context, key string, value []byte, lease kv.LeaseID) (version uint64, err error) {
+	r, err := c.write(ctx, value, kv.PutLeased([]byte(key), value, lease))
+	return r.Version, leaseError(lease, r, err)
 }
 
 // Get returns what is at a key: what the last write that was done before Get was called left there, or a later one. It returns false if the key is not
@@ -40,7 +42,7 @@ func (c *Client) Get(ctx context.Context, key string) (item kv.Item, found bool,
 	if err != nil || r.Status == kv.NotFound {
 		return kv.Item{}, false, err
 	}
-	return kv.Item{Key: []byte(key), Value: r.Value, Version: r.Version}, true, nil
+	return kv.Item{Key: []byte(key), Value: r.Value, Version: r.Version, Lease: r.Lease}, true, nil
 }
 
 // Delete removes a key and returns the version of its removal. It returns false if the key was not there.
@@ -52,11 +54,16 @@ func (c *Client) Delete(ctx context.Context, key string) (version uint64, found 
 // CompareAndSet sets a key's value if the key has the given version, 0 for a key that is not there, and returns its new version. If it has another one, the
 // error is a [*ConflictError].
 func (c *Client) CompareAndSet(ctx context.Context, key string, version uint64, value []byte) (uint64, error) {
-	r, err := c.write(ctx, value, kv.CompareAndSet([]byte(key), version, value))
+	return c.CompareAndSetLeased(ctx, key, version, value, 0)
+}
+
+// CompareAndSetLeased is CompareAndSet of a key that is removed when the lease ends. If the lease has ended, the error is a [*LeaseEndedError].
+func (c *Client) CompareAndSetLeased(ctx context.Context, key string, version uint64, value []byte, lease kv.LeaseID) (uint64, error) {
+	r, err := c.write(ctx, value, kv.CompareAndSetLeased([]byte(key), version, value, lease))
 	if err == nil && r.Status == kv.Conflict {
 		err = &ConflictError{Key: key, Want: version, Version: r.Version, Value: r.Value}
 	}
-	return r.Version, err
+	return r.Version, leaseError(lease, r, err)
 }
 
 // Scan returns the keys from from up to, but not including, to, in their order; an empty to is no end. It returns at most limit keys, 0 for as many as the
@@ -64,54 +71,6 @@ func (c *Client) CompareAndSet(ctx context.Context, key string, version uint64, 
 func (c *Client) Scan(ctx context.Context, from, to string, limit int) (items []kv.Item, more bool, err error) {
 	r, err := known(c.kv.Read(ctx, kv.Scan([]byte(from), []byte(to), limit)))
 	return r.Items, r.More, err
-}
-
-// A Change is a key at one time, as Watch sees it.
-type Change struct {
-	kv.Item
-	Deleted bool // the key is not there
-}
-
-// Watch yields a key as it is, then again whenever it has changed, until ctx is done, which ends it without an error. The state machine has no
-// notifications: Watch reads the key every so often, by linearizable reads, and compares versions, so of several changes between two reads it yields
-// the last one only. A read that was not answered before within has passed is yielded as an error, and Watch goes on; after other errors it ends.
-func (c *Client) Watch(ctx context.Context, key string, every, within time.Duration) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		seen, first := uint64(0), true
-		for {
-			now, err := c.look(ctx, key, within)
-			if ctx.Err() != nil {
-				return
-			}
-			_, unknown := errors.AsType[*client.UnknownError](err)
-			switch {
-			case err != nil:
-				if !yield(Change{}, err) || !unknown {
-					return
-				}
-			case first || now.Version != seen:
-				first, seen = false, now.Version
-				if !yield(now, nil) {
-					return
-				}
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	}
-}
-
-func (c *Client) look(ctx context.Context, key string, within time.Duration) (Change, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	item, found, err := c.Get(ctx, key)
-	item.Key = []byte(key)
-	return Change{Item: item, Deleted: !found}, err
 }
 
 // write has a command executed. A value that is too large is rejected here: replicas would have to be told it first.

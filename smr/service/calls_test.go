@@ -97,17 +97,25 @@ func checkWatch(ctx context.Context, t *testing.T, c *Client, replicas []*ran) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var seen []string
-	for change, err := range c.Watch(ctx, "w", 100*time.Millisecond, time.Second) {
-		what := fmt.Sprintf("%s=%s %v", change.Key, change.Value, change.Deleted)
-		if err != nil {
-			what = fmt.Sprint("unknown ", isUnknown(err))
+	o := OnlyKey("w")
+	o.Every, o.Within = 100*time.Millisecond, time.Second
+	for items, err := range c.Watch(ctx, o) {
+		what := fmt.Sprint("unknown ", isUnknown(err))
+		if err == nil {
+			what = ""
+			for _, i := range items {
+				what += fmt.Sprintf("%s=%s %v ", i.Key, i.Value, i.Deleted)
+			}
 		}
 		seen = append(seen, what)
 		switch len(seen) {
 		case 1:
 			_, err = c.Put(ctx, "w", []byte("1"))
-		case 2:
+		case 2: // two changes between two reads
 			_, _, err = c.Delete(ctx, "w")
+			if err == nil {
+				_, err = c.Put(ctx, "w", []byte("2"))
+			}
 		case 3:
 			err = errors.Join(replicas[0].end(), replicas[1].end())
 		default:
@@ -120,7 +128,7 @@ func checkWatch(ctx context.Context, t *testing.T, c *Client, replicas []*ran) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"w= true", "w=1 false", "w= true", "unknown true", "unknown true"}; !slices.Equal(seen, want) {
+	if want := []string{"", "w=1 false ", "w= true w=2 false ", "unknown true", "unknown true"}; !slices.Equal(seen, want) {
 		t.Errorf("the watch saw %q, want %q", seen, want)
 	}
 }

@@ -26,6 +26,8 @@ type ClientOptions struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Nearest is the member to ask first, 0 for any.
 	Nearest protocol.ID
+
+	member bool // the client belongs to a replica, and has its certificate
 }
 
 // A Client makes calls to the service: Get, Put and the other methods with keys and values, Propose, Execute and Read with commands that package kv
@@ -116,7 +118,10 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		}
 	}
 	// Clients need no names of their own, only different ones.
-	id := firstClient + protocol.ID(rand.Uint32N(1<<32-1-uint32(firstClient)))
+	id := firstClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient-firstClient)))
+	if o.member {
+		id = transport.FirstMemberClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient)))
+	}
 	node, err := cfg.proto.NewClient(smr.ClientConfig{ID: id, Members: smrMembers(cfg.Members), RoundTrip: cfg.roundTrip, Nearest: o.Nearest})
 	if err != nil {
 		return fail(err)

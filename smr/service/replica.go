@@ -53,6 +53,7 @@ type Replica struct {
 	host     *host.Host
 	node     *host.Node[smr.Message]
 	status   *host.Node[statusMessage]
+	lessor   *lessor
 	started  time.Time
 	desk     statusDesk
 	refused  chan string       // has an element if the replica must not take part
@@ -83,6 +84,7 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	r.lessor = newLessor(cfg, o, r.log)
 	if err := r.open(o); err != nil {
 		return nil, fmt.Errorf("replica %d: %w", cfg.ID, errors.Join(err, r.close()))
 	}
@@ -132,7 +134,9 @@ func (r *Replica) addNodes() error {
 		return err
 	}
 	r.disk = disk.Identity()
-	cfg := r.cfg.replica(kv.New())
+	machine := kv.New()
+	machine.ObserveLeases(r.lessor.observe)
+	cfg := r.cfg.replica(machine)
 	cfg.Executed = func(o smr.Outcome, took time.Duration) {
 		r.executed.WithLabelValues(o.String()).Observe(took.Seconds())
 	}
@@ -191,6 +195,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.host.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx) })
+	group.Go(func() error { return r.lessor.run(ctx) })
 	if r.metrics != nil {
 		group.Go(func() error { return metrics.Serve(ctx, r.metrics, r.metricsHandler()) })
 	}
@@ -207,6 +212,7 @@ func (r *Replica) onMessage(msg smr.Message) {
 	case smr.Status:
 		r.desk.take(m)
 	case smr.MembersChanged:
+		r.lessor.know(m.Members)
 		select {
 		case <-r.members: // superseded
 		default:

@@ -1,0 +1,176 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/smr/client"
+	"github.com/foresay/foresay/smr/kv"
+)
+
+// A LeaseEndedError says that a lease has ended, or may have.
+type LeaseEndedError struct {
+	Lease kv.LeaseID
+	// Err is why the lease could not be renewed for so long that it may have ended; nil if it has.
+	Err error
+}
+
+func (e *LeaseEndedError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("lease %d may have ended: it could not be renewed: %v", e.Lease, e.Err)
+	}
+	return fmt.Sprintf("lease %d has ended", e.Lease)
+}
+
+// Unwrap returns Err.
+func (e *LeaseEndedError) Unwrap() error { return e.Err }
+
+// leaseError returns the error of a command for which a lease was needed.
+func leaseError(lease kv.LeaseID, r kv.Result, err error) error {
+	if err == nil && lease != 0 && r.Status == kv.NotFound {
+		return &LeaseEndedError{Lease: lease}
+	}
+	return err
+}
+
+// Grant makes a lease that ends when it was not renewed for ttl, kv.MinTTL to kv.MaxTTL. Its keys are removed then. It may end late, by a few round
+// trips for each replica that is down, and never early.
+func (c *Client) Grant(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
+	r, err := c.write(ctx, nil, kv.Grant(ttl))
+	return kv.LeaseID(r.Version), err
+}
+
+// KeepAlive renews a lease. If the lease has ended, the error is a [*LeaseEndedError].
+func (c *Client) KeepAlive(ctx context.Context, lease kv.LeaseID) error {
+	r, err := c.write(ctx, nil, kv.KeepAlive(lease))
+	return leaseError(lease, r, err)
+}
+
+// Revoke ends a lease and removes its keys. If the lease had ended before, the error is a [*LeaseEndedError].
+func (c *Client) Revoke(ctx context.Context, lease kv.LeaseID) error {
+	r, err := c.write(ctx, nil, kv.Revoke(lease))
+	return leaseError(lease, r, err)
+}
+
+// Leases returns all leases, in order of their IDs.
+func (c *Client) Leases(ctx context.Context) ([]kv.Lease, error) {
+	r, err := known(c.kv.Read(ctx, kv.Leases()))
+	return r.Leases, err
+}
+
+// Keep renews a lease of the given TTL until ctx is done, which is no error. Otherwise the lease has ended or, if it could not be renewed in time, may
+// have: the error is a [*LeaseEndedError]. The caller has renewed or granted the lease just before.
+func (c *Client) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) error {
+	tick := time.NewTicker(ttl / 3)
+	defer tick.Stop()
+	for until := time.Now().Add(ttl); ; {
+		began := time.Now()
+		err := c.keepOnce(ctx, lease, min(ttl/3, time.Until(until)))
+		_, ended := errors.AsType[*LeaseEndedError](err)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			// The lease has ttl from when the renewal was executed, which was after it began.
+			until = began.Add(ttl)
+		case ended:
+			return err
+		case time.Until(until) <= 0:
+			return &LeaseEndedError{Lease: lease, Err: err}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Client) keepOnce(ctx context.Context, lease kv.LeaseID, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return c.KeepAlive(ctx, lease)
+}
+
+// WithLock runs f while this client, and no other, holds the lock of a name, which is a key: it waits until the key is not there, makes it with a lease
+// of the given TTL, and removes it afterwards. The context of f ends when the lock may be lost; WithLock then returns a [*LeaseEndedError]. Clocks
+// and pauses of this process can still have f go on while another one holds the lock, so whatever f changes elsewhere should refuse a token lower than
+// the highest it has seen: each holder gets a higher one.
+func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error) (err error) {
+	lease, err := c.Grant(ctx, ttl)
+	if err != nil {
+		return fmt.Errorf("lock %q: %w", name, err)
+	}
+	held, stop := context.WithCancelCause(ctx)
+	kept := make(chan error, 1)
+	go func() {
+		err := c.Keep(held, lease, ttl)
+		stop(err)
+		kept <- err
+	}()
+	defer func() {
+		stop(nil)
+		lost := <-kept
+		if errors.Is(err, lost) {
+			lost = nil // f, or the wait for the lock, has told it already
+		}
+		err = errors.Join(err, lost, c.release(ctx, lease))
+	}()
+	token, err := c.acquire(held, name, lease)
+	if err != nil {
+		return fmt.Errorf("lock %q: %w", name, err)
+	}
+	return f(held, token)
+}
+
+// release ends the lease of a lock. Whether that comes through or not, the lease ends by itself too.
+func (c *Client) release(ctx context.Context, lease kv.LeaseID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	err := c.Revoke(ctx, lease)
+	_, ended := errors.AsType[*LeaseEndedError](err)
+	if _, unknown := errors.AsType[*client.UnknownError](err); ended || unknown {
+		return nil
+	}
+	return err
+}
+
+// acquire makes a key with a lease when nobody else has it, and returns its version.
+func (c *Client) acquire(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
+	for ctx.Err() == nil {
+		version, err := c.CompareAndSetLeased(ctx, key, 0, nil, lease)
+		_, taken := errors.AsType[*ConflictError](err)
+		_, unknown := errors.AsType[*client.UnknownError](err)
+		if !taken && !unknown {
+			return version, err
+		}
+		if version, err = c.awaitRelease(ctx, key, lease); version > 0 || err != nil {
+			return version, err
+		}
+	}
+	return 0, context.Cause(ctx)
+}
+
+// awaitRelease waits until a key is not there, or ctx is done. If the key has the lease, which an attempt of unknown outcome gave it, it returns its version.
+func (c *Client) awaitRelease(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
+	for items, err := range c.Watch(ctx, OnlyKey(key)) {
+		if err != nil {
+			if _, unknown := errors.AsType[*client.UnknownError](err); unknown {
+				continue
+			}
+			return 0, err
+		}
+		if len(items) == 0 {
+			return 0, nil
+		}
+		switch last := items[len(items)-1]; {
+		case last.Deleted:
+			return 0, nil
+		case last.Lease == lease:
+			return last.Version, nil
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,155 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/foresay/foresay/smr/client"
+	"github.com/foresay/foresay/smr/kv"
+)
+
+// WatchOptions say which keys are watched, and how. The zero value watches all keys, from now on.
+type WatchOptions struct {
+	// From and To bound the keys: those from From up to, but not including, To; an empty To is no end.
+	From, To string
+	// After is the version to go on after, as of a watch that ended: its last change's. 0 begins with what is there.
+	After uint64
+	// Every is the time between two reads, 0 for 200 ms: the state machine does not notify.
+	Every time.Duration
+	// Within bounds how long one read waits for an answer, 0 for 10 s.
+	Within time.Duration
+}
+
+// OnlyKey returns the options for watching one key.
+func OnlyKey(key string) WatchOptions { return WatchOptions{From: key, To: key + "\x00"} }
+
+// A CompactedError says that the service does not remember the changes that a watch wanted. It keeps the newest 10,000, or 4 MiB of them.
+type CompactedError struct {
+	After   uint64 // what the watch wanted the changes after
+	Version uint64 // the service's newest version
+}
+
+func (e *CompactedError) Error() string {
+	return fmt.Sprintf("the changes after version %d are not kept any more; the newest version is %d", e.After, e.Version)
+}
+
+// Watch yields what is at the keys, in their order, as its first batch, which is empty if nothing is there; then each change of them, in batches that
+// are never empty and in order of their versions, until ctx is done, which ends it without an error. No change is left out. Without the first batch it
+// begins with the changes after WatchOptions.After.
+//
+// A read that was not answered in time is yielded as a [*client.UnknownError], and Watch goes on. Other errors end it, a [*CompactedError] among them:
+// then begin again, without After.
+func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item, error] {
+	if o.Every <= 0 {
+		o.Every = 200 * time.Millisecond
+	}
+	if o.Within <= 0 {
+		o.Within = 10 * time.Second
+	}
+	w := &watch{c: c, o: o, after: o.After, began: o.After > 0}
+	return func(yield func([]kv.Item, error) bool) {
+		tick := time.NewTicker(o.Every)
+		defer tick.Stop()
+		for {
+			first := !w.began
+			items, more, err := w.next(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				if _, unknown := errors.AsType[*client.UnknownError](err); !yield(nil, err) || !unknown {
+					return
+				}
+			} else if (first || len(items) > 0) && !yield(items, nil) {
+				return
+			}
+			if more {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// watch is where a Watch is.
+type watch struct {
+	c     *Client
+	o     WatchOptions
+	after uint64
+	began bool
+	pages []page // of the first batch
+}
+
+// page is a part of the first batch: the keys before end, or all that are left, as they were at a version. Pages are read one after the other, so the
+// changes up to it are in it.
+type page struct {
+	end     string
+	last    bool
+	version uint64
+}
+
+// next returns what is new, and whether there is more to be had at once.
+func (w *watch) next(ctx context.Context) (items []kv.Item, more bool, err error) {
+	if !w.began {
+		items, err = w.begin(ctx)
+		return items, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.o.Within)
+	defer cancel()
+	r, err := known(w.c.kv.Read(ctx, kv.Changes([]byte(w.o.From), []byte(w.o.To), w.after, 0)))
+	if err == nil && r.Status == kv.Compacted {
+		err = &CompactedError{After: w.after, Version: r.Version}
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	w.after = r.Version
+	for _, i := range r.Items {
+		if !w.told(i) {
+			items = append(items, i)
+		}
+	}
+	if !r.More {
+		w.pages = nil // all later changes are newer than they
+	}
+	return items, r.More, nil
+}
+
+// begin reads what is there. Changes are told after the first page's version.
+func (w *watch) begin(ctx context.Context) ([]kv.Item, error) {
+	var items []kv.Item
+	w.pages = nil
+	for from := w.o.From; ; {
+		call, cancel := context.WithTimeout(ctx, w.o.Within)
+		r, err := known(w.c.kv.Read(call, kv.Scan([]byte(from), []byte(w.o.To), 0)))
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, r.Items...)
+		if !r.More {
+			w.pages = append(w.pages, page{last: true, version: r.Version})
+			w.after, w.began = w.pages[0].version, true
+			return items, nil
+		}
+		from = string(r.Items[len(r.Items)-1].Key) + "\x00"
+		w.pages = append(w.pages, page{end: from, version: r.Version})
+	}
+}
+
+// told says whether the first batch has a change, or what came after it.
+func (w *watch) told(i kv.Item) bool {
+	for _, p := range w.pages {
+		if p.last || string(i.Key) < p.end {
+			return i.Version <= p.version
+		}
+	}
+	return false
+}
