@@ -40,11 +40,12 @@ func (p *program) kvCommand(use, short, long string, args int, do func(context.C
 
 // kvAnswer is what a call came to. A value that is no text is in Base64.
 type kvAnswer struct {
-	Key         string `json:"key"`
-	Value       string `json:"value,omitempty"`
-	ValueBase64 []byte `json:"value_base64,omitempty"`
-	Version     uint64 `json:"version"`
-	Deleted     bool   `json:"deleted,omitempty"`
+	Key         string     `json:"key"`
+	Value       string     `json:"value,omitempty"`
+	ValueBase64 []byte     `json:"value_base64,omitempty"`
+	Version     uint64     `json:"version"`
+	Lease       kv.LeaseID `json:"lease,omitempty"`
+	Deleted     bool       `json:"deleted,omitempty"`
 
 	raw  []byte
 	show bool // the value, not the version
@@ -84,15 +85,18 @@ func (p *program) value(arg string) ([]byte, error) {
 }
 
 func (p *program) smrPutCommand() *cobra.Command {
-	return p.kvCommand("put KEY VALUE", "Set a key", "Set a key's value, - for what is on standard input, and show the key's new version.", 2,
+	var lease uint64
+	c := p.kvCommand("put KEY VALUE", "Set a key", "Set a key's value, - for what is on standard input, and show the key's new version.", 2,
 		func(ctx context.Context, c *service.Client, args []string) (kvAnswer, error) {
 			value, err := p.value(args[1])
 			if err != nil {
 				return kvAnswer{}, err
 			}
-			version, err := c.Put(ctx, args[0], value)
-			return kvAnswer{Key: args[0], Version: version}, err
+			version, err := c.PutLeased(ctx, args[0], value, kv.LeaseID(lease))
+			return kvAnswer{Key: args[0], Version: version, Lease: kv.LeaseID(lease)}, err
 		})
+	c.Flags().Uint64Var(&lease, "lease", 0, "remove the key when the lease with this `ID` ends")
+	return c
 }
 
 func (p *program) smrGetCommand() *cobra.Command {
@@ -102,7 +106,7 @@ func (p *program) smrGetCommand() *cobra.Command {
 			if err == nil && !found {
 				err = fmt.Errorf("%q is not there", args[0])
 			}
-			return kvAnswer{Key: args[0], Version: item.Version}.withValue(item.Value), err
+			return kvAnswer{Key: args[0], Version: item.Version, Lease: item.Lease}.withValue(item.Value), err
 		})
 }
 
@@ -165,7 +169,7 @@ func (p *program) smrScanCommand() *cobra.Command {
 func (p *program) writeScan(items []kv.Item, more, asJSON bool) error {
 	answers := []kvAnswer{}
 	for _, i := range items {
-		answers = append(answers, kvAnswer{Key: string(i.Key), Version: i.Version}.withValue(i.Value))
+		answers = append(answers, kvAnswer{Key: string(i.Key), Version: i.Version, Lease: i.Lease}.withValue(i.Value))
 	}
 	if asJSON {
 		return p.writeJSON(struct {
