@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,10 +132,9 @@ func (s *Store) tie(key string, before, after LeaseID) {
 
 func (s *Store) listLeases() Result {
 	out := Result{Status: OK, Version: s.last}
-	for id, l := range s.leases {
-		out.Leases = append(out.Leases, l.lease(id))
+	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
+		out.Leases = append(out.Leases, s.leases[id].lease(id))
 	}
-	slices.SortFunc(out.Leases, func(a, b Lease) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -144,8 +142,8 @@ func (s *Store) listLeases() Result {
 // f must not wait. Leases that are there already are told at once. Call it before the store is used.
 func (s *Store) ObserveLeases(f func(l Lease, ended bool)) {
 	s.observe = f
-	for id, l := range s.leases {
-		f(l.lease(id), false)
+	for _, l := range s.listLeases().Leases {
+		f(l, false)
 	}
 }
 

@@ -206,7 +206,7 @@ func (s *Store) Restore(from io.Reader) error {
 		return fmt.Errorf("kv: snapshot: %w", err)
 	}
 	restored.observe = s.observe
-	for id := range s.leases {
+	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
 		if _, ok := restored.leases[id]; !ok {
 			s.tell(Lease{ID: id}, true)
 		}
@@ -240,15 +240,16 @@ func (s *Store) readLeases(r *wirefmt.Reader) {
 		s.leases[l.ID] = &tied{ttl: l.TTL, renewals: l.Renewals, keys: map[string]bool{}}
 		said[l.ID] = l.Keys
 	}
-	for key, i := range s.items {
+	for _, key := range s.keys {
+		i := s.items[key]
 		if _, ok := s.leases[i.lease]; !ok && i.lease != 0 {
 			r.Failf("the key %q ends with lease %d, which is not there", key, i.lease)
 		}
 		s.tie(key, 0, i.lease)
 	}
-	for id, n := range said {
-		if n != len(s.leases[id].keys) {
-			r.Failf("lease %d has %d keys, not %d", id, len(s.leases[id].keys), n)
+	for _, l := range s.listLeases().Leases {
+		if l.Keys != said[l.ID] {
+			r.Failf("lease %d has %d keys, not %d", l.ID, l.Keys, said[l.ID])
 		}
 	}
 }
