@@ -2,6 +2,7 @@ package smr
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -54,11 +55,16 @@ type Call struct {
 	// After is a causal floor: the command gets a position above it. It is the Slot of a Done that the caller has seen, here or at another client, and
 	// is needed only after an AckDurable.
 	After Slot
+	// Patience is how long the client node asks for an answer, if that is longer than 128 round trips.
+	Patience time.Duration
 }
 
 // A Cancel goes from an application to its client node: it does not wait for the call any more, and gets a Done with Unknown, unless one is on
-// its way. A command that was sent may still be executed, once.
-type Cancel struct{ ID CallID }
+// its way, or with Rejected if the call was not sent to anybody. A command that was sent may still be executed, once.
+type Cancel struct {
+	ID     CallID
+	Reason string
+}
 
 // Done is what became of a call.
 type Done struct {

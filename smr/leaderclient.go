@@ -50,7 +50,7 @@ type (
 const (
 	patience     = 2.5 // before an answer is missed: a command takes the round trip to the leader and the leader's own
 	maxPatience  = 20
-	giveUp       = 128 // on a call, altogether
+	giveUp       = 128 // on a call, altogether, unless its Patience is longer
 	giveUpNotYet = 20  // on a change of the members that the leader says cannot be made
 	forgive      = 8   // before a leader that did not answer is believed in again, if others say that it leads
 	maxUnknowing = 8   // times that somebody who knows no leader is asked again
@@ -90,7 +90,7 @@ func (c *LeaderClient) Receive(env *protocol.Env[Message], from protocol.ID, msg
 			c.onCall(env, msg)
 		case Cancel:
 			if p := c.calls[msg.ID]; p != nil && !p.told {
-				c.finish(env, p, Done{Outcome: Unknown, Reason: "cancelled"})
+				c.abandon(env, p, msg.Reason)
 			}
 		}
 		return

@@ -200,7 +200,7 @@ func (c *LeaderClient) next() {
 func (c *LeaderClient) giveUpOld(env *protocol.Env[Message]) {
 	var old []*pending
 	note := func(p *pending) {
-		if env.Now-p.began >= c.times(giveUp) && !p.told {
+		if env.Now-p.began >= max(c.times(giveUp), p.Patience) && !p.told {
 			old = append(old, p)
 		}
 	}
@@ -214,15 +214,20 @@ func (c *LeaderClient) giveUpOld(env *protocol.Env[Message]) {
 		note(p)
 	}
 	for _, p := range old {
-		d := Done{Outcome: Unknown, Reason: "nobody has answered in " + (env.Now - p.began).Round(time.Millisecond).String()}
-		if p.number == 0 {
-			d.Outcome = Rejected // nobody was asked
-		}
-		if p.reason != "" {
-			d.Reason += ": " + p.reason
-		}
-		c.finish(env, p, d)
+		c.abandon(env, p, "nobody has answered in "+(env.Now-p.began).Round(time.Millisecond).String())
 	}
+}
+
+// abandon ends a call that is not answered.
+func (c *LeaderClient) abandon(env *protocol.Env[Message], p *pending, why string) {
+	d := Done{Outcome: Unknown, Reason: why}
+	if p.number == 0 {
+		d = Done{Outcome: Rejected, Reason: "nothing was sent: " + why}
+	}
+	if p.reason != "" {
+		d.Reason += ": " + p.reason
+	}
+	c.finish(env, p, d)
 }
 
 // Check returns what is wrong with the client's books, or nil.

@@ -28,6 +28,9 @@ func (p *peer) refused(want string) {
 	if s.State == transport.Up || s.Err == nil || !strings.Contains(s.Err.Error(), want) {
 		p.w.Errorf("the state is %s, the error %v, want one with %q", s.State, s.Err, want)
 	}
+	if down := want == "connection refused"; s.Refused == (down || s.Connects > 0) {
+		p.w.Errorf("%v: a refusal: %v", s.Err, s.Refused)
+	}
 }
 
 func TestStrangersAreRefused(t *testing.T) {

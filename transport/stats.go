@@ -3,6 +3,10 @@ package transport
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -32,6 +36,7 @@ type PeerStats struct {
 	Address  string
 	State    LinkState
 	Err      error  // why the last attempt failed or the last stream ended; nil while the state is Up
+	Refused  bool   // Err says that the two hosts do not belong together: by certificate, cluster, ID or version
 	Connects uint64 // how often the member has welcomed this host
 
 	QueuedMessages int
@@ -66,9 +71,19 @@ func (t *Transport) Stats() Stats {
 	return s
 }
 
+// refusal tells whether an attempt failed because the hosts do not belong together, so that another one fails too until they are configured anew. gRPC makes
+// a text of what TLS says.
+func refusal(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return status.Code(err) == codes.FailedPrecondition || strings.Contains(text, "handshake failed: tls: ") || strings.Contains(text, "remote error: tls: ")
+}
+
 func (l *link) stats() PeerStats {
 	l.mu.Lock()
-	p := PeerStats{ID: l.to, Address: l.address, State: l.state, Err: l.err, Connects: l.connects}
+	p := PeerStats{ID: l.to, Address: l.address, State: l.state, Err: l.err, Refused: refusal(l.err), Connects: l.connects}
 	l.mu.Unlock()
 	l.out.mu.Lock()
 	defer l.out.mu.Unlock()

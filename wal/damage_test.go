@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -128,9 +129,9 @@ func TestFormatFile(t *testing.T) {
 		"empty":          {"", "/data/FORESAY: not the format file"},
 		"of another":     {"hello, world\n", "/data/FORESAY: not the format file"},
 		"newer":          {"foresay-wal 2\nwho knows", "/data/FORESAY: the directory has format version 2, and this program knows 1 only: run the program that wrote it"},
-		"cut off":        {string(good[:len(good)-1]), "/data/FORESAY: damaged"},
-		"another digit":  {strings.Replace(string(good), id.String(), strings.Repeat("0", 32), 1), "/data/FORESAY: damaged"},
-		"more":           {string(good) + "\n", "/data/FORESAY: damaged"},
+		"cut off":        {string(good[:len(good)-1]), "/data/FORESAY: its checksum or form is wrong"},
+		"another digit":  {strings.Replace(string(good), id.String(), strings.Repeat("0", 32), 1), "/data/FORESAY: its checksum or form is wrong"},
+		"more":           {string(good) + "\n", "/data/FORESAY: its checksum or form is wrong"},
 		"no line":        {"foresay-wal 1", "/data/FORESAY: not the format file"},
 		"a large number": {"foresay-wal 99999999999999999999\n", "/data/FORESAY: not the format file"},
 	} {
@@ -182,7 +183,7 @@ func TestMissingFiles(t *testing.T) {
 	if err := image.Remove("/data/FORESAY"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open("/data", Options{FS: image}); err == nil || !strings.Contains(err.Error(), `/data/FORESAY is missing, but the database has data, of "n"`) {
+	if _, err := Open("/data", Options{FS: image}); err == nil || !strings.Contains(err.Error(), `/data/FORESAY: missing, but the database has data, of "n"`) {
 		t.Errorf("got %v", err)
 	}
 	image = disk.Kill()
@@ -191,6 +192,54 @@ func TestMissingFiles(t *testing.T) {
 	}
 	if _, err := Open("/data", Options{FS: image}); err == nil || !strings.Contains(err.Error(), "/data/db") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The newest log is missed, after a crash and after Close; so is what says which one that is, if it is damaged. In a directory that was made before there was
+// such a file nothing is missed, and from then on it is.
+func TestMissingLog(t *testing.T) {
+	disk := faultfs.New()
+	h := newHistory(1)
+	s := mustOpen(t, "/data", Options{FS: disk, MemTableBytes: minMemTableBytes})
+	if err := h.run(s, disk, rand.New(rand.NewPCG(1, 9)), 50, 1000); err != nil {
+		t.Fatal(err)
+	}
+	killed := disk.Kill()
+	mustClose(t, s)
+	for when, image := range map[string]*faultfs.Disk{"killed": killed, "closed": disk} {
+		old := image.Kill()
+		content, err := readAll(image, "/data/NEWEST")
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, err := decodeNewest(string(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := fmt.Sprintf("/data/db/%06d.log", number)
+		wants := func(image *faultfs.Disk, file string) {
+			t.Helper()
+			_, err := Open("/data", Options{FS: image})
+			if damage, ok := errors.AsType[*DamageError](err); !ok || damage.File != file {
+				t.Errorf("%s: got %v, want %s to be missed", when, err, file)
+			}
+		}
+		if err := image.Remove(log); err != nil {
+			t.Fatal(err)
+		}
+		wants(image, log)
+		damaged := old.Kill()
+		if err := damaged.Corrupt("/data/NEWEST", int64(len(newestMagic)), 1); err != nil {
+			t.Fatal(err)
+		}
+		wants(damaged, "/data/NEWEST")
+		if err := old.Remove("/data/NEWEST"); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, mustOpen(t, "/data", Options{FS: old}))
+		if _, err := old.Stat("/data/NEWEST"); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
 	}
 }
 

@@ -74,5 +74,5 @@ func decodeFormat(file string, content []byte) (ID, error) {
 			return id, nil
 		}
 	}
-	return ID{}, fmt.Errorf("%s: damaged, its checksum or form is wrong: restore it from a copy (its id line says which disk this is), or give the node a new directory as a new member", file)
+	return ID{}, &DamageError{File: file, Problem: "its checksum or form is wrong"}
 }

@@ -16,7 +16,9 @@ import (
 // in the middle of a user's call and with its locks held. This way it stands still where it is, can still be read, and the store tells its users.
 type guardFS struct {
 	vfs.FS
-	report func(error) error
+	report  func(error) error
+	created func(name string) error // is called with each file that was created, before its creator has it
+	removes func(name string) error // is called with each file that is removed, before it is
 
 	mu      sync.Mutex
 	stopped bool
@@ -25,7 +27,8 @@ type guardFS struct {
 }
 
 func newGuardFS(fs vfs.FS, report func(error) error) *guardFS {
-	return &guardFS{FS: fs, report: report}
+	none := func(string) error { return nil }
+	return &guardFS{FS: fs, report: report, created: none, removes: none}
 }
 
 // stop lets no change begin any more.
@@ -87,7 +90,9 @@ func (g *guardFS) change(what, name string, do func() error) {
 func (g *guardFS) open(what, name string, do func() (vfs.File, error)) (vfs.File, error) {
 	file := &guardFile{fs: g, name: name, sync: "sync"}
 	g.change(what, name, func() (err error) {
-		file.File, err = do()
+		if file.File, err = do(); err == nil {
+			err = g.created(name)
+		}
 		return err
 	})
 	return file, nil
@@ -102,7 +107,12 @@ func (g *guardFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opt
 }
 
 func (g *guardFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.open("reuse as", to, func() (vfs.File, error) { return g.FS.ReuseForWrite(from, to, category) })
+	return g.open("reuse as", to, func() (vfs.File, error) {
+		if err := g.removes(from); err != nil {
+			return nil, err
+		}
+		return g.FS.ReuseForWrite(from, to, category)
+	})
 }
 
 func (g *guardFS) Link(from, to string) error {
@@ -123,6 +133,9 @@ func (g *guardFS) MkdirAll(dir string, perm os.FileMode) error {
 // Remove does not stop the store when it fails: only space is lost.
 func (g *guardFS) Remove(name string) (err error) {
 	g.change("remove", name, func() error {
+		if err := g.removes(name); err != nil {
+			return err
+		}
 		err = g.FS.Remove(name)
 		return nil
 	})

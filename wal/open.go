@@ -73,7 +73,7 @@ func (s *Store) open() (err error) {
 	}
 	database := s.fs.PathJoin(s.dir, databaseName)
 	if made {
-		if err := s.verify(database); err != nil {
+		if err := errors.Join(s.checkNewest(database), s.verify(database)); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Store) finishMaking() error {
 		return err
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%s is missing, but the database has data, of %q and others: restore it from a copy, or give the node a new directory as a new member", name, names[0])
+		return &DamageError{File: name, Problem: fmt.Sprintf("missing, but the database has data, of %q and others", names[0])}
 	}
 	s.id = newID()
 	temp := s.fs.PathJoin(s.dir, formatTemp)
@@ -157,7 +157,7 @@ func (s *Store) finishMaking() error {
 	if err := s.fs.Rename(temp, name); err != nil {
 		return err
 	}
-	return s.syncDirectory(s.dir)
+	return syncDirectory(s.fs, s.dir)
 }
 
 // syncAncestors makes the directory's own entry durable, and those of the directories above it, which MkdirAll may have made. One that may not be
@@ -168,15 +168,15 @@ func (s *Store) syncAncestors() error {
 		if parent == dir {
 			return nil
 		}
-		if err := s.syncDirectory(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := syncDirectory(s.fs, parent); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		dir = parent
 	}
 }
 
-func (s *Store) syncDirectory(dir string) error {
-	d, err := s.fs.OpenDir(dir)
+func syncDirectory(disk vfs.FS, dir string) error {
+	d, err := disk.OpenDir(dir)
 	if err != nil {
 		return err
 	}

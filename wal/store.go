@@ -78,9 +78,12 @@ type Store struct {
 	dir  string
 	opts Options
 	id   ID
-	fs   *guardFS
-	db   *pebble.DB
-	lock io.Closer
+
+	naming sync.Mutex // guards newest and its file
+	newest uint64     // what the file NEWEST says
+	fs     *guardFS
+	db     *pebble.DB
+	lock   io.Closer
 
 	write func([]*commit) error // puts a group on the disk: writeGroup, unless a test plants a fault
 
@@ -125,6 +128,7 @@ func open(dir string, opts Options, plant func(*Store)) (*Store, error) {
 		}
 	}
 	s.fs = newGuardFS(opts.FS, s.fail)
+	s.fs.created, s.fs.removes = s.noteNewest, s.noteRemoval
 	s.write = s.writeGroup
 	if plant != nil {
 		plant(s)

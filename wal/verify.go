@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Pebble takes the first chunk of a log or MANIFEST that is not valid for the end, as a torn write leaves one, unless a later block of 32 KiB of a log says
@@ -110,31 +109,26 @@ func (s *Store) verify(dir string) error {
 	}
 	manifest := s.fs.PathBase(desc.ManifestFilename)
 	for _, name := range names {
-		number, isLog := strings.CutSuffix(name, ".log")
+		number, isLog := logNumber(name)
 		if !isLog && name != manifest {
 			continue
 		}
-		c := chunks{isLog: isLog}
-		if isLog {
-			n, err := strconv.ParseUint(number, 10, 64)
-			if err != nil {
-				continue // not the database's
-			}
-			c.number = uint32(n)
-		}
+		c := chunks{isLog: isLog, number: uint32(number)}
 		file := s.fs.PathJoin(dir, name)
 		if c.content, err = s.readFile(file); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		if at := c.verify(); at >= 0 {
-			return fmt.Errorf("%s: damaged at byte %d, though what follows was written later: restore the directory from a copy of all of it, or give the node a new one as a new member", file, at)
+			return &DamageError{File: file, Problem: fmt.Sprintf("damaged at byte %d, though what follows was written later", at)}
 		}
 	}
 	return nil
 }
 
-func (s *Store) readFile(name string) ([]byte, error) {
-	f, err := s.fs.Open(name)
+func (s *Store) readFile(name string) ([]byte, error) { return readAll(s.fs, name) }
+
+func readAll(disk vfs.FS, name string) ([]byte, error) {
+	f, err := disk.Open(name)
 	if err != nil {
 		return nil, err
 	}

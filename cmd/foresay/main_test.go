@@ -20,7 +20,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching,
+			"exits": exits, "leader": leader, "serve": serve, "crash": crash, "stop": stop, "watching": watching, "losenewest": loseNewest,
 			"machine": machine, "halt": halt,
 		},
 		Setup: func(env *testscript.Env) error {

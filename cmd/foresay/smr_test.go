@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -82,6 +84,19 @@ func leader(ts *testscript.TestScript, neg bool, args []string) {
 	if ts.Getenv("LEADER") == "" || ts.Getenv("FOLLOWER") == "" {
 		ts.Fatalf("no leader, or no follower")
 	}
+}
+
+// loseNewest removes the newest log of a replica that is not running.
+func loseNewest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: losenewest datadir")
+	}
+	logs, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "db", "*.log"))
+	ts.Check(err)
+	if len(logs) == 0 {
+		ts.Fatalf("%s has no log", args[0])
+	}
+	ts.Check(os.Remove(slices.Max(logs)))
 }
 
 // watching starts a watch of a key, sets the key once the watch has told what is there, and has the watch's lines written to a file.

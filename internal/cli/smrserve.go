@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/service"
+	"github.com/foresay/foresay/wal"
 )
 
 func (p *program) smrServeCommand() *cobra.Command {
@@ -40,7 +42,7 @@ func (p *program) serve(ctx context.Context, file string) error {
 	}
 	r, err := service.OpenReplica(cfg, service.ReplicaOptions{Logger: cfg.Log.New(p.Err)})
 	if err != nil {
-		return fmt.Errorf("smr serve: %w", err)
+		return fmt.Errorf("smr serve: %w", replaceReplica(err, cfg.ID))
 	}
 	err = r.Run(ctx)
 	if refused, ok := errors.AsType[*service.RefusedError](err); ok {
@@ -50,6 +52,14 @@ func (p *program) serve(ctx context.Context, file string) error {
 		return fmt.Errorf("smr serve: %w", err)
 	}
 	return nil
+}
+
+// replaceReplica adds to an error how to go on without the disk, if that is damaged.
+func replaceReplica(err error, id protocol.ID) error {
+	if _, damaged := errors.AsType[*wal.DamageError](err); !damaged {
+		return err
+	}
+	return fmt.Errorf("%w: 'foresay smr add' one with another ID, then 'foresay smr remove %d', while a majority of the others is up", err, id)
 }
 
 func (p *program) smrConfigCommand() *cobra.Command {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +73,9 @@ func (c *Client) start(ctx context.Context, call smr.Call, done func(smr.Done)) 
 	}
 	c.last++
 	call.ID = c.last
+	if deadline, ok := ctx.Deadline(); ok {
+		call.Patience = max(call.Patience, time.Until(deadline))
+	}
 	c.waiting[call.ID] = done
 	c.mu.Unlock()
 
@@ -92,7 +97,20 @@ func (c *Client) take(id smr.CallID) func(smr.Done) {
 	return f
 }
 
-// Do makes a call and waits until it is done or ctx is.
+// Interrupt has all calls given up; why tells their callers. They end as Do does when its context is done.
+func (c *Client) Interrupt(ctx context.Context, why error) {
+	c.mu.Lock()
+	ids := slices.Sorted(maps.Keys(c.waiting))
+	c.mu.Unlock()
+	for _, id := range ids {
+		if c.deliver(ctx, smr.Cancel{ID: id, Reason: why.Error()}) != nil {
+			return
+		}
+	}
+}
+
+// Do makes a call and waits until it is done or ctx is. Of a call that ctx ended, the client node still says whether it was sent to anybody: if not, the
+// error is a RejectedError.
 func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 	got := make(chan smr.Done, 1)
 	id, err := c.start(ctx, call, func(d smr.Done) { got <- d })
@@ -104,15 +122,34 @@ func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 		return d, failure(call.Kind, d)
 	case <-ctx.Done():
 	}
-	if c.take(id) == nil { // it was done at the same time
-		d := <-got
-		return d, failure(call.Kind, d)
-	}
-	// The node is to forget the call. If it has no room for that, it keeps an entry until it answers; nobody waits for it.
+	// The node is to forget the call, and says whether it was sent. If it has no room for that, it keeps an entry until it answers; nobody waits for it.
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
 	defer cancel()
-	_ = c.deliver(brief, smr.Cancel{ID: id})
-	return smr.Done{ID: id, Outcome: smr.Unknown}, &UnknownError{Kind: call.Kind, Reason: "nobody answered in time", Err: context.Cause(ctx)}
+	cause := context.Cause(ctx)
+	if c.deliver(brief, smr.Cancel{ID: id, Reason: "nobody answered in time"}) == nil {
+		select {
+		case d := <-got:
+			return d, abandoned(call.Kind, d, cause)
+		case <-brief.Done():
+		}
+	}
+	if c.take(id) == nil { // it was done at the same time
+		d := <-got
+		return d, abandoned(call.Kind, d, cause)
+	}
+	return smr.Done{ID: id, Outcome: smr.Unknown}, &UnknownError{Kind: call.Kind, Reason: "nobody answered in time", Err: cause}
+}
+
+// abandoned is failure of a call that its caller does not wait for any longer.
+func abandoned(kind smr.CallKind, d smr.Done, cause error) error {
+	err := failure(kind, d)
+	if unknown, ok := err.(*UnknownError); ok {
+		unknown.Err = cause
+	}
+	if rejected, ok := err.(*RejectedError); ok {
+		rejected.Err = cause
+	}
+	return err
 }
 
 // Propose returns when the command's position is fixed, with the position.
@@ -143,7 +180,7 @@ func (c *Client) Reconfigure(ctx context.Context, change smr.Change) error {
 type RejectedError struct {
 	Kind   smr.CallKind
 	Reason string
-	Err    error // why the node did not take the call, if it is that
+	Err    error // why the node did not take the call, or why the caller does not wait any longer, if it is that
 }
 
 func (e *RejectedError) Error() string {

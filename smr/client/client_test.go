@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,8 @@ type node struct {
 	answer func(smr.Call) *smr.Done
 	err    error
 	client *client.Client
+
+	cancelled *smr.Done // what becomes of a call that is cancelled; nil for no word
 }
 
 func newNode(answer func(smr.Call) *smr.Done) (*node, *client.Client) {
@@ -35,6 +38,11 @@ func (n *node) deliver(_ context.Context, msg smr.Message) error {
 	n.got = append(n.got, msg)
 	if n.err != nil {
 		return n.err
+	}
+	if c, ok := msg.(smr.Cancel); ok && n.cancelled != nil {
+		d := *n.cancelled
+		d.ID, d.Reason = c.ID, c.Reason
+		go n.client.Receive(d)
 	}
 	if c, ok := msg.(smr.Call); ok {
 		if d := n.answer(c); d != nil {
@@ -87,10 +95,47 @@ func TestDeadlineIsUnknown(t *testing.T) {
 		if _, ok := errors.AsType[*client.UnknownError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got error %v, want an UnknownError for a deadline", err)
 		}
-		if got := n.got[len(n.got)-1]; got != (smr.Cancel{ID: 1}) {
+		if got := n.got[len(n.got)-1]; got != (smr.Cancel{ID: 1, Reason: "nobody answered in time"}) {
 			t.Errorf("the node got %v last, want to be told that nobody waits", got)
 		}
 		c.Receive(smr.Done{ID: 1, Outcome: smr.Committed}) // too late, and nobody's
+	})
+}
+
+// The node is asked whether a call that nobody waits for was sent, and waits as long as the caller.
+func TestDeadlineOfACallThatWasNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c := newNode(func(smr.Call) *smr.Done { return nil })
+		n.cancelled = &smr.Done{Outcome: smr.Rejected, Reason: "nothing was sent"}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err := c.Propose(ctx, nil)
+		if _, ok := errors.AsType[*client.RejectedError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want a RejectedError for a deadline", err)
+		}
+		if call := n.got[0].(smr.Call); call.Patience != time.Hour {
+			t.Errorf("the node has a patience of %v", call.Patience)
+		}
+	})
+}
+
+// Who is interrupted is told why, and whether the call was sent.
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c := newNode(func(smr.Call) *smr.Done { return nil })
+		n.cancelled = &smr.Done{Outcome: smr.Rejected}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				_, err := c.Propose(t.Context(), nil)
+				if _, ok := errors.AsType[*client.RejectedError](err); !ok || !strings.Contains(err.Error(), "wrong door") {
+					t.Errorf("got error %v, want a RejectedError with the reason", err)
+				}
+			})
+		}
+		synctest.Wait()
+		c.Interrupt(t.Context(), errors.New("wrong door"))
+		wg.Wait()
 	})
 }
 

@@ -129,7 +129,9 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 		case smr.Call:
 			c.onCall(env, msg)
 		case smr.Cancel:
-			c.finish(env, c.calls[msg.ID], smr.Done{Outcome: smr.Unknown, Reason: "cancelled"})
+			if p := c.calls[msg.ID]; p != nil {
+				c.abandon(env, p, msg.Reason)
+			}
 		}
 		return
 	}

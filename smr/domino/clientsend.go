@@ -158,7 +158,7 @@ func (c *Client) tick(env *protocol.Env[smr.Message]) {
 		p.age++
 		p.ticks++
 		switch {
-		case p.age >= giveUpTicks:
+		case p.age >= giveUpTicks && time.Duration(p.age)*c.cfg.RoundTrip/2 >= p.Patience:
 			old = append(old, p)
 		case p.seq == 0 && p.number == 0 || p.ticks < clientPatience<<min(p.tries, 3):
 		case p.Kind == smr.Read:
@@ -205,12 +205,20 @@ func (c *Client) retry(env *protocol.Env[smr.Message], commands []*pending) {
 
 func (c *Client) giveUp(env *protocol.Env[smr.Message], old []*pending) {
 	for _, p := range old {
-		d := smr.Done{Outcome: smr.Unknown, Reason: "nobody has answered in " + (time.Duration(p.age) * c.cfg.RoundTrip / 2).String()}
-		if p.reason != "" {
-			d.Reason = p.reason
-		}
-		c.finish(env, p, d)
+		c.abandon(env, p, "nobody has answered in "+(time.Duration(p.age)*c.cfg.RoundTrip/2).String())
 	}
+}
+
+// abandon ends a call that is not answered.
+func (c *Client) abandon(env *protocol.Env[smr.Message], p *pending, why string) {
+	d := smr.Done{Outcome: smr.Unknown, Reason: why}
+	if p.seq == 0 && p.number == 0 {
+		d = smr.Done{Outcome: smr.Rejected, Reason: "nothing was sent: " + why}
+	}
+	if p.reason != "" {
+		d.Reason += ": " + p.reason
+	}
+	c.finish(env, p, d)
 }
 
 // forget drops attempts whose commands are all done, or that nobody will tell more about.

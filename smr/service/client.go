@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,8 +53,9 @@ type Client struct {
 	asking  map[uint64]chan told
 }
 
-// Dial returns a client of the service that cfg describes. It returns at once: replicas are reached in the background, and calls wait for them. The
-// client must be closed.
+// Dial returns a client of the service that cfg describes. It returns at once: replicas are reached in the background, and calls wait for them. They fail
+// with a [*client.RejectedError] as long as replicas refuse to talk with this client, because of its certificates, cluster or protocol, and none has ever
+// talked with it. The client must be closed.
 func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c, err := newClient(cfg, o)
 	if err != nil {
@@ -63,6 +65,10 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c.stop, c.ended = stop, make(chan struct{})
 	go func() {
 		defer close(c.ended)
+		var watch sync.WaitGroup
+		watch.Go(func() { c.watchRefusals(running) })
+		defer watch.Wait()
+		defer stop()
 		if err := c.host.Run(running); err != nil {
 			c.err = fmt.Errorf("client: %w", err)
 		}
@@ -78,6 +84,45 @@ func (c *Client) Close() error {
 	c.stop()
 	<-c.ended
 	return c.err
+}
+
+// watchRefusals gives up calls if nobody talks with this client, until somebody does: they would wait for what is configured wrongly.
+func (c *Client) watchRefusals(ctx context.Context) {
+	look := time.NewTicker(refusalPause)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		if c.Reached() {
+			return
+		}
+		if c.refused() {
+			c.Interrupt(ctx, errors.New(c.Unreachable()))
+		}
+	}
+}
+
+// refusalPause is the time between two looks of watchRefusals.
+const refusalPause = 20 * time.Millisecond
+
+// refused tells whether all members were tried, and one at least answered that it does not belong together with this client.
+func (c *Client) refused() bool {
+	refused := false
+	for _, p := range c.host.Stats().Network.Peers {
+		if p.Err == nil {
+			return false
+		}
+		refused = refused || p.Refused
+	}
+	return refused
+}
+
+// Reached tells whether any member has ever talked with this client.
+func (c *Client) Reached() bool {
+	return slices.ContainsFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return p.Connects > 0 })
 }
 
 // WithClient runs a client while f runs, and returns what f does, or why the client ended before. The context of f ends with the client.

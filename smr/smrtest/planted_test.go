@@ -230,7 +230,7 @@ func tooOptimistic(p *planted) {
 	p.receive = func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) (smr.Message, bool) {
 		if c, ok := msg.(smr.Cancel); ok && from == protocol.App {
 			p.effect = func(_ *protocol.Env[smr.Message], e *protocol.Effect[smr.Message]) bool {
-				if d, ok := e.Msg.(smr.Done); ok && d.ID == c.ID && d.Outcome == smr.Unknown {
+				if d, ok := e.Msg.(smr.Done); ok && d.ID == c.ID && d.Outcome != smr.Committed {
 					d.Outcome, d.Result = smr.Committed, encodeOutput(history.KVOutput{})
 					e.Msg = d
 				}
