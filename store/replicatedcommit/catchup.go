@@ -3,8 +3,11 @@ package replicatedcommit
 import (
 	"fmt"
 	"maps"
+	"math"
+	"math/bits"
 	"slices"
 
+	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -20,10 +23,16 @@ type catchUp struct {
 	round  uint64                 // tells this copy from earlier ones, whose pages may still be on their way
 	from   string
 	since  uint64
-	covers map[protocol.ID]uint64 // the serials of debts that the copy pays
-	tries  int                    // how often the page was asked for
-	timed  bool                   // the timer runs
+	covers map[protocol.ID]Owing      // what was owed when the copy began
+	copied map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
+	kept   bool                       // how far the copy is, is on disk
+	tries  int                        // how often the page was asked for
+	failed protocol.ID                // the source that did not answer last
+	timed  bool                       // the timer runs
 }
+
+// partCopied are sites that have been copied for a debt, as bits.
+type partCopied struct{ serial, sites uint64 }
 
 // Limits of catching up.
 const (
@@ -32,13 +41,67 @@ const (
 )
 
 func newCatchUp() catchUp {
-	return catchUp{owing: map[protocol.ID]Owing{}, paid: map[protocol.ID]uint64{}}
+	return catchUp{owing: map[protocol.ID]Owing{}, paid: map[protocol.ID]uint64{}, copied: map[protocol.ID]partCopied{}}
 }
 
-// onOwing begins a copy soon: others may owe something as well, which the same copy pays.
+// startCatchUp goes on with a copy that was under way when the server stopped. All that was said when it began is still so.
+func (s *Server) startCatchUp(env *protocol.Env[Message]) {
+	b, ok := env.Get([]byte(catchUpKey))
+	if !ok {
+		return
+	}
+	c, covers := &s.catchUp, map[protocol.ID]Owing{}
+	r := wirefmt.NewReader(b)
+	source, since, from := protocol.ID(r.Uint32()), r.Uint(), r.String()
+	for range r.List(4) {
+		id := protocol.ID(r.Uint32())
+		covers[id] = Owing{r.Uint(), r.Uint(), r.Uint()}
+	}
+	if err := r.Close(); err != nil {
+		panic(fmt.Sprintf("replicatedcommit: how far server %d has been copied, on disk: %v", source, err)) // which runners stop at
+	}
+	c.kept = true
+	if !s.isPeer(source) {
+		s.dropCatchUp(env)
+		return
+	}
+	c.source, c.since, c.from, c.covers, c.round, c.timed = source, since, from, covers, newRound(env), true
+	env.After(s.cfg.RoundTrip, catchUpTimer{})
+}
+
+func newRound(env *protocol.Env[Message]) uint64 { return 1 + env.Rand.Uint64()>>1 }
+
+// keepCatchUp writes how far the copy is to the disk, with what was copied.
+func (s *Server) keepCatchUp(env *protocol.Env[Message]) {
+	c := &s.catchUp
+	c.kept = true
+	var w wirefmt.Writer
+	w.Uint(uint64(c.source))
+	w.Uint(c.since)
+	w.String(c.from)
+	w.List(len(c.covers))
+	for _, id := range slices.Sorted(maps.Keys(c.covers)) {
+		w.Uint(uint64(id))
+		w.Uint(c.covers[id].Serial)
+		w.Uint(c.covers[id].Since)
+		w.Uint(c.covers[id].To)
+	}
+	env.Put([]byte(catchUpKey), w.Buf)
+}
+
+// dropCatchUp ends the copy.
+func (s *Server) dropCatchUp(env *protocol.Env[Message]) {
+	c := &s.catchUp
+	if c.source, c.covers = 0, nil; c.kept {
+		c.kept = false
+		env.Delete([]byte(catchUpKey))
+	}
+}
+
+// onOwing begins a copy soon: others may owe something as well, which the same copy pays. They are asked.
 func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) {
 	c := &s.catchUp
-	if !s.isPeer(from) || s.newcomer.syncing {
+	if _, ok := s.shards[from]; !ok || from == s.cfg.ID || s.newcomer.syncing {
 		return
 	}
 	if serial, ok := c.paid[from]; ok && serial == m.Serial {
@@ -53,6 +116,11 @@ func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) 
 	if !c.timed {
 		c.timed = true
 		env.After(6*s.cfg.RoundTrip, catchUpTimer{})
+		for _, id := range slices.Sorted(maps.Keys(s.shards)) {
+			if id != s.cfg.ID {
+				env.Send(id, Paid{})
+			}
+		}
 	}
 }
 
@@ -64,7 +132,8 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 		return
 	}
 	if c.tries++; c.source != 0 && c.tries > catchUpTries {
-		c.source = 0
+		c.failed = c.source
+		s.dropCatchUp(env)
 		clear(c.owing) // those that are there say it again
 	}
 	if c.source == 0 && !s.beginCatchUp(env) {
@@ -75,26 +144,46 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 	env.After(2*s.cfg.RoundTrip, catchUpTimer{})
 }
 
-// beginCatchUp chooses whom to copy: a server that has carried out what others owe, since they do not owe it to that server as well.
+// beginCatchUp chooses whom to copy: a server of the shard that pays the most debts, one that is there rather than others.
 func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	c := &s.catchUp
-	c.source, c.from, c.tries, c.covers, c.round = 0, "", 1, nil, 1+env.Rand.Uint64()>>1
-	all := slices.Sorted(maps.Keys(c.owing))
-	for _, source := range all {
-		covers, since := map[protocol.ID]uint64{}, uint64(0)
-		for _, from := range all {
-			if m := c.owing[from]; m.To&(1<<s.shards[source].site) == 0 {
-				if len(covers) == 0 || m.Since < since {
-					since = m.Since
-				}
-				covers[from] = m.Serial
+	c.source, c.from, c.tries, c.covers, c.round = 0, "", 1, maps.Clone(c.owing), newRound(env)
+	c.since = math.MaxUint64
+	for _, m := range c.owing { //pure:ok the least is the same in any order
+		c.since = min(c.since, m.Since)
+	}
+	best := 0
+	for _, source := range s.peers {
+		worth := 0
+		for from, m := range c.owing { //pure:ok a sum is the same in any order
+			if all, is := s.copiedWith(from, m, source); is {
+				worth += 8
+			} else if all != c.copied[from].sites || m.Serial != c.copied[from].serial {
+				worth += 4 // one of several
 			}
 		}
-		if len(covers) > len(c.covers) {
-			c.source, c.covers, c.since = source, covers, since
+		if _, ok := c.owing[source]; ok {
+			worth += 2 // it is there
+		}
+		if source != c.failed {
+			worth++
+		}
+		if len(c.owing) > 0 && worth > best {
+			best, c.source = worth, source
 		}
 	}
 	return c.source != 0
+}
+
+// copiedWith returns the sites that are copied for a debt when a server is, and whether that pays it. A server that is not owed anything itself by the same debtor has carried out all
+// that it is for. If there is none, as servers of all sites have been away at one time or another, so many are copied that a majority of the sites has one of them.
+func (s *Server) copiedWith(from protocol.ID, m Owing, source protocol.ID) (sites uint64, is bool) {
+	site := uint64(1) << s.shards[source].site
+	if n := s.catchUp.copied[from]; n.serial == m.Serial {
+		sites = n.sites
+	}
+	sites |= site
+	return sites, m.To&site == 0 || bits.OnesCount64(sites) >= len(s.cfg.Layout.Sites)-s.cfg.Layout.majority()
 }
 
 // onOwedPage takes a page, as a newcomer does.
@@ -104,11 +193,13 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 		return
 	}
 	s.takeValues(env, m.Values)
-	c.from, c.tries = m.Next, 0
+	c.from, c.tries, c.failed = m.Next, 0, 0
 	env.Stop(catchUpTimer{})
 	c.timed = false
 	if c.from == "" {
 		s.pay(env)
+	} else {
+		s.keepCatchUp(env)
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
@@ -116,17 +207,24 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 	}
 }
 
-// pay tells those whose debts were covered by what has been copied.
+// pay tells those whose debts are covered by what has been copied.
 func (s *Server) pay(env *protocol.Env[Message]) {
 	c := &s.catchUp
 	for _, peer := range slices.Sorted(maps.Keys(c.covers)) {
-		env.Send(peer, Paid{c.covers[peer]})
-		c.paid[peer] = c.covers[peer]
-		if c.owing[peer].Serial == c.covers[peer] {
+		m := c.covers[peer]
+		sites, is := s.copiedWith(peer, m, c.source)
+		if !is {
+			c.copied[peer] = partCopied{m.Serial, sites}
+			continue
+		}
+		env.Send(peer, Paid{m.Serial})
+		c.paid[peer] = m.Serial
+		delete(c.copied, peer)
+		if c.owing[peer].Serial == m.Serial {
 			delete(c.owing, peer)
 		}
 	}
-	c.source, c.covers = 0, nil
+	s.dropCatchUp(env)
 }
 
 func (s *Server) checkCatchUp() error {

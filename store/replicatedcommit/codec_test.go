@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
 
@@ -40,7 +41,7 @@ func messages() []Message {
 		Decide{ID: id, Shards: shards, Commit: true},
 		Decide{ID: id, Shards: shards, Old: true},
 		Applied{ID: id},
-		Forget{ID: id}, Forget{ID: id, But: 4},
+		Forget{ID: id}, Forget{ID: id, But: []protocol.ID{31, 32}},
 		Resolve{ID: id, Shards: shards, State: Yes, Reason: store.Fenced},
 		Fetch{ID: id},
 		Content{ID: id, Writes: txn.Writes},
@@ -49,7 +50,7 @@ func messages() []Message {
 		Welcome{Asked: 3, Known: 4},
 		Owing{Serial: 3, Since: 1 << 41, To: 4}, Paid{Serial: 3},
 		Copy{Stage: CopyValues, From: "k0"}, Copy{Stage: CopyValues, Since: 1 << 41},
-		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Debts: []Debt{{Server: 31, Since: 5, Upto: 6}}, Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true}}},
+		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Debts: []Debt{{Server: 31, Since: 5, Upto: 6}}, Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true}, {Txn: store.Txn{ID: id}, Shards: shards, Old: true}}},
 		Page{Stage: CopyValues, Values: []KeyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}}, {"k1", store.Value{Version: id}}}},
 		Look{ID: id},
 		Seen{ID: id, State: Wanting},

@@ -134,6 +134,7 @@ type Config struct {
 	MaxWaiting int
 
 	skip    rules                        // what a test leaves out
+	page    int                          // how many entries a page has at most; 0 is maxPageEntries
 	applied func(store.Key, store.Value) // tells a test what is applied; nil: nobody
 }
 
@@ -167,9 +168,9 @@ const (
 	ruleSyncTxns                           // and what they know of transactions too
 	ruleUrge                               // recovery has sites that have not heard of a transaction vote on it
 	ruleUrgeYes                            // if its own site has voted yes
-	ruleOwe                                // what a site that is away has to learn is owed to it
+	ruleOwe                                // what a server that is away has to learn is owed to it
 	ruleGone                               // what is owed and forgotten does not count as never heard of
-	ruleOldWhole                           // what a site has forgotten counts when all its shards have been heard
+	ruleOweAll                             // to each of its servers by those of all shards
 	ruleOwedCopy                           // a debt is paid by a copy
 	ruleOwedSerial                         // of all that it was for when the copy began
 	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
@@ -197,6 +198,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxAhead = cmp.Or(c.MaxAhead, time.Minute)
 	c.MaxTxns = cmp.Or(c.MaxTxns, 1_000_000)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	c.page = cmp.Or(c.page, maxPageEntries)
 	return c, nil
 }
 

@@ -20,7 +20,8 @@ type Coordinator struct {
 	shards       map[protocol.ID]place
 	coordinators map[protocol.ID]place
 	entries      map[store.TxnID]*entry
-	silent       []time.Duration // by site: since when it has not answered; 0: it has, or need not
+	silent       []time.Duration               // by site: since when it has not answered; 0: it has, or need not
+	quiet        map[protocol.ID]time.Duration // by server: since when it has left a question open, if it has
 }
 
 // NewCoordinator returns a coordinator. The error names the field of the configuration that is wrong.
@@ -29,7 +30,7 @@ func NewCoordinator(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites))}
+	c := &Coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, silent: make([]time.Duration, len(cfg.Layout.Sites)), quiet: map[protocol.ID]time.Duration{}}
 	c.shards, c.coordinators = cfg.Layout.places()
 	p, ok := c.coordinators[cfg.ID]
 	if !ok {
@@ -46,6 +47,7 @@ func (c *Coordinator) Start(*protocol.Env[Message], []protocol.Record[Message]) 
 func (c *Coordinator) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
 	if p, ok := c.shards[from]; ok {
 		c.silent[p.site] = 0
+		delete(c.quiet, from)
 	} else if p, ok := c.coordinators[from]; ok {
 		c.silent[p.site] = 0
 	}
@@ -79,7 +81,7 @@ func (c *Coordinator) find(env *protocol.Env[Message], id store.TxnID, shards []
 	case e != nil || id.IsZero() || !c.cfg.Layout.validShards(shards) || len(c.entries) >= c.cfg.MaxTxns:
 		return nil
 	}
-	e = newEntry(id, shards, c.cfg.Layout, c.cfg.skip)
+	e = newEntry(id, shards, c.cfg.Layout)
 	c.entries[id] = e
 	env.After(c.cfg.Retain, entryTimer{id})
 	return e
@@ -114,7 +116,7 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m C
 	}
 	for i, s := range shards {
 		if e.rows[c.place.site].cells[i] == Undecided {
-			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold})
+			c.ask(env, c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold})
 		}
 	}
 	if m.Recover && !e.readOnly {
@@ -178,8 +180,13 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 
 func (c *Coordinator) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
 	p, ok := c.coordinators[from]
-	if !ok || p.site == c.place.site {
+	if !ok || p.site == c.place.site || !c.cfg.Layout.validShards(m.Shards) {
 		return
+	}
+	for _, s := range m.Shards {
+		if m.Yes { // they have all answered
+			delete(c.quiet, c.cfg.Layout.Sites[p.site].Shards[s])
+		}
 	}
 	e := c.find(env, m.ID, m.Shards)
 	if e == nil {
@@ -237,10 +244,10 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 			to := c.cfg.Layout.Sites[i].Shards[s]
 			switch {
 			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
-				env.Send(to, e.decide())
+				c.ask(env, to, e.decide())
 			case e.outcome == Undecided:
 				fence := own == No && !c.cfg.skip.has(ruleUrgeYes) || i == c.place.site || c.cfg.skip.has(ruleUrge)
-				env.Send(to, Ask{ID: e.id, Shards: e.shards, Fence: fence}) // also who has voted: it may know the decision by now
+				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence}) // also who has voted: it may know the decision by now
 			}
 		}
 	}
@@ -282,24 +289,49 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 	}
 }
 
-// awayAfter is how many round trips a site may leave votes unanswered until others no longer wait for it.
+// ask sends a server what it has to answer.
+func (c *Coordinator) ask(env *protocol.Env[Message], server protocol.ID, m Message) {
+	if _, ok := c.quiet[server]; !ok {
+		c.quiet[server] = env.Now
+	}
+	env.Send(server, m)
+}
+
+// awayAfter is how many round trips a site or a server may leave something unanswered until others no longer wait for it.
 const awayAfter = 16
 
-// carriedOut tells whether all sites have carried out a decision, but for those that are away, which are returned. A majority has, so that what those that are away say
-// of the transaction when the others have forgotten it is not enough to abort it.
-func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but uint64, ok bool) {
+// away tells whether nothing has been heard for long of a server that has something to answer, or of its whole site.
+func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool {
+	site := c.shards[server].site
+	since, quiet := c.quiet[server]
+	if c.silent[site] != 0 && (!quiet || c.silent[site] < since) {
+		since, quiet = c.silent[site], true
+	}
+	return quiet && env.Now-since > awayAfter*c.cfg.RoundTrip && !c.cfg.skip.has(ruleOwe)
+}
+
+// carriedOut tells whether all servers have carried out a decision, but for those that are away, which are returned. A majority of the sites has whole, so that what it wrote can be copied
+// and what is left cannot decide otherwise.
+func (c *Coordinator) carriedOut(env *protocol.Env[Message], e *entry) (but []protocol.ID, ok bool) {
 	n := 0
 	for _, i := range c.cfg.Layout.unfenced() {
-		switch r := &e.rows[i]; {
-		case r.applied || r.allSettled():
+		r := &e.rows[i]
+		if r.applied || r.allSettled() {
 			n++
-		case c.silent[i] != 0 && env.Now-c.silent[i] > awayAfter*c.cfg.RoundTrip && !c.cfg.skip.has(ruleOwe):
-			but |= 1 << i
-		default:
-			return 0, false
+			continue
+		}
+		for j, s := range e.shards {
+			server := c.cfg.Layout.Sites[i].Shards[s]
+			if settled(r.cells[j]) {
+				continue
+			}
+			if !c.away(env, server) {
+				return nil, false
+			}
+			but = append(but, server)
 		}
 	}
-	return but, but == 0 || n >= c.cfg.Layout.majority()
+	return but, len(but) == 0 || n >= c.cfg.Layout.majority()
 }
 
 // carryOut tells clients and the site's shards a decision that was just made.
@@ -309,7 +341,7 @@ func (c *Coordinator) carryOut(env *protocol.Env[Message], e *entry) {
 	}
 	for j, s := range e.shards {
 		if !settled(e.rows[c.place.site].cells[j]) {
-			env.Send(c.cfg.Layout.Sites[c.place.site].Shards[s], e.decide())
+			c.ask(env, c.cfg.Layout.Sites[c.place.site].Shards[s], e.decide())
 		}
 	}
 	c.step(env, e)

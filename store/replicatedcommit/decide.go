@@ -56,6 +56,13 @@ func (s *Server) contradict(r *record, other State) {
 	}
 }
 
+// checkCopied notes that a transaction which the server took for forgotten was committed, if what it writes is not here: that is copied before anybody is told that it is forgotten.
+func (s *Server) checkCopied(env *protocol.Env[Message], r *record) {
+	if r.known && !s.newcomer.syncing && slices.ContainsFunc(s.writes(env, r), func(w store.Write) bool { return r.id.After(value(env, w.Key).Version) }) {
+		s.contradict(r, Committed)
+	}
+}
+
 // learn takes a transaction's part that comes after the server had to vote, or was told the decision.
 func (s *Server) learn(env *protocol.Env[Message], r *record, t store.Txn) {
 	r.known, r.priority, r.reads, r.writes = true, t.Priority, t.Reads, t.Writes

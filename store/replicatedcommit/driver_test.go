@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/history"
@@ -45,11 +46,17 @@ func (d *driver) next() {
 	if w.sc.hot {
 		n, readOnly = 1, false
 	}
+	if w.sc.ring {
+		d.ops = []op{{key: store.Key(fmt.Sprintf("k%d", d.n)), read: true}, {key: store.Key(fmt.Sprintf("k%d", (d.n+1)%w.sc.keys)), write: true}}
+		d.begin()
+		return
+	}
 	for _, k := range w.rand.Perm(w.sc.keys)[:min(n, w.sc.keys)] {
 		o := op{key: store.Key(fmt.Sprintf("k%d", k)), read: true}
 		if !readOnly {
 			o.read, o.write = w.sc.hot || w.rand.IntN(3) > 0, w.sc.hot || w.rand.IntN(3) > 0
-			o.delete = o.write && !w.sc.hot && w.rand.IntN(5) == 0
+			o.delete = o.write && !w.sc.hot && !w.sc.appends && w.rand.IntN(5) == 0
+			o.read = o.read || o.write && w.sc.appends
 		}
 		d.ops = append(d.ops, o)
 	}
@@ -83,7 +90,11 @@ func (d *driver) step() {
 		case o.delete:
 			d.buffer.Delete(o.key)
 		case o.write:
-			d.buffer.Put(o.key, fmt.Appendf(nil, "%d.%s", d.number, o.key))
+			value := fmt.Appendf(nil, "%d.%s", d.number, o.key)
+			if w.sc.appends {
+				value = fmt.Appendf(slices.Clone(d.seen[o.key].Bytes), " %d", d.number)
+			}
+			d.buffer.Put(o.key, value)
 		}
 	}
 	reads, writes := d.buffer.Accesses()
@@ -134,6 +145,11 @@ func (d *driver) done(m Done) {
 	switch v {
 	case store.Committed:
 		d.log.Commit(now)
+		for _, a := range m.Txn.Writes {
+			if w.sc.appends {
+				w.appended[a.Key] = append(w.appended[a.Key], d.number)
+			}
+		}
 	case store.Aborted:
 		d.log.Abort(now)
 		if !w.stopped && (d.attempt < 5 || w.sc.hot) {

@@ -161,7 +161,55 @@ func TestPagesOfAnEarlierCopy(t *testing.T) {
 	if _, paid := step(func() { n.Receive(env, 11, Page{Stage: CopyValues, Round: first.Round, Values: values}) }); len(paid) > 0 {
 		t.Errorf("a page of the first copy pays the debts %d", paid)
 	}
-	if _, paid := step(func() { n.Receive(env, 11, Page{Stage: CopyValues, Round: second.Round, Values: values}) }); len(paid) != 2 {
+	if _, paid := step(func() { n.Receive(env, 21, Page{Stage: CopyValues, Round: second.Round, Values: values}) }); len(paid) != 2 {
 		t.Errorf("the second copy pays the debts %d", paid)
+	}
+}
+
+// TestCommitOfWhatWasGone: a server that aborted what others have forgotten, and is told later that it was committed, says what it holds, so that nobody asks for ever. That it holds what the transaction
+// wrote is checked.
+func TestCommitOfWhatWasGone(t *testing.T) {
+	for _, copied := range []bool{true, false} {
+		b := newServerBench(t)
+		id := store.TxnID{Time: uint64(b.now), Client: 1}
+		b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}, Shards: []uint32{0}})
+		if copied {
+			b.do(func() { b.server.takeValues(b.env, []KeyValue{{"k", store.Value{Version: id, Present: true, Bytes: []byte("v")}}}) })
+		}
+		b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true})
+		b.env.Begin(b.now)
+		b.server.Receive(b.env, 20, Decide{ID: id, Shards: []uint32{0}, Commit: true})
+		answered := slices.ContainsFunc(b.env.Out, func(e protocol.Effect[Message]) bool {
+			v, ok := e.Msg.(Vote)
+			return ok && e.To == 20 && v.State == Aborted && v.Reason == store.Old
+		})
+		if !answered || (b.server.Check() == nil) != copied {
+			t.Errorf("copied: %v: it answers %v, and says %v", copied, answered, b.server.Check())
+		}
+	}
+}
+
+// TestNewcomersCopyAbortsOfWhatIsGone: what a source aborted as others had forgotten it is no abort for the newcomer's clients either, nor does it contradict a source that knows of the commit.
+func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
+	b := newServerBench(t)
+	id := store.TxnID{Time: uint64(b.now), Client: 1}
+	txn := store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}
+	b.give(10, Prepare{Txn: txn, Shards: []uint32{0}})
+	b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true})
+	b.give(21, Copy{Stage: CopyTxns})
+	var page Page
+	for _, e := range b.env.Out {
+		if p, ok := e.Msg.(Page); ok {
+			page = p
+		}
+	}
+	if len(page.Txns) != 1 {
+		t.Fatalf("the page has %+v", page)
+	}
+	newcomer := newServerBench(t)
+	newcomer.do(func() { newcomer.server.takeSettled(newcomer.env, page.Txns[0]) })
+	newcomer.do(func() { newcomer.server.takeSettled(newcomer.env, SettledTxn{Txn: txn, Shards: []uint32{0}, Commit: true}) })
+	if r := newcomer.server.txns[id]; r.reason != store.Old || r.state != Aborted || newcomer.server.Check() != nil {
+		t.Errorf("the newcomer has %+v, and says %v", r, newcomer.server.Check())
 	}
 }

@@ -1,6 +1,9 @@
 package replicatedcommit
 
-import "github.com/foresay/foresay/store"
+import (
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
 
 // State is what a shard knows of a transaction.
 type State uint8
@@ -121,10 +124,10 @@ type (
 	// Applied says that all shards of the sender's site have carried out the decision.
 	Applied struct{ ID store.TxnID }
 
-	// Forget says that all sites have, but for those of which nothing is heard.
+	// Forget says that all servers which have a part have carried out the decision, but for those of which nothing is heard.
 	Forget struct {
 		ID  store.TxnID
-		But uint64 // bits by places in the layout
+		But []protocol.ID
 	}
 
 	// Resolve asks the site's coordinator to find out about a transaction that the sender remembers.

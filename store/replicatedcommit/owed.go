@@ -17,10 +17,10 @@ type (
 	Owing struct {
 		Serial uint64 // of the debt: it changes with each transaction
 		Since  uint64 // all of the transactions have later versions
-		To     uint64 // sites that the sender owes something, as bits
+		To     uint64 // sites whose servers of the receiver's shard the sender owes something, as bits
 	}
 
-	// Paid answers it.
+	// Paid answers it. A Serial other than the debt's, such as 0, asks what is owed.
 	Paid struct{ Serial uint64 }
 
 	// Debt is what a server owes another one: transactions with versions later than Since, and up to Upto.
@@ -33,12 +33,16 @@ type (
 // oweTimer has the server tell those that it owes something.
 type oweTimer struct{}
 
-// A debt is what a site that is away has to learn. It is bounded however long the site is away: a range of versions, and then a copy of what was written by them.
+// A debt is what a server that is away has to learn. It is bounded however long the server is away: a range of versions, and then a copy of what was written by them.
 type debt struct {
 	since, upto uint64
 	serial      uint64
 	kept        bool // on disk. Invariant: it is if a transaction of it is forgotten
+	told        int  // how often its time to be told has come
 }
+
+// oweOthersEvery is how many times the servers of other shards are told less often what they are owed than those of the own: they ask all when they are told first.
+const oweOthersEvery = 16
 
 func debtKey(peer protocol.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte(debtPrefix), uint32(peer))
@@ -52,7 +56,7 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 			continue
 		}
 		peer := protocol.ID(binary.BigEndian.Uint32(k[len(debtPrefix):]))
-		if !s.isPeer(peer) {
+		if _, ok := s.shards[peer]; !ok {
 			void = append(void, peer)
 			continue
 		}
@@ -70,12 +74,21 @@ func (s *Server) startDebts(env *protocol.Env[Message]) {
 	}
 }
 
-// owe notes that some sites have not carried out a transaction which all others have.
-func (s *Server) owe(env *protocol.Env[Message], r *record, but uint64) {
-	r.but = but
-	for _, i := range s.cfg.Layout.unfenced() {
-		if but&(1<<i) != 0 {
-			s.extend(env, s.cfg.Layout.Sites[i].Shards[s.place.index], r.id.Time-1, r.id.Time)
+// mayOwe tells whether all servers of a list have a part of a transaction, and this one is not among them.
+func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
+	return !slices.ContainsFunc(but, func(id protocol.ID) bool {
+		p, ok := s.shards[id]
+		return !ok || id == s.cfg.ID || !slices.Contains(r.shards, uint32(p.index))
+	})
+}
+
+// owe notes that some servers have not carried out a transaction which all others have. They are owed it whatever their shard: see Gone.
+func (s *Server) owe(env *protocol.Env[Message], r *record, but []protocol.ID) {
+	r.but = nil
+	for _, id := range but {
+		if s.shards[id].index == s.place.index || !s.cfg.skip.has(ruleOweAll) {
+			r.but = append(r.but, id)
+			s.extend(env, id, r.id.Time-1, r.id.Time)
 		}
 	}
 }
@@ -93,13 +106,10 @@ func (s *Server) extend(env *protocol.Env[Message], peer protocol.ID, since, upt
 	return d
 }
 
-// keepDebts writes what is owed to sites to the disk, as transactions that they lack are forgotten with the same write.
-func (s *Server) keepDebts(env *protocol.Env[Message], sites uint64) {
-	for _, i := range s.cfg.Layout.unfenced() {
-		if sites&(1<<i) != 0 {
-			peer := s.cfg.Layout.Sites[i].Shards[s.place.index]
-			s.keepDebt(env, peer, s.debts[peer])
-		}
+// keepDebts writes what is owed to servers to the disk, as transactions that they lack are forgotten with the same write.
+func (s *Server) keepDebts(env *protocol.Env[Message], servers map[protocol.ID]bool) {
+	for _, id := range slices.Sorted(maps.Keys(servers)) {
+		s.keepDebt(env, id, s.debts[id])
 	}
 }
 
@@ -111,8 +121,8 @@ func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt)
 	env.Put(debtKey(peer), w.Buf)
 }
 
-// forgotten returns what is said of a transaction up to old that is not remembered: Gone if a site may be owed it, which has to copy what it wrote before it can take this server's having
-// forgotten for a refusal.
+// forgotten returns what is said of a transaction up to old that is not remembered: Gone if a server may be owed it, which has to copy what it wrote before anybody can take this server's
+// having forgotten for a refusal.
 func (s *Server) forgotten(id store.TxnID) State {
 	for _, d := range s.debts { //pure:ok one or none is the same in any order
 		if d.since < id.Time && id.Time <= d.upto && !s.cfg.skip.has(ruleGone) {
@@ -135,7 +145,7 @@ func (s *Server) debtList() []Debt {
 // inherit takes over what a server owes that is copied.
 func (s *Server) inherit(env *protocol.Env[Message], all []Debt) {
 	for _, m := range all {
-		if s.isPeer(m.Server) {
+		if _, ok := s.shards[m.Server]; ok && m.Server != s.cfg.ID {
 			s.keepDebt(env, m.Server, s.extend(env, m.Server, m.Since, m.Upto))
 		}
 	}
@@ -147,23 +157,35 @@ func (s *Server) tellDebts(env *protocol.Env[Message]) {
 		return
 	}
 	env.After(4*s.cfg.RoundTrip, oweTimer{})
+	for _, id := range slices.Sorted(maps.Keys(s.debts)) {
+		d := s.debts[id]
+		if d.told++; s.isPeer(id) || d.told%oweOthersEvery == 1 {
+			s.tellDebt(env, id, d)
+		}
+	}
+}
+
+func (s *Server) tellDebt(env *protocol.Env[Message], id protocol.ID, d *debt) {
 	if !s.admission.admitted || s.newcomer.syncing {
 		return
 	}
 	to := uint64(0)
-	for peer := range s.debts { //pure:ok a sum is the same in any order
-		to |= 1 << s.shards[peer].site
+	for other := range s.debts { //pure:ok a sum is the same in any order
+		if p := s.shards[other]; p.index == s.shards[id].index {
+			to |= 1 << p.site
+		}
 	}
-	for _, peer := range slices.Sorted(maps.Keys(s.debts)) {
-		d := s.debts[peer]
-		env.Send(peer, Owing{d.serial, d.since, to})
-	}
+	env.Send(id, Owing{d.serial, d.since, to})
 }
 
 // onPaid ends a debt, unless it has become more since it was told.
 func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
 	d := s.debts[from]
-	if d == nil || d.serial != m.Serial && !s.cfg.skip.has(ruleOwedSerial) {
+	if d == nil {
+		return
+	}
+	if m.Serial == 0 || d.serial != m.Serial && !s.cfg.skip.has(ruleOwedSerial) {
+		s.tellDebt(env, from, d)
 		return
 	}
 	delete(s.debts, from)
@@ -171,18 +193,17 @@ func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
 		env.Delete(debtKey(from))
 	}
 	for _, id := range s.done {
-		s.txns[id].but &^= 1 << s.shards[from].site
+		r := s.txns[id]
+		r.but = slices.DeleteFunc(r.but, func(id protocol.ID) bool { return id == from })
 	}
 }
 
 // checkDebts returns an error unless all that is left to others is owed to them.
 func (s *Server) checkDebts() error {
 	for _, id := range s.done {
-		but := s.txns[id].but
-		for _, i := range s.cfg.Layout.unfenced() {
-			d := s.debts[s.cfg.Layout.Sites[i].Shards[s.place.index]]
-			if but&(1<<i) != 0 && (d == nil || id.Time <= d.since || id.Time > d.upto) {
-				return fmt.Errorf("replicatedcommit: server %d: site %d has not carried out %v, and the debt is %+v", s.cfg.ID, i, id, d)
+		for _, server := range s.txns[id].but {
+			if d := s.debts[server]; d == nil || id.Time <= d.since || id.Time > d.upto {
+				return fmt.Errorf("replicatedcommit: server %d: server %d has not carried out %v, and the debt is %+v", s.cfg.ID, server, id, d)
 			}
 		}
 	}

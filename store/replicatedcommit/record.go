@@ -22,6 +22,7 @@ const (
 	syncKey        = "sync" // there while a newcomer copies
 	sourcePrefix   = "source"
 	debtPrefix     = "debt"
+	catchUpKey     = "owed" // there while a server copies what it is owed
 )
 
 // A record is what a server remembers of a transaction, on disk as in memory.
@@ -40,17 +41,20 @@ type record struct {
 
 	// In memory only.
 	waits int  // how often it was asked about
-	done  bool // all sites have carried out the decision, or are owed it
+	done  bool // all servers have carried out the decision, or are owed it
 	shed  bool // reads and writes are on disk only
 	olds  int  // sites that have forgotten what it writes, as bits
-	// but are sites that have not been heard to have carried out the decision, as bits, if done. Invariant: there is a debt to each that covers the transaction.
-	but uint64
+	// but are servers that have not been heard to have carried out the decision, if done. Invariant: there is a debt to each that covers the transaction.
+	but []protocol.ID
 }
 
 // settled tells whether the decision is carried out here.
 func (r *record) settled() bool {
 	return r.state == Aborted || r.state == Committed && r.known
 }
+
+// tookForOld tells whether the transaction was aborted here since it was forgotten elsewhere, so that it may have been committed.
+func (r *record) tookForOld() bool { return r.state == Aborted && r.reason == store.Old }
 
 // now returns the state as it is told to others.
 func (r *record) now() State {

@@ -36,14 +36,16 @@ func (s *Server) makeRoom(env *protocol.Env[Message]) bool {
 	return true
 }
 
-// forgetOld forgets what is old and done. What sites are owed of it is on disk with the same write.
+// forgetOld forgets what is old and done. What others are owed of it is on disk with the same write.
 func (s *Server) forgetOld(env *protocol.Env[Message]) {
-	owed := uint64(0)
+	owed := map[protocol.ID]bool{}
 	s.done = slices.DeleteFunc(s.done, func(id store.TxnID) bool {
 		if id.Time > s.old {
 			return false
 		}
-		owed |= s.txns[id].but
+		for _, server := range s.txns[id].but {
+			owed[server] = true
+		}
 		s.remove(env, id)
 		return true
 	})

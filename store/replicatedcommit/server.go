@@ -106,6 +106,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		s.watch(env, r)
 	}
 	s.startDebts(env)
+	s.startCatchUp(env)
 	s.startEpoch(env)
 	s.startSync(env, newDisk)
 	env.After(s.cfg.Retain/8, retentionTimer{})
@@ -232,14 +233,14 @@ func (s *Server) coordinator(id store.TxnID) protocol.ID {
 	return s.cfg.Layout.coordinator(s.place.site, id)
 }
 
-// onForget is told that all sites have carried out a decision, or all but some that are owed it then. The record stays for clients that ask, until it is old.
+// onForget is told that all servers have carried out a decision, or all but some that are owed it then. The record stays for clients that ask, until it is old.
 func (s *Server) onForget(env *protocol.Env[Message], from protocol.ID, m Forget) {
 	r := s.txns[m.ID]
-	if _, ok := s.coordinators[from]; !ok || r == nil || !r.settled() || m.But&(1<<s.place.site) != 0 || m.But>>len(s.cfg.Layout.Sites) != 0 {
+	if _, ok := s.coordinators[from]; !ok || r == nil || !r.settled() || !s.mayOwe(r, m.But) {
 		return
 	}
 	if r.done {
-		r.but &= m.But
+		r.but = slices.DeleteFunc(r.but, func(id protocol.ID) bool { return !slices.Contains(m.But, id) })
 		return
 	}
 	r.done = true

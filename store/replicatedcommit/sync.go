@@ -40,6 +40,7 @@ type (
 		Txn    store.Txn // without what it reads
 		Shards []uint32
 		Commit bool
+		Old    bool // as in Decide
 	}
 
 	// KeyValue is a key with its value, or the version of its deletion.
@@ -192,7 +193,10 @@ func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
 		r = &record{id: m.Txn.ID, state: No, shards: m.Shards}
 		s.watch(env, r)
 	}
-	if m.Commit && !r.known {
+	if m.Old && (r.state == Yes || r.state == No) {
+		r.reason = store.Old
+	}
+	if m.Commit && !r.known && r.state != Aborted {
 		r.known, r.priority, r.writes = true, m.Txn.Priority, m.Txn.Writes
 		if r.state == Committed {
 			s.apply(env, r)
@@ -204,7 +208,9 @@ func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
 		s.decide(env, r, state)
 	case state:
 	default:
-		s.contradict(r, state)
+		if !m.Old && !r.tookForOld() {
+			s.contradict(r, state)
+		}
 	}
 }
 

@@ -84,6 +84,7 @@ func (w *world) replace(c change) error {
 		for j := range w.layout.Sites[i].Shards {
 			site.Shards = append(site.Shards, base+1+protocol.ID(j))
 		}
+		w.moreCoordinators(&site)
 		w.layout.Sites[i] = site
 	}
 	w.sim.Heal()

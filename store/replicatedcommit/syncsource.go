@@ -74,7 +74,7 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 	}
 	entries, size := 0, 0
 	for k, b := range env.Scan([]byte(prefix+m.From), afterPrefix(prefix)) {
-		if entries > 0 && (entries == maxPageEntries || size+len(k)+len(b) > most) {
+		if entries > 0 && (entries == s.cfg.page || size+len(k)+len(b) > most) {
 			p.Next = string(k[len(prefix):])
 			break
 		}
@@ -102,7 +102,7 @@ func (s *Server) addTxn(env *protocol.Env[Message], p *Page, b []byte) int {
 		return 0
 	}
 	p.Txns = append(p.Txns, SettledTxn{
-		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed,
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Writes: r.writes}, Shards: r.shards, Commit: r.state == Committed, Old: r.tookForOld(),
 	})
 	return len(b) + contentBytes(nil, r.writes)
 }

@@ -9,7 +9,7 @@ import (
 // Least sizes of what lists have, as bytes.
 const (
 	minDebtBytes     = 3
-	minSettledBytes  = 8
+	minSettledBytes  = 9
 	minKeyValueBytes = 5
 )
 
@@ -53,6 +53,7 @@ func appendPage(w *writer, m Page) {
 		store.AppendTxn(w, t.Txn)
 		appendShards(w, t.Shards)
 		w.Bool(t.Commit)
+		w.Bool(t.Old)
 	}
 	w.List(len(m.Values))
 	for _, kv := range m.Values {
@@ -70,7 +71,7 @@ func readPage(r *reader) Page {
 		if r.Err() != nil {
 			return m
 		}
-		m.Txns = append(m.Txns, SettledTxn{store.ReadTxn(r), readShards(r), r.Bool()})
+		m.Txns = append(m.Txns, SettledTxn{store.ReadTxn(r), readShards(r), r.Bool(), r.Bool()})
 	}
 	for range r.List(minKeyValueBytes) {
 		if r.Err() != nil {

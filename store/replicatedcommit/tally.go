@@ -32,16 +32,15 @@ type row struct {
 	fenced  bool // it has no vote, and does not tell what it decided
 	reason  store.Reason
 	hint    uint64
-	skip    rules
 }
 
 // maxClients bounds who is told the outcome of one transaction.
 const maxClients = 4
 
-func newEntry(id store.TxnID, shards []uint32, l Layout, skip rules) *entry {
+func newEntry(id store.TxnID, shards []uint32, l Layout) *entry {
 	e := &entry{id: id, shards: shards, rows: make([]row, len(l.Sites))}
 	for i := range e.rows {
-		e.rows[i].cells, e.rows[i].skip = make([]State, len(shards)), skip
+		e.rows[i].cells = make([]State, len(shards))
 		if l.Sites[i].Fenced {
 			e.rows[i].fenced, e.rows[i].applied = true, true
 		}
@@ -102,8 +101,6 @@ func (r *row) vote() State {
 	switch {
 	case slices.Contains(r.cells, No):
 		return No
-	case (slices.Contains(r.cells, Gone) || slices.Contains(r.cells, Undecided)) && !r.skip.has(ruleOldWhole):
-		return Undecided // what one shard has forgotten counts when all have been heard
 	case slices.Contains(r.cells, Old):
 		return No
 	}

@@ -204,6 +204,8 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 			r.reason = store.Old
 		}
 		s.decide(env, r, state)
+	case r.tookForOld() && m.Commit:
+		s.checkCopied(env, r)
 	case r.state != state && !m.Old:
 		s.contradict(r, state)
 		return

@@ -96,8 +96,17 @@ func serverKinds() []wirefmt.Kind[Message] {
 			func(r *reader) Applied { return Applied{store.ReadVersion(r)} }),
 		wirefmt.NewKind[Message](21, func(w *writer, m Forget) {
 			store.AppendVersion(w, m.ID)
-			w.Uint(m.But)
-		}, func(r *reader) Forget { return Forget{store.ReadVersion(r), r.Uint()} }),
+			w.List(len(m.But))
+			for _, id := range m.But {
+				w.Uint(uint64(id))
+			}
+		}, func(r *reader) Forget {
+			m := Forget{ID: store.ReadVersion(r)}
+			for range r.List(1) {
+				m.But = append(m.But, protocol.ID(r.Uint32()))
+			}
+			return m
+		}),
 		wirefmt.NewKind[Message](22, func(w *writer, m Resolve) {
 			appendNamed(w, m.ID, m.Shards)
 			w.Uint(uint64(m.State))

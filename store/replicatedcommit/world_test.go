@@ -5,8 +5,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/history"
@@ -34,18 +37,22 @@ func layout(sites, shards int) Layout {
 
 // scenario is what a world is made from.
 type scenario struct {
-	seed    uint64
-	sites   int // 0 is 3
-	shards  int // 0 is 2
-	clients int
-	keys    int
-	faults  sim.Faults
-	skip    rules
-	near    bool // clients read from the nearest site, which may hold votes back
-	hot     bool // each transaction reads and writes one key
-	lose    bool // a site goes down for a while
-	trace   io.Writer
-	test    string // whose seed it is; empty: TestConformance's
+	seed   uint64
+	sites  int // 0 is 3
+	shards int // 0 is 2
+	// coordinators is how many each site has; 0 is 1.
+	coordinators int
+	clients      int
+	keys         int
+	faults       sim.Faults
+	skip         rules
+	near         bool // clients read from the nearest site, which may hold votes back
+	hot          bool // each transaction reads and writes one key
+	lose         bool // a site goes down for a while
+	appends      bool // each write adds to what is there
+	ring         bool // client i reads key i and writes the next one
+	trace        io.Writer
+	test         string // whose seed it is; empty: TestConformance's
 }
 
 // world is a simulated store with clients, and what they saw.
@@ -54,7 +61,8 @@ type world struct {
 	layout   Layout
 	epoch    uint64
 	newSites int
-	places   []wan.Site // by site
+	places   []wan.Site          // by site
+	appended map[store.Key][]int // transactions whose clients were told that they are committed, and what they added to
 	sim      *sim.Sim[Message]
 	rand     *rand.Rand
 	rec      history.TxnRecorder
@@ -85,9 +93,12 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 	}
 	w := &world{
 		sc: sc, layout: layout(sc.sites, sc.shards), rand: rand.New(rand.NewPCG(sc.seed, 7)),
-		versions: map[store.Key]map[store.Version]string{}, settled: map[store.Version]bool{}, refused: map[protocol.ID]string{},
+		versions: map[store.Key]map[store.Version]string{}, settled: map[store.Version]bool{}, refused: map[protocol.ID]string{}, appended: map[store.Key][]int{},
 	}
 	w.configure = configure
+	for i := range w.layout.Sites {
+		w.moreCoordinators(&w.layout.Sites[i])
+	}
 	if app == nil {
 		app = w.app
 	}
@@ -303,7 +314,39 @@ func (w *world) judge() error {
 	if report.Verdict() != history.OK {
 		return fmt.Errorf("not strictly serializable: %v", report)
 	}
+	if err := w.lostAppends(); err != nil {
+		return err
+	}
 	return w.equalSites()
+}
+
+// lostAppends returns an error unless what committed transactions have added to keys is there, once.
+func (w *world) lostAppends() error {
+	for _, key := range slices.Sorted(maps.Keys(w.appended)) {
+		id := w.layout.Sites[w.layout.unfenced()[0]].Shards[w.layout.shardOf(key)]
+		_, keys, err := w.sim.Disk(id)
+		if err != nil {
+			return err
+		}
+		b, _ := keys.Get([]byte(valuePrefix + string(key)))
+		there := map[string]int{}
+		for _, word := range strings.Fields(string(parseValue(key, b).Bytes)) {
+			there[word]++
+		}
+		for _, n := range w.appended[key] {
+			if there[strconv.Itoa(n)] != 1 {
+				return fmt.Errorf("%q has what transaction %d added, whose client was told that it is committed, %d times", key, n, there[strconv.Itoa(n)])
+			}
+		}
+	}
+	return nil
+}
+
+// moreCoordinators gives a site as many as the scenario says.
+func (w *world) moreCoordinators(s *Site) {
+	for i := 1; i < w.sc.coordinators; i++ {
+		s.Coordinators = append(s.Coordinators, s.Coordinators[0]+4+protocol.ID(i))
+	}
 }
 
 // equalSites returns an error unless all sites hold the same.

@@ -1,0 +1,50 @@
+package replicatedcommit
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// TestCopyIsResumed: a server that stops while it copies what it is owed goes on where it was, and pays what the copy was for.
+func TestCopyIsResumed(t *testing.T) {
+	b := newServerBench(t)
+	asked := func(call func()) (m Copy) {
+		b.do(call)
+		for _, e := range b.env.Out {
+			if c, ok := e.Msg.(Copy); ok && e.To == 21 {
+				m = c
+			}
+		}
+		return m
+	}
+	page := func(round uint64, from, next string) Page {
+		version := store.TxnID{Time: 1001, Client: 1}
+		return Page{Stage: CopyValues, Round: round, From: from, Next: next, Values: []KeyValue{{store.Key("k" + from), store.Value{Version: version, Present: true}}}}
+	}
+	b.give(21, Owing{Serial: 5, Since: 1000, To: 1})
+	first := asked(func() { b.server.Expire(b.env, catchUpTimer{}) })
+	b.give(21, page(first.Round, "", "m"))
+
+	s, err := NewServer(b.server.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.server = s
+	b.do(func() { s.Start(b.env, nil) })
+	b.give(21, Owing{Serial: 5, Since: 1000, To: 1})
+	again := asked(func() { s.Expire(b.env, catchUpTimer{}) })
+	if again.From != "m" || again.Since != 1000 || again.Round == first.Round {
+		t.Fatalf("after a restart it asks for %+v, before for %+v", again, first)
+	}
+	b.give(21, page(again.Round, "m", ""))
+	paid := false
+	for _, e := range b.env.Out {
+		m, ok := e.Msg.(Paid)
+		paid = paid || ok && e.To == protocol.ID(21) && m.Serial == 5
+	}
+	if _, kept := b.disk[catchUpKey]; !paid || kept {
+		t.Errorf("the debt is paid: %v; the copy is still on disk: %v", paid, kept)
+	}
+}
