@@ -27,7 +27,7 @@ type catchUp struct {
 	copied map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
 	kept   bool                       // how far the copy is, is on disk
 	tries  int                        // how often the page was asked for
-	failed protocol.ID                // the source that did not answer last
+	failed uint64                     // sites whose servers did not answer since a copy was completed, as bits
 	timed  bool                       // the timer runs
 }
 
@@ -101,16 +101,20 @@ func (s *Server) dropCatchUp(env *protocol.Env[Message]) {
 // onOwing begins a copy soon: others may owe something as well, which the same copy pays. They are asked.
 func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) {
 	c := &s.catchUp
-	if _, ok := s.shards[from]; !ok || from == s.cfg.ID || s.newcomer.syncing {
+	if _, ok := s.shards[from]; !ok || from == s.cfg.ID {
+		return
+	}
+	if s.newcomer.syncing {
+		env.Send(from, Paid{m.Serial, true})
 		return
 	}
 	if serial, ok := c.paid[from]; ok && serial == m.Serial {
-		env.Send(from, Paid{serial})
+		env.Send(from, Paid{Serial: serial})
 		return
 	}
 	c.owing[from] = m
 	if s.cfg.skip.has(ruleOwedCopy) {
-		env.Send(from, Paid{m.Serial})
+		env.Send(from, Paid{Serial: m.Serial})
 		return
 	}
 	if !c.timed {
@@ -132,7 +136,7 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 		return
 	}
 	if c.tries++; c.source != 0 && c.tries > catchUpTries {
-		c.failed = c.source
+		c.failed |= 1 << s.shards[c.source].site
 		s.dropCatchUp(env)
 		clear(c.owing) // those that are there say it again
 	}
@@ -152,6 +156,9 @@ func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	for _, m := range c.owing { //pure:ok the least is the same in any order
 		c.since = min(c.since, m.Since)
 	}
+	if bits.OnesCount64(c.failed) == len(s.peers) {
+		c.failed = 0 // they are asked again
+	}
 	best := 0
 	for _, source := range s.peers {
 		worth := 0
@@ -163,12 +170,9 @@ func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 			}
 		}
 		if _, ok := c.owing[source]; ok {
-			worth += 2 // it is there
+			worth++ // it is there
 		}
-		if source != c.failed {
-			worth++
-		}
-		if len(c.owing) > 0 && worth > best {
+		if c.failed&(1<<s.shards[source].site) == 0 && worth > best {
 			best, c.source = worth, source
 		}
 	}
@@ -193,7 +197,7 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 		return
 	}
 	s.takeValues(env, m.Values)
-	c.from, c.tries, c.failed = m.Next, 0, 0
+	c.from, c.tries = m.Next, 0
 	env.Stop(catchUpTimer{})
 	c.timed = false
 	if c.from == "" {
@@ -210,6 +214,7 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 // pay tells those whose debts are covered by what has been copied.
 func (s *Server) pay(env *protocol.Env[Message]) {
 	c := &s.catchUp
+	c.failed = 0
 	for _, peer := range slices.Sorted(maps.Keys(c.covers)) {
 		m := c.covers[peer]
 		sites, is := s.copiedWith(peer, m, c.source)
@@ -217,7 +222,7 @@ func (s *Server) pay(env *protocol.Env[Message]) {
 			c.copied[peer] = partCopied{m.Serial, sites}
 			continue
 		}
-		env.Send(peer, Paid{m.Serial})
+		env.Send(peer, Paid{Serial: m.Serial})
 		c.paid[peer] = m.Serial
 		delete(c.copied, peer)
 		if c.owing[peer].Serial == m.Serial {

@@ -48,7 +48,7 @@ func messages() []Message {
 		Content{ID: id, Old: true},
 		Hello{Disk: 3},
 		Welcome{Asked: 3, Known: 4},
-		Owing{Serial: 3, Since: 1 << 41, To: 4}, Paid{Serial: 3},
+		Owing{Serial: 3, Since: 1 << 41, To: 4}, Paid{Serial: 3}, Paid{Serial: 3, Behind: true},
 		Copy{Stage: CopyValues, From: "k0"}, Copy{Stage: CopyValues, Since: 1 << 41},
 		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Debts: []Debt{{Server: 31, Since: 5, Upto: 6}}, Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true}, {Txn: store.Txn{ID: id}, Shards: shards, Old: true}}},
 		Page{Stage: CopyValues, Values: []KeyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}}, {"k1", store.Value{Version: id}}}},

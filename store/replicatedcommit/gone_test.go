@@ -174,7 +174,9 @@ func TestCommitOfWhatWasGone(t *testing.T) {
 		id := store.TxnID{Time: uint64(b.now), Client: 1}
 		b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}, Shards: []uint32{0}})
 		if copied {
-			b.do(func() { b.server.takeValues(b.env, []KeyValue{{"k", store.Value{Version: id, Present: true, Bytes: []byte("v")}}}) })
+			b.do(func() {
+				b.server.takeValues(b.env, []KeyValue{{"k", store.Value{Version: id, Present: true, Bytes: []byte("v")}}})
+			})
 		}
 		b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true})
 		b.env.Begin(b.now)
@@ -208,7 +210,9 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 	}
 	newcomer := newServerBench(t)
 	newcomer.do(func() { newcomer.server.takeSettled(newcomer.env, page.Txns[0]) })
-	newcomer.do(func() { newcomer.server.takeSettled(newcomer.env, SettledTxn{Txn: txn, Shards: []uint32{0}, Commit: true}) })
+	newcomer.do(func() {
+		newcomer.server.takeSettled(newcomer.env, SettledTxn{Txn: txn, Shards: []uint32{0}, Commit: true})
+	})
 	if r := newcomer.server.txns[id]; r.reason != store.Old || r.state != Aborted || newcomer.server.Check() != nil {
 		t.Errorf("the newcomer has %+v, and says %v", r, newcomer.server.Check())
 	}

@@ -20,8 +20,11 @@ type (
 		To     uint64 // sites whose servers of the receiver's shard the sender owes something, as bits
 	}
 
-	// Paid answers it. A Serial other than the debt's, such as 0, asks what is owed.
-	Paid struct{ Serial uint64 }
+	// Paid answers it. A Serial other than the debt's, such as 0, asks what is owed. Behind says that the debt is not paid yet, and that the sender is a newcomer which has not voted for anything.
+	Paid struct {
+		Serial uint64
+		Behind bool
+	}
 
 	// Debt is what a server owes another one: transactions with versions later than Since, and up to Upto.
 	Debt struct {
@@ -39,6 +42,7 @@ type debt struct {
 	serial      uint64
 	kept        bool // on disk. Invariant: it is if a transaction of it is forgotten
 	told        int  // how often its time to be told has come
+	behind      bool // the server is a newcomer that has not voted for any transaction of it: it can copy them whenever it likes
 }
 
 // oweOthersEvery is how many times the servers of other shards are told less often what they are owed than those of the own: they ask all when they are told first.
@@ -103,6 +107,7 @@ func (s *Server) extend(env *protocol.Env[Message], peer protocol.ID, since, upt
 	}
 	d.since, d.upto = min(d.since, since), max(d.upto, upto)
 	d.serial++
+	d.behind = false
 	return d
 }
 
@@ -125,7 +130,7 @@ func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt)
 // having forgotten for a refusal.
 func (s *Server) forgotten(id store.TxnID) State {
 	for _, d := range s.debts { //pure:ok one or none is the same in any order
-		if d.since < id.Time && id.Time <= d.upto && !s.cfg.skip.has(ruleGone) {
+		if d.since < id.Time && id.Time <= d.upto && !d.behind && !s.cfg.skip.has(ruleGone) {
 			return Gone
 		}
 	}
@@ -182,6 +187,10 @@ func (s *Server) tellDebt(env *protocol.Env[Message], id protocol.ID, d *debt) {
 func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
 	d := s.debts[from]
 	if d == nil {
+		return
+	}
+	if m.Behind {
+		d.behind = d.behind || d.serial == m.Serial
 		return
 	}
 	if m.Serial == 0 || d.serial != m.Serial && !s.cfg.skip.has(ruleOwedSerial) {

@@ -240,12 +240,12 @@ func TestDebtGrows(t *testing.T) {
 			t.Fatalf("it tells %+v", told)
 		}
 		txn(5)
-		step(func() { n.Receive(env, 31, Paid{told.Serial}) })
+		step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
 		if n.forgotten(store.TxnID{Time: 5, Client: 2}) != Gone != (skip != 0) {
 			t.Errorf("with %b left out: it owes %v", skip, n.debtList())
 		}
 		told = step(func() { n.Expire(env, oweTimer{}) })
-		step(func() { n.Receive(env, 31, Paid{told.Serial}) })
+		step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
 		if len(n.debts) != 0 {
 			t.Errorf("with %b left out: in the end it owes %v", skip, n.debtList())
 		}

@@ -32,7 +32,10 @@ func syncKinds() []wirefmt.Kind[Message] {
 			w.Uint(m.Since)
 			w.Uint(m.To)
 		}, func(r *reader) Owing { return Owing{r.Uint(), r.Uint(), r.Uint()} }),
-		wirefmt.NewKind[Message](53, func(w *writer, m Paid) { w.Uint(m.Serial) }, func(r *reader) Paid { return Paid{r.Uint()} }),
+		wirefmt.NewKind[Message](53, func(w *writer, m Paid) {
+			w.Uint(m.Serial)
+			w.Bool(m.Behind)
+		}, func(r *reader) Paid { return Paid{r.Uint(), r.Bool()} }),
 	}
 }
 
