@@ -31,7 +31,7 @@ func (p *program) smrCommand() *cobra.Command {
 	group(c)
 	c.AddCommand(p.smrDevCommand(), p.smrInitCommand(), p.smrConfigCommand(), p.smrServeCommand(),
 		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
-		p.smrLeaseCommand(), p.smrLockCommand(),
+		p.smrLeaseCommand(), p.smrLockCommand(), p.smrBackupCommand(), p.smrRestoreCommand(),
 		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
 	return c
 }

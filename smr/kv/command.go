@@ -21,6 +21,7 @@ const (
 	opKeepAlive
 	opRevoke
 	opExpire
+	opLoad
 	opGet
 	opScan
 	opChanges
@@ -37,6 +38,7 @@ type request struct {
 	limit   uint64
 	lease   LeaseID
 	ttl     time.Duration
+	load    *Load
 }
 
 // Put returns the command that sets a key's value. Its result has the new version.
@@ -95,6 +97,8 @@ func (q request) encode() []byte {
 	case opExpire:
 		w.Uint(uint64(q.lease))
 		w.Uint(q.version)
+	case opLoad:
+		q.load.write(&w)
 	case opScan:
 		w.Bytes(q.end)
 		w.Uint(q.limit)
@@ -124,6 +128,8 @@ func decodeRequest(b []byte) (request, error) {
 		q.lease = LeaseID(r.Uint())
 	case opExpire:
 		q.lease, q.version = LeaseID(r.Uint()), r.Uint()
+	case opLoad:
+		q.load = readLoad(r)
 	case opScan:
 		q.end, q.limit = r.Bytes(), r.Uint()
 	case opChanges:

@@ -142,13 +142,17 @@ func (s *Store) listLeases() Result {
 // f must not wait. Leases that are there already are told at once. Call it before the store is used.
 func (s *Store) ObserveLeases(f func(l Lease, ended bool)) {
 	s.observe = f
-	for _, l := range s.listLeases().Leases {
-		f(l, false)
-	}
+	s.tellAll()
 }
 
 func (s *Store) tell(l Lease, ended bool) {
-	if s.observe != nil {
+	if s.observe != nil && !s.loading {
 		s.observe(l, ended)
+	}
+}
+
+func (s *Store) tellAll() {
+	for _, l := range s.listLeases().Leases {
+		s.tell(l, false)
 	}
 }

@@ -25,6 +25,7 @@ type Store struct {
 	fresh   []string
 	leases  map[LeaseID]*tied
 	changes changes
+	loading bool                      // a part of a backup was loaded, and not the last one
 	observe func(l Lease, ended bool) // nil: nobody does
 }
 
@@ -55,6 +56,9 @@ func (s *Store) run(b []byte, write bool) []byte {
 }
 
 func (s *Store) execute(q request) Result {
+	if s.loading && q.op < opLoad {
+		return Result{Status: Malformed, Message: "a backup is being restored"}
+	}
 	switch q.op {
 	case opPut:
 		return s.put(q)
@@ -70,6 +74,8 @@ func (s *Store) execute(q request) Result {
 		return s.revoke(q)
 	case opExpire:
 		return s.expire(q)
+	case opLoad:
+		return s.loadPart(q.load)
 	case opGet:
 		return s.get(q)
 	case opChanges:
@@ -176,6 +182,7 @@ func (s *Store) Snapshot(to io.Writer) error {
 	for _, l := range leases {
 		l.write(&w)
 	}
+	w.Bool(s.loading)
 	w.Uint(s.changes.forgotten)
 	w.List(len(s.changes.items))
 	for _, i := range s.changes.items {
@@ -201,6 +208,7 @@ func (s *Store) Restore(from io.Reader) error {
 	restored.last = r.Uint()
 	restored.readItems(r)
 	restored.readLeases(r)
+	restored.loading = r.Bool()
 	restored.readChanges(r)
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("kv: snapshot: %w", err)
@@ -212,9 +220,7 @@ func (s *Store) Restore(from io.Reader) error {
 		}
 	}
 	*s = *restored
-	if s.observe != nil {
-		s.ObserveLeases(s.observe)
-	}
+	s.tellAll()
 	return nil
 }
 

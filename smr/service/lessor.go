@@ -28,6 +28,7 @@ type lessor struct {
 
 	mu      sync.Mutex
 	leases  map[kv.LeaseID]watchedLease
+	next    time.Time // when run looks again by itself
 	members []Member // now, as far as this replica knows
 }
 
@@ -57,13 +58,14 @@ func (l *lessor) know(members []smr.Member) {
 // observe is told of leases by the store.
 func (l *lessor) observe(lease kv.Lease, ended bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if ended {
 		delete(l.leases, lease.ID)
-	} else {
-		l.leases[lease.ID] = watchedLease{renewals: lease.Renewals, due: time.Now().Add(lease.TTL + l.turn())}
+		return
 	}
-	l.mu.Unlock()
-	if !ended && lease.Renewals == 0 { // renewals make nothing due earlier
+	w := watchedLease{renewals: lease.Renewals, due: time.Now().Add(lease.TTL + l.turn())}
+	l.leases[lease.ID] = w
+	if w.due.Before(l.next) {
 		select {
 		case l.wake <- struct{}{}:
 		default:
@@ -97,6 +99,7 @@ func (l *lessor) due(now time.Time) (ends []kv.Lease, next time.Time) {
 			next = w.due
 		}
 	}
+	l.next = next
 	return ends, next
 }
 

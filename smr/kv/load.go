@@ -1,0 +1,100 @@
+package kv
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+)
+
+// A Load is a part of a backup, which is loaded into an empty store in parts, in order of their versions. A key keeps its version, and a lease its ID.
+// Until the last part is loaded the store refuses all other changes, and the time of leases does not begin.
+type Load struct {
+	// After is the store's newest version before, To the one that it has then. A store that has another one answers with a Conflict, so a part that is
+	// sent twice is loaded once.
+	After, To uint64
+	Leases    []Lease // in order of their IDs
+	Items     []Item  // in order of their versions
+	Last      bool
+}
+
+// Encode returns the command that loads the part. Its result is OK, a Conflict with the version that is there, or Malformed if the part does not fit.
+func (l Load) Encode() []byte { return request{op: opLoad, load: &l}.encode() }
+
+func (l *Load) write(w *wirefmt.Writer) {
+	w.Uint(l.After)
+	w.Uint(l.To)
+	w.List(len(l.Leases))
+	for _, lease := range l.Leases {
+		lease.write(w)
+	}
+	w.List(len(l.Items))
+	for _, i := range l.Items {
+		i.write(w)
+	}
+	w.Bool(l.Last)
+}
+
+func readLoad(r *wirefmt.Reader) *Load {
+	l := &Load{After: r.Uint(), To: r.Uint()}
+	for range r.List(leaseBytes) {
+		l.Leases = append(l.Leases, readLease(r))
+	}
+	for range r.List(itemBytes) {
+		l.Items = append(l.Items, readItem(r))
+	}
+	l.Last = r.Bool()
+	return l
+}
+
+func (s *Store) loadPart(l *Load) Result {
+	if s.last != l.After || s.last != 0 && !s.loading {
+		return Result{Status: Conflict, Version: s.last}
+	}
+	if why := s.unfit(l); why != "" {
+		return Result{Status: Malformed, Message: why}
+	}
+	for _, lease := range l.Leases {
+		s.leases[lease.ID] = &tied{ttl: lease.TTL, renewals: lease.Renewals, keys: map[string]bool{}}
+	}
+	for _, i := range l.Items {
+		key := string(i.Key)
+		s.items[key] = item{i.Value, i.Version, i.Lease}
+		s.fresh = append(s.fresh, key)
+		s.tie(key, 0, i.Lease)
+	}
+	s.last = l.To
+	s.changes = changes{forgotten: l.To} // a backup has none
+	s.loading = !l.Last
+	s.tellAll()
+	return Result{Status: OK, Version: s.last}
+}
+
+// unfit returns why a part cannot be loaded, "" if it can. Nothing was changed.
+func (s *Store) unfit(l *Load) string {
+	before, leases := l.After, map[LeaseID]bool{}
+	for _, lease := range l.Leases {
+		if uint64(lease.ID) <= before || uint64(lease.ID) > l.To || lease.TTL < MinTTL || lease.TTL > MaxTTL {
+			return fmt.Sprintf("lease %d is out of order or out of range", lease.ID)
+		}
+		before, leases[lease.ID] = uint64(lease.ID), true
+	}
+	if len(s.leases)+len(leases) > MaxLeases {
+		return fmt.Sprintf("there would be more than %d leases", MaxLeases)
+	}
+	before = l.After
+	keys := map[string]bool{}
+	for _, i := range l.Items {
+		_, there := s.items[string(i.Key)]
+		_, leased := s.leases[i.Lease]
+		switch {
+		case i.Version <= before || i.Version > l.To || i.Deleted:
+			return fmt.Sprintf("the key %q is out of order, or its version %d out of range", i.Key, i.Version)
+		case there || keys[string(i.Key)]:
+			return fmt.Sprintf("the key %q is there already", i.Key)
+		case i.Lease != 0 && !leased && !leases[i.Lease]:
+			return fmt.Sprintf("the key %q ends with lease %d, which is not there", i.Key, i.Lease)
+		}
+		before, keys[string(i.Key)] = i.Version, true
+	}
+	return ""
+}

@@ -1,0 +1,389 @@
+package service
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/foresay/foresay/smr/kv"
+)
+
+// A Backup is the whole contents of the service at one version.
+type Backup struct {
+	Version uint64
+	Items   []kv.Item  // in order of their versions
+	Leases  []kv.Lease // in order of their IDs
+}
+
+// backupTries bounds how often a backup begins again because changes were forgotten meanwhile.
+const backupTries = 3
+
+// Backup reads the contents of the service while it is used. It is one moment's: what was there at Backup.Version, which is not before Backup was called.
+// progress, if it is not nil, is told how many keys have been read.
+//
+// It reads page by page, each as of another version, then what changed since the first page, and stops at one version. If more changes come than
+// the service remembers (see CompactedError), it begins again, and gives up after the third time.
+func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
+	for try := 1; ; try++ {
+		b, err := c.backup(ctx, progress)
+		if _, compacted := errors.AsType[*CompactedError](err); compacted && try < backupTries {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("backup: %w", err)
+		}
+		return b, nil
+	}
+}
+
+func (c *Client) backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
+	items := map[string]kv.Item{}
+	after := uint64(0)
+	for from, more := "", true; more; {
+		r, err := known(c.kv.Read(ctx, kv.Scan([]byte(from), nil, 0)))
+		if err != nil {
+			return nil, err
+		}
+		if from == "" {
+			after = r.Version
+		}
+		for _, i := range r.Items {
+			items[string(i.Key)] = i
+			from = string(i.Key) + "\x00"
+		}
+		if more = r.More; progress != nil {
+			progress(len(items))
+		}
+	}
+	leases, err := known(c.kv.Read(ctx, kv.Leases()))
+	if err != nil {
+		return nil, err
+	}
+	b := &Backup{Version: leases.Version, Leases: leases.Leases}
+	for after < b.Version {
+		r, err := known(c.kv.Read(ctx, kv.Changes(nil, nil, after, 0)))
+		if err == nil && r.Status == kv.Compacted {
+			err = &CompactedError{After: after, Version: r.Version}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range r.Items {
+			if i.Version <= b.Version {
+				apply(items, i)
+			}
+		}
+		after = r.Version
+	}
+	for _, i := range items {
+		b.Items = append(b.Items, i)
+	}
+	slices.SortFunc(b.Items, func(a, b kv.Item) int { return cmp.Compare(a.Version, b.Version) })
+	return b, nil
+}
+
+// apply makes a change that a page may have already.
+func apply(items map[string]kv.Item, i kv.Item) {
+	switch {
+	case i.Version <= items[string(i.Key)].Version:
+	case i.Deleted:
+		delete(items, string(i.Key))
+	default:
+		items[string(i.Key)] = i
+	}
+}
+
+// A NotEmptyError says that a backup cannot be restored because the service has other contents.
+type NotEmptyError struct {
+	Version uint64 // of the service
+	Key     string // that is there and is not in the backup, or is another one there; "" if versions tell it
+}
+
+func (e *NotEmptyError) Error() string {
+	what := fmt.Sprintf("it is at version %d", e.Version)
+	if e.Key != "" {
+		what = fmt.Sprintf("it has the key %q, which the backup has not or has otherwise", e.Key)
+	}
+	return what + "; a backup is restored into a new group only"
+}
+
+// restoreBytes is how much of a backup is loaded by one command. A larger value is one command.
+const restoreBytes = 512 << 10
+
+// Restore loads a backup into a new group, whose keys have the versions of the backup then, and leases their IDs, with their whole time to go. A restore
+// that was interrupted is called again, and goes on. A group that has contents of its own is left alone: the error is a [*NotEmptyError]. Until it is done the group
+// refuses other changes. progress, if it is not nil, is told how many keys are loaded.
+func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
+	if err := b.check(); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	at, err := c.restored(ctx, b)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	items := b.Items[searchVersion(b.Items, at):]
+	leases := b.Leases
+	for len(leases) > 0 && uint64(leases[0].ID) <= at {
+		leases = leases[1:]
+	}
+	for at < b.Version {
+		var part kv.Load
+		part, items, leases = nextPart(at, b.Version, items, leases)
+		r, err := known(c.kv.Execute(ctx, part.Encode()))
+		if err == nil && r.Status == kv.Conflict && r.Version != part.To { // else an earlier attempt came through
+			err = &NotEmptyError{Version: r.Version}
+		}
+		if err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+		if at = part.To; progress != nil {
+			progress(len(b.Items) - len(items))
+		}
+	}
+	return nil
+}
+
+// searchVersion returns how many items have no higher version.
+func searchVersion(items []kv.Item, version uint64) int {
+	n, _ := slices.BinarySearchFunc(items, version+1, func(i kv.Item, v uint64) int { return cmp.Compare(i.Version, v) })
+	return n
+}
+
+// nextPart takes what the next command loads from the front of items and leases.
+func nextPart(after, last uint64, items []kv.Item, leases []kv.Lease) (part kv.Load, restItems []kv.Item, restLeases []kv.Lease) {
+	part.After, part.To = after, last
+	n, size := 0, 0
+	for n < len(items) && (n == 0 || size+len(items[n].Key)+len(items[n].Value) <= restoreBytes) && n < 10_000 {
+		size += len(items[n].Key) + len(items[n].Value)
+		n++
+	}
+	if n < len(items) {
+		part.To = items[n-1].Version
+	}
+	m := 0
+	for m < len(leases) && uint64(leases[m].ID) <= part.To {
+		m++
+	}
+	part.Items, part.Leases, part.Last = items[:n], leases[:m], n == len(items)
+	return part, items[n:], leases[m:]
+}
+
+// restored returns how far the service has been restored from the backup before: 0 if it is empty. A part of a backup that is there is the beginning of it.
+func (c *Client) restored(ctx context.Context, b *Backup) (uint64, error) {
+	at := uint64(0)
+	keys := map[string]kv.Item{}
+	for _, i := range b.Items {
+		keys[string(i.Key)] = i
+	}
+	found := 0
+	for from, more := "", true; more; {
+		r, err := known(c.kv.Read(ctx, kv.Scan([]byte(from), nil, 0)))
+		if err != nil {
+			return 0, err
+		}
+		for _, i := range r.Items {
+			if want, ok := keys[string(i.Key)]; !ok || want.Version != i.Version || want.Lease != i.Lease || !bytes.Equal(want.Value, i.Value) {
+				return 0, &NotEmptyError{Version: r.Version, Key: string(i.Key)}
+			}
+			found++
+			from = string(i.Key) + "\x00"
+		}
+		at, more = r.Version, r.More
+	}
+	if at > b.Version || found != searchVersion(b.Items, at) {
+		return 0, &NotEmptyError{Version: at}
+	}
+	return at, nil
+}
+
+// check validates a backup that may come from a file.
+func (b *Backup) check() error {
+	before := uint64(0)
+	for _, i := range b.Items {
+		if i.Version <= before || i.Version > b.Version {
+			return fmt.Errorf("the key %q of version %d is out of order", i.Key, i.Version)
+		}
+		if len(i.Value) > MaxValueBytes {
+			return fmt.Errorf("the key %q has a value of %d bytes, more than %d", i.Key, len(i.Value), MaxValueBytes)
+		}
+		before = i.Version
+	}
+	before = 0
+	for _, l := range b.Leases {
+		if uint64(l.ID) <= before || uint64(l.ID) > b.Version {
+			return fmt.Errorf("the lease %d is out of order", l.ID)
+		}
+		before = uint64(l.ID)
+	}
+	return nil
+}
+
+// The file of a backup is lines of JSON: one that says what it is, one for each lease and key, and one with the checksum of all lines before.
+type (
+	backupHead struct {
+		Backup  string `json:"backup"`
+		Format  int    `json:"format"`
+		Version uint64 `json:"version"`
+		Leases  int    `json:"leases"`
+		Keys    int    `json:"keys"`
+	}
+	backupLease struct {
+		Lease    kv.LeaseID `json:"lease"`
+		TTL      string     `json:"ttl"`
+		Renewals uint64     `json:"renewals"`
+	}
+	backupItem struct {
+		Key         string     `json:"key,omitempty"`
+		KeyBase64   []byte     `json:"key_base64,omitempty"`
+		Value       string     `json:"value,omitempty"`
+		ValueBase64 []byte     `json:"value_base64,omitempty"`
+		Version     uint64     `json:"version"`
+		Lease       kv.LeaseID `json:"lease,omitempty"`
+	}
+	backupEnd struct {
+		SHA256 string `json:"sha256"`
+	}
+)
+
+const (
+	backupKind   = "foresay smr"
+	backupFormat = 1
+	// maxBackupLine bounds a line: a value in Base64, its key likewise, and the rest.
+	maxBackupLine = 4 << 20
+)
+
+// text returns bytes as a string if they are one, else as bytes, which JSON has in Base64.
+func text(b []byte) (string, []byte) {
+	if utf8.Valid(b) {
+		return string(b), nil
+	}
+	return "", b
+}
+
+// WriteTo writes the backup as lines of JSON. The last one has a checksum, without which the file cannot be read: a part of a file is noticed.
+func (b *Backup) WriteTo(to io.Writer) (int64, error) {
+	w := &summing{to: bufio.NewWriter(to), sum: sha256.New()}
+	w.line(backupHead{Backup: backupKind, Format: backupFormat, Version: b.Version, Leases: len(b.Leases), Keys: len(b.Items)})
+	for _, l := range b.Leases {
+		w.line(backupLease{Lease: l.ID, TTL: l.TTL.String(), Renewals: l.Renewals})
+	}
+	for _, i := range b.Items {
+		line := backupItem{Version: i.Version, Lease: i.Lease}
+		line.Key, line.KeyBase64 = text(i.Key)
+		line.Value, line.ValueBase64 = text(i.Value)
+		w.line(line)
+	}
+	w.line(backupEnd{SHA256: hex.EncodeToString(w.sum.Sum(nil))})
+	if w.err == nil {
+		w.err = w.to.Flush()
+	}
+	return w.bytes, w.err
+}
+
+// summing writes lines and sums them up.
+type summing struct {
+	to    *bufio.Writer
+	sum   hash.Hash
+	bytes int64
+	err   error // the first one; nothing is written after it
+}
+
+func (w *summing) line(v any) {
+	if w.err != nil {
+		return
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		w.err = err
+		return
+	}
+	b = append(b, '\n')
+	w.sum.Write(b)
+	n, err := w.to.Write(b)
+	w.bytes += int64(n)
+	w.err = err
+}
+
+// ReadBackup reads what Backup.WriteTo wrote. Its errors name the line.
+func ReadBackup(from io.Reader) (*Backup, error) {
+	r := &backupReader{lines: bufio.NewScanner(from), sum: sha256.New()}
+	r.lines.Buffer(nil, maxBackupLine)
+	b, err := r.read()
+	if err != nil {
+		return nil, fmt.Errorf("backup: line %d: %w", r.number, err)
+	}
+	return b, nil
+}
+
+type backupReader struct {
+	lines  *bufio.Scanner
+	sum    hash.Hash
+	number int
+}
+
+func (r *backupReader) read() (*Backup, error) {
+	var head backupHead
+	if err := r.line(&head); err != nil {
+		return nil, err
+	}
+	if head.Backup != backupKind || head.Format != backupFormat {
+		return nil, fmt.Errorf("it is no backup of format %d of this service", backupFormat)
+	}
+	b := &Backup{Version: head.Version}
+	for range head.Leases {
+		var line backupLease
+		if err := r.line(&line); err != nil {
+			return nil, err
+		}
+		ttl, err := time.ParseDuration(line.TTL)
+		if err != nil {
+			return nil, err
+		}
+		b.Leases = append(b.Leases, kv.Lease{ID: line.Lease, TTL: ttl, Renewals: line.Renewals})
+	}
+	for range head.Keys {
+		var line backupItem
+		if err := r.line(&line); err != nil {
+			return nil, err
+		}
+		b.Items = append(b.Items, kv.Item{
+			Key: append([]byte(line.Key), line.KeyBase64...), Value: append([]byte(line.Value), line.ValueBase64...), Version: line.Version, Lease: line.Lease,
+		})
+	}
+	want := hex.EncodeToString(r.sum.Sum(nil))
+	var end backupEnd
+	if err := r.line(&end); err != nil {
+		return nil, err
+	}
+	if end.SHA256 != want {
+		return nil, errors.New("the checksum is wrong: the file was changed")
+	}
+	if r.lines.Scan() {
+		return nil, errors.New("there is more after the checksum")
+	}
+	return b, b.check()
+}
+
+// line reads one line, which has no other fields than v.
+func (r *backupReader) line(v any) error {
+	r.number++
+	if !r.lines.Scan() {
+		return cmp.Or(r.lines.Err(), errors.New("it is missing: the file is cut off"))
+	}
+	r.sum.Write(r.lines.Bytes())
+	r.sum.Write([]byte{'\n'})
+	d := json.NewDecoder(bytes.NewReader(r.lines.Bytes()))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}

@@ -1,0 +1,193 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/smr/kv"
+)
+
+// backupOf makes a backup while another client writes. Each of its writes is of two keys, one after the other, so that a backup which is not one moment's has
+// the second one's value without the first one's.
+func backupOf(ctx context.Context, w *world, c *Client) *Backup {
+	w.Helper()
+	writing, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; writing.Err() == nil; n++ {
+			for _, key := range []string{"a/first", "z/second"} {
+				if _, err := c.Put(ctx, key, fmt.Append(nil, n)); err != nil {
+					w.Error(err)
+				}
+			}
+		}
+	}()
+	b, err := c.Backup(ctx, nil)
+	stop()
+	<-done
+	if err != nil {
+		w.Fatal(err)
+	}
+	return b
+}
+
+func value(b *Backup, key string) int {
+	for _, i := range b.Items {
+		if string(i.Key) == key {
+			var n int
+			fmt.Sscan(string(i.Value), &n)
+			return n
+		}
+	}
+	return -1
+}
+
+// TestBackup: a backup that is made during writes is one moment's, its file is read as it was written, and a new group has the same contents after a
+// restore that was interrupted once.
+func TestBackup(t *testing.T) {
+	var file bytes.Buffer
+	var original *Backup
+	inWorld(t, "raft", func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		c := w.dialed()
+		for i := range 6 { // several pages
+			if _, err := c.Put(ctx, fmt.Sprint("large/", i), bytes.Repeat([]byte{0xff, byte(i)}, 200<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lease, err := c.Grant(ctx, 2*time.Second)
+		if err == nil {
+			_, err = c.PutLeased(ctx, "\xff\x00 leased", nil, lease)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			b := backupOf(ctx, w, c)
+			if first, second := value(b, "a/first"), value(b, "z/second"); first != second && first != second+1 {
+				t.Errorf("the backup of version %d has %d and %d", b.Version, first, second)
+			}
+			original = b
+			if err := c.KeepAlive(ctx, lease); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := original.WriteTo(&file); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Restore(ctx, original, nil); !isNotEmpty(err) {
+			t.Errorf("a restore over what is there: %v", err)
+		}
+	})
+	read, err := ReadBackup(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(contents(original), contents(read)); diff != "" {
+		t.Errorf("the file (-want +got):\n%s", diff)
+	}
+	inWorld(t, "domino", func(w *world) { testRestore(w, read) })
+}
+
+func testRestore(w *world, b *Backup) {
+	w.start(1)
+	w.start(2)
+	w.start(3)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c := w.dialed()
+	interrupted, interrupt := context.WithCancel(ctx)
+	err := c.Restore(interrupted, b, func(int) { interrupt() })
+	if err == nil {
+		w.Fatal("the restore was not interrupted: it needs several parts")
+	}
+	time.Sleep(10 * time.Second) // no lease ends before all of it is there
+	if _, err := c.Put(ctx, "mine", nil); err == nil || !strings.Contains(err.Error(), "being restored") {
+		w.Errorf("a put during a restore: %v", err)
+	}
+	if err := c.Restore(ctx, b, nil); err != nil {
+		w.Fatal(err)
+	}
+	after, err := c.Backup(ctx, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if diff := cmp.Diff(contents(b), contents(after)); diff != "" {
+		w.Errorf("what was restored (-want +got):\n%s", diff)
+	}
+	if err := c.Restore(ctx, b, nil); err != nil {
+		w.Errorf("a restore of what is there: %v", err)
+	}
+	w.leaseEnd(ctx, c, "\xff\x00 leased")
+	if version, err := c.Put(ctx, "mine", nil); err != nil || version != b.Version+2 {
+		w.Errorf("a put after the restore: version %d, %v, want %d", version, err, b.Version+2)
+	}
+	if err := c.Restore(ctx, b, nil); !isNotEmpty(err) {
+		w.Errorf("a restore over what is there: %v", err)
+	}
+}
+
+func isNotEmpty(err error) bool {
+	_, ok := errors.AsType[*NotEmptyError](err)
+	return ok
+}
+
+// contents returns a backup as text. What a lease tells beside its ID and time is not part of it.
+func contents(b *Backup) []string {
+	out := []string{fmt.Sprint("version ", b.Version)}
+	for _, l := range b.Leases {
+		out = append(out, fmt.Sprint("lease ", l.ID, l.TTL, l.Renewals))
+	}
+	for _, i := range b.Items {
+		out = append(out, fmt.Sprintf("%q=%q %d %d", i.Key, i.Value[:min(len(i.Value), 4)], i.Version, i.Lease))
+	}
+	return out
+}
+
+// TestBackupFilesAreChecked: a file that was cut off or changed anywhere is an error that names the line.
+func TestBackupFilesAreChecked(t *testing.T) {
+	b := &Backup{
+		Version: 9, Leases: []kv.Lease{{ID: 2, TTL: time.Minute}},
+		Items: []kv.Item{{Key: []byte("a"), Value: []byte("1"), Version: 3, Lease: 2}, {Key: []byte("b"), Version: 9}},
+	}
+	var file bytes.Buffer
+	if _, err := b.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSpace(file.String()), "\n")
+	if _, err := ReadBackup(strings.NewReader(file.String())); err != nil {
+		t.Fatal(err)
+	}
+	bad := map[string]string{
+		"line 1: it is missing":  "",
+		"line 2: it is missing":  lines[0],
+		"line 4: it is missing":  strings.Join(lines[:3], ""),
+		"line 5: it is missing":  strings.Join(lines[:4], ""),
+		"line 5: the checksum":   strings.Replace(file.String(), `"1"`, `"2"`, 1),
+		"line 5: there is more":  file.String() + "more\n",
+		"line 4: json: unknown":  strings.Replace(file.String(), `"key":"b"`, `"kye":"b"`, 1),
+		"line 1: invalid":        "greeting\n",
+		"line 1: it is no":       strings.Replace(file.String(), `"format":1`, `"format":2`, 1),
+		"line 5: json: unknown":  strings.Join(slices.Concat(lines[:4], lines[3:]), ""),
+		"line 2: time: ":         strings.Replace(file.String(), "1m0s", "soon", 1),
+		"line 3: unexpected EOF": strings.Join(lines[:2], "") + lines[2][:5],
+	}
+	for want, text := range bad {
+		if _, err := ReadBackup(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
