@@ -29,7 +29,7 @@ type lessor struct {
 	mu      sync.Mutex
 	leases  map[kv.LeaseID]watchedLease
 	next    time.Time // when run looks again by itself
-	members []Member // now, as far as this replica knows
+	members []Member  // now, as far as this replica knows
 }
 
 type watchedLease struct {
