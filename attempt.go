@@ -81,11 +81,11 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 			return
 		}
 	}
-	t.launch(a)
+	t.launch(a, use)
 }
 
-// launch starts an attempt. Under mu.
-func (t *task) launch(a *Attempt) {
+// launch starts an attempt, on account of a use if that is known. Under mu.
+func (t *task) launch(a *Attempt, use *spectree.Use) {
 	c := a.call
 	t.sent(a)
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict() && c.op.Site.offers.wanted()
@@ -106,6 +106,7 @@ func (t *task) launch(a *Attempt) {
 	a.outside.ctx = c.ctx
 	if carried { // nobody else watches the task's context meanwhile
 		a.outside.ends = t.ctx
+		a.needed = c.needed(use)
 	}
 	base := context.Context(&a.outside)
 	if t.tracer != nil {
@@ -174,7 +175,7 @@ func (t *task) resolve(c *call, yes bool) {
 	if a.impatient() {
 		// Nothing was sent on the guess; now there is none.
 		a.speculative = false
-		t.launch(a)
+		t.launch(a, nil)
 		return
 	}
 	a.resolved, a.verdict = true, yes
@@ -251,6 +252,7 @@ type Attempt struct {
 
 	// Set before it begins, but for offered.
 	blocking bool
+	needed   bool        // its context has no end of its own, see call.needed
 	want     bool        // see WantPredictions
 	offered  atomic.Bool // the server predicted
 }
@@ -515,7 +517,7 @@ func (a *Attempt) Finish(v any, err error) {
 			}
 			t.tree.Answered(c.tree, match)
 		}
-		release := a.resolver == nil
+		release := a.resolver == nil && a.cancel != nil
 		t.unlock()
 		if release {
 			a.cancel()

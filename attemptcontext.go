@@ -3,12 +3,18 @@ package foresay
 import (
 	"context"
 	"time"
+
+	"github.com/foresay/foresay/internal/spectree"
 )
 
 // begin gives the attempt's context its end, and has the transport carry the attempt. What
 // the context is derived from may be of a user's type, so that no lock is held.
 func (a *Attempt) begin() {
 	c, t := a.call, a.call.task
+	if a.needed && !a.isUnwanted() {
+		a.op.Transport.Start(a.ctx, a)
+		return
+	}
 	var ctx context.Context
 	var cancel context.CancelFunc
 	if a.timed {
@@ -24,6 +30,24 @@ func (a *Attempt) begin() {
 		cancel()
 	}
 	a.op.Transport.Start(ctx, a)
+}
+
+// needed reports whether the task must have the result of a plain attempt before it can
+// end, so that the attempt needs no end of its own but the task's: a context that is
+// cancelled is a good part of what an attempt costs. Code of a run went on with a
+// prediction in the run's own context, and in no other goroutine of the run, from which
+// this code might have its arguments, has anything begun: so each other run makes the
+// call, too. Under mu.
+func (c *call) needed(use *spectree.Use) bool {
+	_, own := c.ctx.(*runContext)
+	return own && use != nil && use.Answer() >= 0 && len(use.Run.Data.(*run).forked) == 0 && c.waiter.deadline == 0
+}
+
+// isUnwanted reports whether nobody wants the attempt any more.
+func (a *Attempt) isUnwanted() bool {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	return a.unwanted
 }
 
 // end ends the attempt's context, once it has begun.

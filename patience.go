@@ -86,7 +86,7 @@ func (t *task) launchPatient(a *Attempt, more time.Duration) {
 	}
 	a.patient = nil
 	t.tree.Launched(a.call.tree)
-	t.launch(a)
+	t.launch(a, nil)
 }
 
 // impatient reports whether the attempt was still waiting to be launched, and
