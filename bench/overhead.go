@@ -8,10 +8,10 @@ func overhead() Experiment {
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []Mode{Real},
 		study: func(s scale) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 2, 15), ratios: []ratio{opsRatio, cpuRatio}}
+			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 2, 24), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
 			for _, calls := range []int{1, chainCalls} {
 				for _, callers := range []int{1, clients} {
-					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(s, 30*time.Millisecond, 100*time.Millisecond)}
+					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(s, 15*time.Millisecond, 60*time.Millisecond)}
 					st.groups = append(st.groups, overheadTrials(l))
 				}
 			}

@@ -88,6 +88,25 @@ func TestRatioIsTheMedianOfTheRounds(t *testing.T) {
 	}
 }
 
+func TestRatioIsOfNeighbours(t *testing.T) {
+	own, base := repeated(), repeated(time.Millisecond, time.Second) // whose own rounds are no neighbours
+	for i := range 100 {
+		slow := 1 + i/10 // the machine is slower every now and then
+		own.add(round{latencies: [][]time.Duration{{time.Duration(slow*(i+1)) * time.Millisecond}}})
+		own.beside = append(own.beside, figures{meanMs: float64(slow)})
+	}
+	if got := own.ratio(base, latencyRatio.of); got != 50.5 {
+		t.Errorf("ratio is %v, want 50.5", got)
+	}
+	// Of 100 the median is between the 41st and the 60th with 95 %.
+	if low, high := own.interval(base, latencyRatio.of); low != 41 || high != 60 {
+		t.Errorf("interval is %v to %v, want 41 to 60", low, high)
+	}
+	if low, high := own.interval(base, cpuRatio.of); !math.IsNaN(low) || !math.IsNaN(high) {
+		t.Errorf("interval of times that nobody measured is %v to %v, want NaN", low, high)
+	}
+}
+
 func TestOverallWeighsRequestsNotRounds(t *testing.T) {
 	own := &tally{dist: &exactDistribution{}}
 	own.add(round{latencies: [][]time.Duration{{2 * time.Millisecond, 4 * time.Millisecond}, {6 * time.Millisecond}}, elapsed: time.Second, bytes: 300})

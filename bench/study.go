@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,10 @@ type study struct {
 	rounds int
 	// ratios are compared besides the mean latency.
 	ratios []ratio
+	// paired, in real mode, measures the first of a group anew next to each of the others,
+	// before it and after it in turns: on a machine with other work only neighbours in time
+	// compare. The ratios then have intervals.
+	paired bool
 }
 
 // A trial is one stack under one load.
@@ -84,6 +89,10 @@ func newSession(name string, s study, mode Mode, seed uint64, report func(Progre
 		repeats = s.rounds
 	}
 	for _, group := range s.groups {
+		each := len(group)
+		if s.paired && mode == Real {
+			each = 2 * (len(group) - 1)
+		}
 		var tallies []*tally
 		for range group {
 			t := &tally{dist: &exactDistribution{}}
@@ -93,7 +102,7 @@ func newSession(name string, s study, mode Mode, seed uint64, report func(Progre
 			tallies = append(tallies, t)
 		}
 		ses.tally = append(ses.tally, tallies)
-		ses.total += repeats * len(group)
+		ses.total += repeats * each
 	}
 	return ses
 }
@@ -173,26 +182,50 @@ func (s *session) real(ctx context.Context) (err error) {
 	for r := range s.rounds {
 		for g, group := range s.groups {
 			for _, i := range random(s.seed, uint64(g), uint64(r), 1).Perm(len(group)) {
-				t := group[i]
-				s.step(t)
-				if t.cold {
-					if err := s.measureCold(ctx, t, s.tally[g][i], uint64(g), uint64(r)); err != nil {
-						return err
-					}
-					continue
+				switch {
+				case !s.paired:
+					err = s.turn(ctx, systems, g, i, r)
+				case i > 0:
+					err = s.pair(ctx, systems, g, i, r)
 				}
-				sys := systems[t.stack.key()]
-				if r == 0 {
-					if err := s.warm(ctx, sys, t, uint64(g)); err != nil {
-						return err
-					}
-				}
-				if err := s.measure(ctx, sys, t, s.tally[g][i], uint64(g), uint64(r)); err != nil {
+				if err != nil {
 					return err
 				}
 			}
 		}
 	}
+	return nil
+}
+
+// turn is a round of one trial.
+func (s *session) turn(ctx context.Context, systems map[stackKey]*system, g, i, r int) error {
+	t, into := s.groups[g][i], s.tally[g][i]
+	s.step(t)
+	if t.cold {
+		return s.measureCold(ctx, t, into, uint64(g), uint64(r))
+	}
+	sys := systems[t.stack.key()]
+	if len(into.rounds) == 0 {
+		if err := s.warm(ctx, sys, t, uint64(g)); err != nil {
+			return err
+		}
+	}
+	return s.measure(ctx, sys, t, into, uint64(g), uint64(r))
+}
+
+// pair is a round of one trial, and one of its group's first beside it.
+func (s *session) pair(ctx context.Context, systems map[stackKey]*system, g, i, r int) error {
+	order := []int{0, i}
+	if r%2 == 1 {
+		order = []int{i, 0}
+	}
+	for _, k := range order {
+		if err := s.turn(ctx, systems, g, k, r); err != nil {
+			return err
+		}
+	}
+	own, base := s.tally[g][i], s.tally[g][0]
+	own.beside = append(own.beside, base.rounds[len(base.rounds)-1])
 	return nil
 }
 
@@ -292,6 +325,10 @@ func (s *session) row(t trial, own, base *tally) Row {
 	for _, r := range append([]ratio{latencyRatio}, s.ratios...) {
 		if v := own.ratio(base, r.of); !math.IsNaN(v) {
 			row = append(row, measure(string(r), v))
+		}
+		if low, high := own.interval(base, r.of); len(own.beside) > 0 && !math.IsNaN(low) {
+			name := strings.TrimSuffix(string(r), "_to_grpc")
+			row = append(row, measure(name+"_low", low), measure(name+"_high", high))
 		}
 	}
 	return row

@@ -33,6 +33,7 @@ type tally struct {
 	worst  time.Duration
 	total  round
 	rounds []figures
+	beside []figures // of the base's rounds next to these, where they are paired
 }
 
 // figures are the measures of which ratios are taken.
@@ -81,14 +82,36 @@ func (t *tally) mean() time.Duration { return t.sum / time.Duration(max(t.count,
 // ratio compares a figure with another tally's: the median, over the rounds that
 // both have, of the ratio within the round. It is NaN where that says nothing.
 func (t *tally) ratio(base *tally, of func(figures) float64) float64 {
+	return median(t.perRound(base, of))
+}
+
+// interval returns what the ratio's true median is between with 95 %: ratios whose ranks the
+// binomial distribution tells, whatever theirs is.
+func (t *tally) interval(base *tally, of func(figures) float64) (low, high float64) {
+	all := t.perRound(base, of)
+	if len(all) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	slices.Sort(all)
+	n := float64(len(all))
+	off := 0.98 * math.Sqrt(n)
+	return all[int(max(0, n/2-off))], all[int(min(n-1, n/2+off))]
+}
+
+// perRound returns the ratio within each round.
+func (t *tally) perRound(base *tally, of func(figures) float64) []float64 {
+	others := base.rounds
+	if t.beside != nil {
+		others = t.beside
+	}
 	var ratios []float64
-	for i := range min(len(t.rounds), len(base.rounds)) {
-		r := of(t.rounds[i]) / of(base.rounds[i])
+	for i := range min(len(t.rounds), len(others)) {
+		r := of(t.rounds[i]) / of(others[i])
 		if !math.IsNaN(r) && !math.IsInf(r, 0) {
 			ratios = append(ratios, r)
 		}
 	}
-	return median(ratios)
+	return ratios
 }
 
 // A distribution collects latencies and tells their quantiles.
