@@ -15,6 +15,8 @@ const (
 	defaultMaxBatch      = 1024
 	defaultMaxPending    = 65536
 	defaultSnapshotEvery = 100_000
+	defaultPendingBytes  = 64 << 20
+	defaultLogBytes      = 64 << 20
 	defaultMaxSessions   = 10_000
 )
 
@@ -41,6 +43,10 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxBatch is %d", c.MaxBatch)
 	case c.MaxPending < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxPending is %d", c.MaxPending)
+	case c.MaxPendingBytes < 0:
+		return c, fmt.Errorf("smr: ReplicaConfig.MaxPendingBytes is %d", c.MaxPendingBytes)
+	case c.LogBytes < 0:
+		return c, fmt.Errorf("smr: ReplicaConfig.LogBytes is %d", c.LogBytes)
 	case c.SnapshotEvery < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.SnapshotEvery is %d", c.SnapshotEvery)
 	case c.MaxSessions < 0:
@@ -49,6 +55,8 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
 	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
 	c.MaxPending = cmp.Or(c.MaxPending, defaultMaxPending)
+	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, defaultPendingBytes)
+	c.LogBytes = cmp.Or(c.LogBytes, defaultLogBytes)
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, defaultSnapshotEvery)
 	c.MaxSessions = cmp.Or(c.MaxSessions, defaultMaxSessions)
 	return c, nil
@@ -74,7 +82,10 @@ func (c ClientConfig) WithDefaults() (ClientConfig, error) {
 		return c, fmt.Errorf("smr: ClientConfig.RoundTrip is %v", c.RoundTrip)
 	case c.MaxPending < 0:
 		return c, fmt.Errorf("smr: ClientConfig.MaxPending is %d", c.MaxPending)
+	case c.MaxPendingBytes < 0:
+		return c, fmt.Errorf("smr: ClientConfig.MaxPendingBytes is %d", c.MaxPendingBytes)
 	}
+	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, defaultPendingBytes)
 	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
 	c.MaxPending = cmp.Or(c.MaxPending, defaultMaxPending)
 	return c, nil

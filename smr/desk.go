@@ -13,6 +13,7 @@ type Desk struct {
 	cfg     ReplicaConfig
 	state   *State
 	taken   map[ticket]job // what was proposed and is not yet applied
+	bytes   int            // of the commands in taken
 	replies map[ticketOf]int
 	out     []outbox // in the order in which clients came up
 }
@@ -28,6 +29,7 @@ type ticket struct {
 type job struct {
 	wanted bool          // its result
 	at     time.Duration // when it was taken
+	bytes  int           // of its command
 }
 
 type ticketOf struct {
@@ -46,7 +48,10 @@ func NewDesk(cfg ReplicaConfig, state *State) *Desk {
 }
 
 // Reset forgets what was taken: the replica does not lead any more, or begins to.
-func (d *Desk) Reset() { clear(d.taken) }
+func (d *Desk) Reset() {
+	clear(d.taken)
+	d.bytes = 0
+}
 
 // Taken returns how many entries were taken and are not applied.
 func (d *Desk) Taken() int { return len(d.taken) }
@@ -77,7 +82,7 @@ func (d *Desk) takeCommands(env *protocol.Env[Message], from protocol.ID, req Re
 		// A session that is not in this state may be in the newest one: what comes of the entry decides.
 		if r, ok := d.state.Seen(e); ok && !r.Gone && r.Outcome != Rejected {
 			d.reply(e, r, !c.Brief)
-		} else if len(d.taken) >= d.cfg.MaxPending {
+		} else if len(d.taken) >= d.cfg.MaxPending || d.bytes > 0 && d.bytes+len(c.Command) > d.cfg.MaxPendingBytes {
 			busy = append(busy, c.Seq)
 		} else {
 			entries = d.take(env, e, !c.Brief, entries)
@@ -120,7 +125,8 @@ func (d *Desk) take(env *protocol.Env[Message], e Entry, wanted bool, entries []
 	if _, ok := d.taken[t]; ok {
 		return entries
 	}
-	d.taken[t] = job{wanted, env.Now}
+	d.taken[t] = job{wanted, env.Now, len(e.Command)}
+	d.bytes += len(e.Command)
 	return append(entries, e)
 }
 
@@ -134,6 +140,7 @@ func (d *Desk) Applied(env *protocol.Env[Message], e Entry, r Reply) {
 	t := ticketFor(e)
 	was, ok := d.taken[t]
 	delete(d.taken, t)
+	d.bytes -= was.bytes
 	if ok && e.Kind == Command && d.cfg.Executed != nil {
 		d.cfg.Executed(r.Outcome, max(0, env.Now-was.at))
 	}

@@ -124,3 +124,36 @@ func TestDeskKnowsJoiners(t *testing.T) {
 		t.Errorf("four changes with room for three: %d are taken", len(entries))
 	}
 }
+
+// A desk takes commands of so many bytes, or a larger one alone, and has room again when they were applied.
+func TestDeskBoundsBytes(t *testing.T) {
+	d, state, env := newDesk(t, 9)
+	d.cfg.MaxPendingBytes = 10
+	open := d.Take(env, 9, OpenRequest{Nonce: 5}, nil)[0]
+	d.Applied(env, open, state.Apply(1, open))
+	slot := Slot(1)
+	for _, c := range []struct {
+		bytes []int
+		taken int
+	}{{[]int{20, 1}, 1}, {[]int{6, 4, 1}, 2}, {[]int{6, 5}, 1}} {
+		req := Request{Session: 1, Acked: 1}
+		for i, n := range c.bytes {
+			req.Commands = append(req.Commands, RequestedCommand{Seq: Seq(10*slot) + Seq(i), Command: make([]byte, n)})
+		}
+		env.Begin(0)
+		d.cfg.MaxPending = 1000
+		state.sessions.byID[1].window = 1000
+		entries := d.Take(env, 9, req, nil)
+		busy, _ := sentTo(env)[0].msg.(Busy)
+		if len(entries) != c.taken || len(busy.Seqs) != len(c.bytes)-c.taken {
+			t.Errorf("of %v bytes %d were taken, and %v told to wait; want %d taken", c.bytes, len(entries), busy.Seqs, c.taken)
+		}
+		for _, e := range entries {
+			slot++
+			d.Applied(env, e, state.Apply(slot, e))
+		}
+	}
+	if d.bytes != 0 {
+		t.Errorf("%d bytes are pending of nothing", d.bytes)
+	}
+}

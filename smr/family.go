@@ -35,8 +35,13 @@ type ReplicaConfig struct {
 	MaxBatch int
 	// MaxPending bounds the commands that a replica has taken and not answered; more are rejected as overload. 0 is 65536.
 	MaxPending int
+	// MaxPendingBytes bounds the bytes of these commands; a single larger one is taken. 0 is 64 MiB.
+	MaxPendingBytes int
 	// SnapshotEvery is how many commands are executed between two snapshots, after which the log is cut. 0 is 100000.
 	SnapshotEvery int
+	// LogBytes is about how many bytes of commands are executed between two snapshots, if SnapshotEvery does not come first, or as many as the last
+	// snapshot has, if that is more. 0 is 64 MiB.
+	LogBytes int
 	// MaxSessions bounds the sessions; the one that was unused for the longest time goes first. 0 is 10000.
 	MaxSessions int
 	// Executed gets, for figures, how long after it came to this replica a command was executed here, of those that clients asked this replica for. It is called in the
@@ -52,6 +57,8 @@ type ClientConfig struct {
 	RoundTrip time.Duration
 	// MaxPending bounds the calls that are not done; more are rejected at once. 0 is 65536.
 	MaxPending int
+	// MaxPendingBytes bounds the bytes of their commands and queries; a single larger one is taken. 0 is 64 MiB.
+	MaxPendingBytes int
 	// Nearest is the member to ask first, 0 for any.
 	Nearest protocol.ID
 }

@@ -19,6 +19,7 @@ type LeaderClient struct {
 	nonce   Seq // of the OpenRequest that is not answered, 0 if there is none
 
 	calls    map[CallID]*pending
+	bytes    int        // of their commands
 	queue    []*pending // commands that were not sent, in order
 	unasked  []*pending // reads that were not sent
 	commands flights
@@ -134,8 +135,8 @@ func (c *LeaderClient) onCall(env *protocol.Env[Message], call Call) {
 		reject = fmt.Sprintf("the command has %d bytes, more than %d", len(call.Command), MaxCommandBytes)
 	case c.calls[call.ID] != nil:
 		reject = fmt.Sprintf("call %d is not done", call.ID)
-	case len(c.calls) >= c.cfg.MaxPending:
-		reject = fmt.Sprintf("overload: %d calls are not done", len(c.calls))
+	case len(c.calls) >= c.cfg.MaxPending || c.bytes > 0 && c.bytes+len(call.Command) > c.cfg.MaxPendingBytes:
+		reject = fmt.Sprintf("overload: %d calls, of %d bytes, are not done", len(c.calls), c.bytes)
 	case call.Kind == Reconfigure:
 		if err := call.Change.Validate(); err != nil {
 			reject = err.Error()
@@ -147,6 +148,7 @@ func (c *LeaderClient) onCall(env *protocol.Env[Message], call Call) {
 	}
 	p := &pending{Call: call, began: env.Now}
 	c.calls[call.ID] = p
+	c.bytes += len(call.Command)
 	if call.Kind == Read {
 		c.unasked = append(c.unasked, p)
 	} else {
@@ -174,6 +176,7 @@ func (c *LeaderClient) finish(env *protocol.Env[Message], p *pending, d Done) {
 	}
 	d.ID = p.ID
 	delete(c.calls, p.ID)
+	c.bytes -= len(p.Command)
 	switch {
 	case p.number == 0 && p.Kind == Read:
 		c.unasked = without(c.unasked, p)

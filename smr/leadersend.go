@@ -244,7 +244,13 @@ func (e clientError) Error() string { return "smr: client: " + string(e) }
 
 func (c *LeaderClient) check() string {
 	n := c.commands.count + c.reads.count + len(c.queue) + len(c.unasked)
+	bytes := 0
+	for _, p := range c.calls { //pure:ok a sum
+		bytes += len(p.Command)
+	}
 	switch {
+	case bytes != c.bytes:
+		return "the bytes of calls are miscounted"
 	case n != len(c.calls):
 		return "calls that are neither queued nor sent, or both"
 	case c.session == 0 && c.commands.count > 0:

@@ -29,6 +29,9 @@ type State struct {
 	applied  Slot
 	sessions *sessions
 	members  members
+
+	weightBytes int // of the entries that were applied since the last snapshot
+	savedBytes  int // of that snapshot
 }
 
 // NewState returns the state of a group before its first entry. The members need not be in order. A replica that joins gives nil: it cannot know with whom
@@ -48,6 +51,7 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 		panic(fmt.Sprintf("smr: apply slot %d after slot %d", slot, s.applied))
 	}
 	s.applied = slot
+	s.weightBytes += entryBytes + len(e.Command)
 	switch e.Kind {
 	case Command, ChangeMembers:
 		from := s.sessions.byID[e.Session]
@@ -67,6 +71,18 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 		return s.sessions.open(slot, e)
 	}
 	return Reply{Outcome: Committed, Slot: slot}
+}
+
+// Save writes a snapshot of the state into the key space. See SaveSnapshot.
+func (s *State) Save(env *protocol.Env[Message], snapshot Snapshot) {
+	SaveSnapshot(env, snapshot)
+	s.weightBytes, s.savedBytes = 0, len(snapshot.Data)
+}
+
+// Fullness returns how much of what a log may weigh, ReplicaConfig.LogBytes, was applied since the last snapshot: 1 is all of it. A log may weigh as much as the
+// snapshot, if that is more, since writing a snapshot costs as much as the state is large.
+func (s *State) Fullness(logBytes int) float64 {
+	return float64(s.weightBytes) / float64(max(logBytes, s.savedBytes))
 }
 
 // Skip says that nothing is to be applied up to a slot.
@@ -151,6 +167,7 @@ func (s *State) Restore(snapshot []byte) error {
 		return fmt.Errorf("smr: restore the state machine at slot %d: %w", applied, err)
 	}
 	s.applied, s.members, s.sessions = applied, group, table
+	s.weightBytes, s.savedBytes = 0, len(snapshot)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if err != nil {
 			return err
 		}
-		smr.SaveSnapshot(env, smr.Snapshot{Data: data})
+		r.state.Save(env, smr.Snapshot{Data: data})
 	}
 	r.learner.begin(r.snapshot, r.state.Applied())
 	r.past.base = r.snapshot
@@ -66,7 +66,8 @@ func (l *learner) begin(executed, last smr.Slot) {
 
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	if r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery {
+	full := r.sinceCut > 0 && r.state.Fullness(r.cfg.LogBytes) >= 1
+	if r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery && !full {
 		return
 	}
 	r.takeSnapshot(env)
@@ -83,9 +84,13 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) saveSnapshot(env *protocol.Env[smr.Message], data []byte) {
 	executed := r.learner.executed
-	smr.SaveSnapshot(env, smr.Snapshot{Slot: executed, Data: data})
+	keep := r.cfg.SnapshotEvery / 8
+	if full := r.state.Fullness(r.cfg.LogBytes); full > 0 {
+		keep = min(keep, int(float64(r.sinceCut)/full/8)) // an eighth of what fills a log
+	}
+	r.state.Save(env, smr.Snapshot{Slot: executed, Data: data})
 	r.snapshot, r.sinceCut = executed, 0
-	if spare := len(r.past.items) - max(r.cfg.SnapshotEvery/8, 1); spare > 0 {
+	if spare := len(r.past.items) - max(keep, 1); spare > 0 {
 		r.past.base = r.past.items[spare-1].Slot
 		r.past.items = r.past.items[spare:]
 	}

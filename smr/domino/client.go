@@ -20,6 +20,7 @@ type Client struct {
 	roads      map[protocol.ID]*road
 	leader     protocol.ID // who coordinates, as somebody said
 
+	bytes   int // of the commands of calls
 	session smr.SessionID
 	window  smr.Seq
 	nonce   smr.Seq // of the OpenRequest that is not answered, 0 if there is none
@@ -197,8 +198,8 @@ func (c *Client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
 		reject = fmt.Sprintf("the command has %d bytes, more than %d", len(call.Command), smr.MaxCommandBytes)
 	case c.calls[call.ID] != nil:
 		reject = fmt.Sprintf("call %d is not done", call.ID)
-	case len(c.calls) >= c.cfg.MaxPending:
-		reject = fmt.Sprintf("overload: %d calls are not done", len(c.calls))
+	case len(c.calls) >= c.cfg.MaxPending || c.bytes > 0 && c.bytes+len(call.Command) > c.cfg.MaxPendingBytes:
+		reject = fmt.Sprintf("overload: %d calls, of %d bytes, are not done", len(c.calls), c.bytes)
 	case call.Kind == smr.Reconfigure:
 		if err := call.Change.Validate(); err != nil {
 			reject = err.Error()
@@ -210,6 +211,7 @@ func (c *Client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
 	}
 	p := &pending{Call: call}
 	c.calls[call.ID] = p
+	c.bytes += len(call.Command)
 	c.queue = append(c.queue, p)
 	c.active = 0
 	c.soon(env)
@@ -239,6 +241,7 @@ func (c *Client) finish(env *protocol.Env[smr.Message], p *pending, d smr.Done) 
 	d.ID = p.ID
 	c.floor = max(c.floor, d.Slot)
 	delete(c.calls, p.ID)
+	c.bytes -= len(p.Command)
 	switch {
 	case p.number != 0:
 		delete(c.reads, p.number)

@@ -45,13 +45,14 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 
 // maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take turns; if one does not, the next one does a little later.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
-	if !r.active || r.since < smr.Slot(r.cfg.SnapshotEvery) {
+	full := r.state.Fullness(r.cfg.LogBytes)
+	if !r.active || r.since < smr.Slot(r.cfg.SnapshotEvery) && full < 1 {
 		return
 	}
 	n := uint64(len(r.group))
 	turn := (uint64(r.position(r.cfg.ID)) + n - r.taken%n) % n
 	late := smr.Slot(turn) * smr.Slot(r.cfg.SnapshotEvery/8+1)
-	if r.since < smr.Slot(r.cfg.SnapshotEvery)+late {
+	if r.since < smr.Slot(r.cfg.SnapshotEvery)+late && full < 1+float64(turn)/8 {
 		return
 	}
 	own := &r.rows[r.position(r.cfg.ID)]
@@ -86,7 +87,7 @@ func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.snapshot = r.state.Applied()
-	smr.SaveSnapshot(env, smr.Snapshot{Slot: r.snapshot, Data: data})
+	r.state.Save(env, smr.Snapshot{Slot: r.snapshot, Data: data})
 	r.rewriteLog(env)
 }
 
@@ -201,7 +202,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if err != nil {
 			return false, err
 		}
-		smr.SaveSnapshot(env, smr.Snapshot{Data: data})
+		r.state.Save(env, smr.Snapshot{Data: data})
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
@@ -255,7 +256,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 		r.fail(env, "a snapshot could not be restored, so the state cannot be trusted: "+err.Error())
 		return false
 	}
-	smr.SaveSnapshot(env, s)
+	r.state.Save(env, s)
 	if p.gen != r.gen {
 		r.beginGeneration(p.gen)
 		r.active = false

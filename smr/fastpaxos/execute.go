@@ -82,7 +82,7 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 	if err != nil {
 		return err
 	}
-	smr.SaveSnapshot(env, smr.Snapshot{Slot: r.state.Applied(), Data: data})
+	r.state.Save(env, smr.Snapshot{Slot: r.state.Applied(), Data: data})
 	r.snapshot, r.executed, r.written = r.state.Applied(), 0, 0
 	return nil
 }
@@ -90,7 +90,7 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 // maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4
-	if r.executed < r.cfg.SnapshotEvery && !long || r.removed || r.snapshot == r.state.Applied() {
+	if r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.snapshot == r.state.Applied() {
 		return
 	}
 	last := r.snapshot
@@ -201,7 +201,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
 		return false
 	}
-	smr.SaveSnapshot(env, s)
+	r.state.Save(env, s)
 	r.snapshot, r.executed, r.written = s.Slot, 0, 0
 	r.write(env)
 	r.cut(env, s.Slot)

@@ -17,7 +17,7 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 	if err != nil {
 		return err
 	}
-	smr.SaveSnapshot(env, s)
+	r.state.Save(env, s)
 	r.snapshot, r.executed, r.written = s.Slot, 0, 0
 	return nil
 }
@@ -25,7 +25,7 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 // maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4 // what fills lanes takes room too
-	if r.executed < r.cfg.SnapshotEvery && !long || r.removed || r.state.Applied() == r.snapshot {
+	if r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.state.Applied() == r.snapshot {
 		return
 	}
 	last := r.snapshot
@@ -193,7 +193,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 		r.epoch.last = e.last
 	}
 	r.seen = max(r.seen, s.Slot)
-	smr.SaveSnapshot(env, s)
+	r.state.Save(env, s)
 	r.snapshot, r.executed, r.written = s.Slot, 0, 0
 	if other {
 		r.forget(env)

@@ -8,17 +8,17 @@ import (
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log. An eighth of what was executed in between stays, for followers that
 // lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	every := smr.Slot(r.cfg.SnapshotEvery)
-	if r.commit-r.snapshot < every {
+	every, executed := smr.Slot(r.cfg.SnapshotEvery), r.commit-r.snapshot
+	if executed == 0 || executed < every && r.state.Fullness(r.cfg.LogBytes) < 1 {
 		return
 	}
 	data, err := r.state.Snapshot()
 	if err != nil {
 		return // the log stays; it is tried again after the next command
 	}
-	smr.SaveSnapshot(env, smr.Snapshot{Slot: r.commit, Data: data})
+	r.state.Save(env, smr.Snapshot{Slot: r.commit, Data: data})
 	r.snapshot = r.commit
-	r.log.cut(env, r.commit-every/8, PromiseRecord{r.promised, r.commit})
+	r.log.cut(env, r.commit-min(every, executed)/8, PromiseRecord{r.promised, r.commit})
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the log that is left, or for a new member to find itself in it.
@@ -67,7 +67,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 		r.role = removed
 		return false
 	}
-	smr.SaveSnapshot(env, s)
+	r.state.Save(env, s)
 	r.snapshot, r.commit = s.Slot, s.Slot
 	r.log.cut(env, s.Slot, PromiseRecord{r.promised, s.Slot})
 	r.rematch()

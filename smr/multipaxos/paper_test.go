@@ -504,7 +504,7 @@ func TestLargeCommandsTravel(t *testing.T) {
 	for _, a := range w.done {
 		r, err := kv.DecodeResult(a.Result)
 		switch {
-		case a.Outcome == smr.Rejected && strings.Contains(a.Reason, "2097168 bytes"):
+		case a.Outcome == smr.Rejected && strings.Contains(a.Reason, "more than 2097152"):
 			rejected++
 		case a.Outcome != smr.Committed || err != nil || a.ID > 13 && len(r.Value) != 700<<10:
 			t.Errorf("call %d: %v, %s, %v, %d bytes", a.ID, a.Outcome, a.Reason, err, len(r.Value))

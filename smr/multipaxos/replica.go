@@ -105,7 +105,7 @@ func (r *Replica) begin(env *protocol.Env[smr.Message]) error {
 	if err != nil {
 		return err
 	}
-	smr.SaveSnapshot(env, smr.Snapshot{Data: data})
+	r.state.Save(env, smr.Snapshot{Data: data})
 	return nil
 }
 

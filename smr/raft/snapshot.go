@@ -89,7 +89,7 @@ func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 		return err
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: r.voters()}}
-	smr.SaveSnapshot(env, smr.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
+	r.state.Save(env, smr.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
 	r.core.log.install(&raftpb.Snapshot{Metadata: meta})
 	r.core.log.hard = hardState{term: 1}
 	r.lastSnapshot = 1
@@ -99,7 +99,8 @@ func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 // maybeSnapshot makes a snapshot when enough was executed, or the library needs one for a replica that has nothing.
 func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	at := r.state.Applied()
-	due := at >= r.lastSnapshot+smr.Slot(r.cfg.SnapshotEvery)
+	last := r.lastSnapshot
+	due := at >= last+smr.Slot(r.cfg.SnapshotEvery) || r.state.Fullness(r.cfg.LogBytes) >= 1
 	wanted := r.core.log.wanted
 	r.core.log.wanted = false
 	if !due && !wanted || at <= r.lastSnapshot || uint64(at) <= r.core.log.prior.index && !wanted {
@@ -115,18 +116,15 @@ func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 		return // not yet in the storage; the next call tries again
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
-	smr.SaveSnapshot(env, smr.Snapshot{Slot: at, Data: wrapSnapshot(meta, state)})
+	r.state.Save(env, smr.Snapshot{Slot: at, Data: wrapSnapshot(meta, state)})
 	r.core.log.keep(&raftpb.Snapshot{Metadata: meta})
 	r.lastSnapshot = at
-	r.truncate(env)
+	r.truncate(env, uint64(at-last)/4)
 }
 
 // truncate forgets what the snapshot covers, but for a part that a replica that lags a little still gets from the log.
-func (r *replica) truncate(env *protocol.Env[smr.Message]) {
-	upTo := uint64(r.lastSnapshot)
-	if slack := uint64(r.cfg.SnapshotEvery) / 4; upTo > slack {
-		upTo -= slack
-	}
+func (r *replica) truncate(env *protocol.Env[smr.Message], slack uint64) {
+	upTo := uint64(r.lastSnapshot) - slack
 	first := env.Append(record{hard: r.core.hard}) // the newest state stays on record
 	if rec, ok := r.core.log.compact(max(upTo, r.core.log.prior.index)); ok {
 		first = min(first, rec)
@@ -232,7 +230,7 @@ func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bo
 		r.halt(env, err.Error())
 		return false
 	}
-	smr.SaveSnapshot(env, *r.arrived)
+	r.state.Save(env, *r.arrived)
 	r.lastSnapshot = r.arrived.Slot
 	r.adm.Changed(env)
 	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})

@@ -35,6 +35,9 @@ type Config struct {
 	SnapshotEvery int         `json:"snapshot_every,omitempty"`
 	MaxSessions   int         `json:"max_sessions,omitempty"`
 
+	MaxPendingBytes int `json:"max_pending_bytes,omitempty"`
+	LogBytes        int `json:"log_bytes,omitempty"`
+
 	proto     smr.Protocol
 	roundTrip time.Duration
 }
@@ -114,6 +117,7 @@ func (c *Config) check() error {
 	}
 	for name, n := range map[string]int{
 		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery, "max_sessions": c.MaxSessions,
+		"max_pending_bytes": c.MaxPendingBytes, "log_bytes": c.LogBytes,
 	} {
 		if n < 0 {
 			return configfile.Fieldf(name, "%d is less than 0", n)
@@ -182,6 +186,7 @@ func (c *Config) replica(machine smr.StateMachine) smr.ReplicaConfig {
 	cfg := smr.ReplicaConfig{
 		ID: c.ID, Join: c.Join, Machine: machine, RoundTrip: c.roundTrip, Leader: c.Leader, MaxBatch: c.MaxBatch, MaxPending: c.MaxPending,
 		SnapshotEvery: c.SnapshotEvery, MaxSessions: c.MaxSessions,
+		MaxPendingBytes: c.MaxPendingBytes, LogBytes: c.LogBytes,
 	}
 	cfg.Members = smrMembers(c.Members)
 	return cfg

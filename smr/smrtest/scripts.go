@@ -55,6 +55,13 @@ func scripts() []script {
 	return []script{
 		{name: "calm", seeds: 3, make: func(*Scenario) {}, judge: calls(200)},
 		{name: "one replica", seeds: 2, make: func(sc *Scenario) { sc.Replicas = 1 }, judge: calls(200)},
+		{name: "log of bytes", seeds: 2, make: func(sc *Scenario) {
+			sc.Configure = func(c *smr.ReplicaConfig) { c.SnapshotEvery, c.LogBytes = 100_000, 4000 }
+		}, judge: compacted},
+		{name: "pending bytes", seeds: 2, make: func(sc *Scenario) {
+			sc.Clients = 12
+			sc.Configure = func(c *smr.ReplicaConfig) { c.MaxPendingBytes = 1 }
+		}, judge: calls(100)},
 		{name: "failover", seeds: 10, make: func(sc *Scenario) { sc.Script = failover }, judge: shortGap},
 		{name: "all crash", seeds: 10, make: func(sc *Scenario) {
 			sc.Script = allCrash
