@@ -1,0 +1,130 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// commitAndDie has two of three sites vote for a transaction, lose their power after a while, and one of them go on with the third. It returns an error if that one commits what contradicts a
+// transaction whose client was told that it is committed.
+func commitAndDie(t *testing.T, after time.Duration, skip rules) (acknowledged bool, err error) {
+	s := newScript(t, func(c *Config) { c.skip = skip })
+	s.cut(slices.Concat(s.siteNodes(0), s.siteNodes(1)), s.siteNodes(2))
+	for _, id := range s.siteNodes(2) {
+		s.sim.Cut(200, id)
+	}
+	rewrite := func(value string) Submit {
+		s.ref++
+		return Submit{Ref: s.ref, Reads: []store.Read{{Key: "k"}}, Writes: []store.Write{{Key: "k", Bytes: []byte(value)}}}
+	}
+	s.sim.Deliver(200, rewrite("first"))
+	s.run(after)
+	for _, id := range slices.Concat(s.siteNodes(0), s.siteNodes(1)) {
+		s.sim.Crash(id, sim.KeepNone)
+	}
+	s.run(3 * roundTrip / 2) // until what is on its way to the client has come
+	acknowledged = slices.ContainsFunc(s.answers[200], func(m Message) bool {
+		d, ok := m.(Done)
+		return ok && d.Outcome.Verdict == store.Committed
+	})
+	for _, id := range slices.Concat(s.siteNodes(0), s.siteNodes(2)) {
+		for _, other := range append(s.siteNodes(2), s.siteNodes(0)...) {
+			s.sim.Mend(id, other)
+		}
+	}
+	s.restartSite(0)
+	s.run(roundTrip)
+	again := rewrite("second")
+	s.sim.Deliver(202, again)
+	second, _ := s.done(202, again.Ref)
+	s.sim.Heal()
+	s.restartSite(1)
+	if err := s.sim.RunUntil(time.Minute, s.quiet); err != nil {
+		return acknowledged, fmt.Errorf("%v: %s", err, s.unquiet())
+	}
+	if err := s.equalSites(); err != nil {
+		return acknowledged, err
+	}
+	g, _ := s.read(201, "k")
+	if acknowledged && (second.Outcome.Verdict == store.Committed || string(g.Value.Bytes) != "first") {
+		return acknowledged, fmt.Errorf("both have read that there was nothing: the first was committed, the second is %v, and k is %q", second.Outcome, g.Value.Bytes)
+	}
+	return acknowledged, nil
+}
+
+// TestTwoSitesCommitAndDie: what two sites committed in their last moment stands when one of them goes on with the third, at whatever time they died: votes and their locks are on the disk.
+func TestTwoSitesCommitAndDie(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		skip rules
+	}{{"all rules", 0}, {"votes are not durable", ruleDurableVotes}, {"locks are lost in a crash", ruleLocksSurvive}} {
+		acknowledged, wrong := 0, 0
+		for after := time.Millisecond; after < 2*roundTrip; after += 4 * time.Millisecond {
+			ack, err := commitAndDie(t, after, tc.skip)
+			if ack {
+				acknowledged++
+			}
+			if err != nil {
+				if wrong++; tc.skip == 0 {
+					t.Errorf("after %v: %v", after, err)
+				}
+			}
+		}
+		if acknowledged < 10 || (wrong > 0) != (tc.skip != 0) {
+			t.Errorf("%s: %d transactions were acknowledged, and %d times something was wrong", tc.name, acknowledged, wrong)
+		}
+	}
+}
+
+// TestRingOfClients: each of three clients reads what the one before it writes. What keeps them from all committing on old values are read locks.
+func TestRingOfClients(t *testing.T) {
+	play := func(seed uint64, skip rules) (*world, error) {
+		w, err := newWorld(scenario{seed: seed, clients: 3, keys: 3, ring: true, skip: skip, faults: sim.NoFaults})
+		if err != nil {
+			return nil, err
+		}
+		return w, w.play(10 * time.Second)
+	}
+	committed, noticed := 0, false
+	for seed := uint64(1); seed <= 5; seed++ {
+		w, err := play(seed, 0)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		committed += w.verdicts[store.Committed]
+		_, err = play(seed, ruleReadLocks)
+		noticed = noticed || err != nil
+	}
+	if committed < 100 || !noticed {
+		t.Errorf("%d transactions committed; without read locks it was noticed: %v", committed, noticed)
+	}
+}
+
+// TestAppends: what was added to keys, and acknowledged, is there in the end, once, whatever failed meanwhile.
+func TestAppends(t *testing.T) {
+	play := func(seed uint64, skip rules) (*world, error) {
+		sc := swarm(seed)
+		sc.appends, sc.keys, sc.skip = true, 3, skip
+		return playOnce(sc)
+	}
+	added, noticed := 0, false
+	for seed := uint64(1); seed <= 10; seed++ {
+		w, err := play(seed, 0)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		for _, all := range w.appended {
+			added += len(all)
+		}
+		w, err = play(seed, ruleValidateReads)
+		noticed = noticed || err != nil && w != nil && w.lostAppends() != nil
+	}
+	if added < 100 || !noticed {
+		t.Errorf("%d were added; without validation of reads it was noticed: %v", added, noticed)
+	}
+}
