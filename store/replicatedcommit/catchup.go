@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -17,18 +18,19 @@ type catchUpTimer struct{}
 // catchUp is a server's copying of what others have carried out while it was away. Meanwhile it votes and answers reads as before: its own votes are on its disk, and what it has missed
 // others refuse.
 type catchUp struct {
-	owing  map[protocol.ID]Owing  // by server: what it says, if that is not paid
-	paid   map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
-	source protocol.ID            // zero: none is copied
-	round  uint64                 // tells this copy from earlier ones, whose pages may still be on their way
-	from   string
-	since  uint64
-	covers map[protocol.ID]Owing      // what was owed when the copy began
-	copied map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
-	kept   bool                       // how far the copy is, is on disk
-	tries  int                        // how often the page was asked for
-	failed uint64                     // sites whose servers did not answer since a copy was completed, as bits
-	timed  bool                       // the timer runs
+	owing        map[protocol.ID]Owing  // by server: what it says, if that is not paid
+	paid         map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
+	source       protocol.ID            // zero: none is copied
+	round        uint64                 // tells this copy from earlier ones, whose pages may still be on their way
+	from         string
+	since        uint64
+	covers       map[protocol.ID]Owing      // what was owed when the copy began
+	copied       map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
+	kept         bool                       // how far the copy is, is on disk
+	tries        int                        // how often the page was asked for
+	failed       uint64                     // sites whose servers did not answer since a copy was completed, as bits
+	asked, least time.Duration              // when the page was asked for, and how soon one came at best
+	timed        bool                       // the timer runs
 }
 
 // partCopied are sites that have been copied for a debt, as bits.
@@ -38,7 +40,25 @@ type partCopied struct{ serial, sites uint64 }
 const (
 	catchUpTries = 5 // then another source is looked for
 	catchUpPace  = 4 // pages in a round trip at most: nobody waits for them, others have work to do
+	// catchUpValue is the least time for each value, since it is work for source and server that others wait behind.
+	catchUpValue = 100 * time.Microsecond
+	// catchUpYield is how much longer the server waits when the source takes longer than it did at best, as then it has other work.
+	catchUpYield = 4
 )
+
+// pause returns how long to wait after a page.
+func (c *catchUp) pause(now, roundTrip time.Duration, page []KeyValue) time.Duration {
+	bytes := 0
+	for _, kv := range page {
+		bytes += len(kv.Key) + len(kv.Value.Bytes)
+	}
+	took := max(now-c.asked, 0)
+	if c.least == 0 || took < c.least {
+		c.least = took
+	}
+	late := min(took-c.least, 2*roundTrip)
+	return max(roundTrip/catchUpPace, time.Duration(len(page))*catchUpValue, sendTime(bytes)) + catchUpYield*late
+}
 
 func newCatchUp() catchUp {
 	return catchUp{owing: map[protocol.ID]Owing{}, paid: map[protocol.ID]uint64{}, copied: map[protocol.ID]partCopied{}}
@@ -143,6 +163,7 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 	if c.source == 0 && !s.beginCatchUp(env) {
 		return
 	}
+	c.asked = env.Now
 	env.Send(c.source, Copy{Stage: CopyValues, From: c.from, Since: c.since, Round: c.round})
 	c.timed = true
 	env.After(2*s.cfg.RoundTrip, catchUpTimer{})
@@ -151,7 +172,7 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 // beginCatchUp chooses whom to copy: a server of the shard that pays the most debts, one that is there rather than others.
 func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	c := &s.catchUp
-	c.source, c.from, c.tries, c.covers, c.round = 0, "", 1, maps.Clone(c.owing), newRound(env)
+	c.source, c.from, c.tries, c.covers, c.round, c.least = 0, "", 1, maps.Clone(c.owing), newRound(env), 0
 	c.since = math.MaxUint64
 	for _, m := range c.owing { //pure:ok the least is the same in any order
 		c.since = min(c.since, m.Since)
@@ -207,7 +228,7 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
-		env.After(s.cfg.RoundTrip/catchUpPace, catchUpTimer{})
+		env.After(c.pause(env.Now, s.cfg.RoundTrip, m.Values), catchUpTimer{})
 	}
 }
 

@@ -159,7 +159,7 @@ const (
 	ruleAbsentReads                        // keys that were read as absent are validated like others
 	ruleRefusedWait                        // R7: who is refused is in the queue of each key, until it is tried again
 	ruleReadQueue                          // R7: who was refused reads when it is its turn
-	ruleRoom                               // there are at most MaxTxns, and who finds no room is told
+	ruleRoom                               // who finds no room is refused for good
 	ruleBlockedAlone                       // R7: who meets a blocked transaction reserves nothing
 	ruleHoldBound                          // a vote is held back for a round trip at most
 	ruleSync                               // a newcomer does not vote or answer reads before it has what others have

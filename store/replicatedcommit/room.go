@@ -13,7 +13,7 @@ const keepFor = 8
 
 // makeRoom tells whether there is room for one more transaction. If there are as many as may be, those that are carried out everywhere are forgotten before their time, the oldest first.
 func (s *Server) makeRoom(env *protocol.Env[Message]) bool {
-	if len(s.txns) < s.cfg.MaxTxns || s.cfg.skip.has(ruleRoom) {
+	if len(s.txns) < s.cfg.MaxTxns {
 		return true
 	}
 	if s.looked != 0 && env.Now-s.looked < s.cfg.RoundTrip && env.Now >= s.looked {
@@ -61,7 +61,9 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 	if id.Time > uint64(max(env.Now, 0)+s.cfg.RoundTrip) {
 		return // all that others begin until then would be old, too
 	}
-	s.raiseOld(env, id.Time)
+	if !s.cfg.skip.has(ruleRoom) {
+		s.raiseOld(env, id.Time)
+	}
 	s.counts.voted(store.Overloaded)
 	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})
 }

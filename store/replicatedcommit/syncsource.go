@@ -12,7 +12,8 @@ import (
 const (
 	maxPageBytes   = 256 << 10
 	maxPageEntries = 2048
-	maxOwedBytes   = 64 << 10 // of a page for a site that was away: nobody waits for it
+	maxOwedBytes   = 64 << 10 // of a page for a server that was away: nobody waits for it
+	maxOwedEntries = 512
 )
 
 // startEpoch notes the epoch that the server is started with, and up to which version transactions of earlier ones can be here.
@@ -64,9 +65,9 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 		return
 	}
 	p := Page{Stage: m.Stage, From: m.From, Round: m.Round, Old: s.old, Debts: s.debtList()}
-	most := maxPageBytes
+	most, count := maxPageBytes, s.cfg.page
 	if m.Since > 0 {
-		most = maxOwedBytes
+		most, count = maxOwedBytes, min(count, maxOwedEntries)
 	}
 	prefix := valuePrefix
 	if m.Stage == CopyTxns {
@@ -74,7 +75,7 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 	}
 	entries, size := 0, 0
 	for k, b := range env.Scan([]byte(prefix+m.From), afterPrefix(prefix)) {
-		if entries > 0 && (entries == s.cfg.page || size+len(k)+len(b) > most) {
+		if entries > 0 && (entries == count || size+len(k)+len(b) > most) {
 			p.Next = string(k[len(prefix):])
 			break
 		}
