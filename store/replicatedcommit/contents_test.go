@@ -133,3 +133,30 @@ func TestPatience(t *testing.T) {
 		t.Errorf("it asks again after %v", again)
 	}
 }
+
+// TestServerPatience: a server whose votes are followed by decisions late, as there is load, asks about a transaction later than one that hears of them at once.
+func TestServerPatience(t *testing.T) {
+	asksAfter := func(decided time.Duration) time.Duration {
+		b := newServerBench(t)
+		var asks time.Duration
+		for range 30 {
+			id := store.TxnID{Time: uint64(b.now), Client: 1}
+			b.give(10, Prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: store.Key(id.String())}}}, Shards: []uint32{0}})
+			for _, e := range b.env.Out {
+				if _, ok := e.Timer.(resolveTimer); ok && e.Kind == protocol.KindAfter {
+					asks = e.Delay
+				}
+			}
+			b.now += decided
+			b.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: true})
+		}
+		return asks
+	}
+	roundTrip := newServerBench(t).server.cfg.RoundTrip
+	if soon, late := asksAfter(roundTrip), asksAfter(8*roundTrip); soon > 5*roundTrip || late < 8*roundTrip || late > 14*roundTrip {
+		t.Errorf("with decisions after %v and %v it asks after %v and %v", roundTrip, 8*roundTrip, soon, late)
+	}
+	if never := asksAfter(time.Hour); never > (maxLag+1)*roundTrip {
+		t.Errorf("it asks after %v at the latest, want %v", never, maxLag*roundTrip)
+	}
+}

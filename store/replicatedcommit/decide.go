@@ -24,6 +24,9 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 		s.unreserveAll(env, r.reads, r.writes, r.priority) // also where it got through without this site
 	}
 	if voted == Yes {
+		if r.voted != 0 {
+			s.pace.saw(min(max(env.Now-r.voted, 0), maxLag*s.cfg.RoundTrip))
+		}
 		s.unlock(env, r)
 		if state == Aborted {
 			s.reserveAll(env, r.reads, r.writes, r.priority) // others have refused it

@@ -2,9 +2,9 @@ package replicatedcommit
 
 import "time"
 
-// A pace is how long sites take to answer a client's commits: Config.RoundTrip says what the network takes, and what is more has to do with load and with how much is sent.
+// A pace is how long sites take to answer a client's commits, or decisions take to follow a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with load and with how much is sent.
 type pace struct {
-	mean, deviation time.Duration // of answers to commits, averages that forget; 0: there was none
+	mean, deviation time.Duration // averages that forget; 0: there was none
 	bytes           int           // of transactions that are on their way
 }
 
@@ -15,7 +15,7 @@ const (
 	maxLag = 16
 )
 
-// saw learns from a site's answer to a commit that came after so long.
+// saw learns from an answer that came after so long.
 func (p *pace) saw(took time.Duration) {
 	if p.mean == 0 {
 		p.mean, p.deviation = took, took/2
@@ -25,14 +25,18 @@ func (p *pace) saw(took time.Duration) {
 	p.mean += (took - p.mean) / 8
 }
 
+// lag returns how long answers take, all but a few, between a number of round trips and maxLag of them.
+func (p *pace) lag(least int, roundTrip time.Duration) time.Duration {
+	return max(time.Duration(least)*roundTrip, min(p.mean+4*p.deviation, maxLag*roundTrip))
+}
+
 // Bytes returns how large what a request carries is.
 func (m CommitRequest) Bytes() int { return contentBytes(m.Txn.Reads, m.Txn.Writes) }
 
 // Patience returns how long the client waits at present until it asks for votes again: two round trips, or more if answers have taken longer lately, as TCP's timeouts do, and the time that it takes
 // to send all that is on its way. Whoever carries the client's messages may ask, but not concurrently with its other methods.
 func (c *Client) Patience() time.Duration {
-	lag := max(2*c.cfg.RoundTrip, min(c.pace.mean+4*c.pace.deviation, maxLag*c.cfg.RoundTrip))
-	return lag + sendTime(c.pace.bytes)
+	return c.pace.lag(2, c.cfg.RoundTrip) + sendTime(c.pace.bytes)
 }
 
 // sendTime returns how long it takes at most to send so many bytes.

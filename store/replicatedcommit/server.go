@@ -51,6 +51,7 @@ type Server struct {
 	fullSaid     time.Duration // when the application was told last that there are as many as may be; 0: never
 	contrary     error         // a decision that contradicts another one
 	counts       Counts
+	pace         pace // of decisions on what the server has voted for
 }
 
 // NewServer returns a server. The error names the field of the configuration that is wrong.
@@ -208,7 +209,7 @@ const settledPerRoundTrip = 1
 
 // watch has the server ask about a transaction until all sites have carried out the decision, or are owed it.
 func (s *Server) watch(env *protocol.Env[Message], r *record) {
-	wait, spread := 4*s.cfg.RoundTrip<<min(r.waits, 4), s.cfg.RoundTrip
+	wait, spread := s.pace.lag(4, s.cfg.RoundTrip)<<min(r.waits, 4), s.cfg.RoundTrip
 	wait += sendTime(contentBytes(nil, r.writes)) // the client sends it to other sites, too
 	if n := time.Duration(len(s.txns)-len(s.done)) / settledPerRoundTrip; r.settled() && n > 4 {
 		spread = n * s.cfg.RoundTrip

@@ -53,6 +53,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 			s.reserveRefused(env, t)
 		} else {
 			s.lock(r)
+			r.voted = max(env.Now, 1)
 		}
 		s.counts.voted(why)
 		s.save(env, r)
