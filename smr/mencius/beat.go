@@ -95,15 +95,32 @@ func (r *Replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m Bea
 	}
 	r.floor = max(r.floor, m.Seen)
 	for _, led := range m.Leads {
-		if int(led.Lane) >= len(r.epoch.lanes) {
-			continue
-		}
-		if l := r.epoch.lanes[led.Lane]; led.Ballot == l.promised && l.leader() == from {
-			l.silent = 0
-			l.decide(led.Commit)
+		if int(led.Lane) < len(r.epoch.lanes) {
+			r.onLed(env, r.epoch.lanes[led.Lane], from, led)
 		}
 	}
 	r.execute(env)
+}
+
+// onLed takes a leader's word about its lane. Replicas whose ballots differ must not ignore each other: a leader with nothing left to propose sends no Accept by which it would find out,
+// and the lanes of an epoch that ends are full.
+func (r *Replica) onLed(env *protocol.Env[smr.Message], l *lane, from protocol.ID, led Led) {
+	switch {
+	case l.leaderOf(led.Ballot) != from:
+		return
+	case led.Ballot < l.promised:
+		env.SendAhead(from, Refusal{r.place(l, l.promised)})
+		return
+	case led.Ballot > l.promised:
+		l.adopt(led.Ballot)
+		r.promise(env)
+	}
+	l.silent = 0
+	l.decide(led.Commit)
+	if l.matched < led.Commit && l.missing != l.matched+1 {
+		l.missing = l.matched + 1
+		env.SendAhead(from, Missing{r.place(l, l.promised), l.missing})
+	}
 }
 
 // heard notes how far another replica has come.

@@ -62,23 +62,27 @@ func TestVotesOfOneBallotDecide(t *testing.T) {
 
 // TestCommitsAreOfTheBallot: a leader's word of what is decided says nothing about what was accepted in another ballot.
 func TestCommitsAreOfTheBallot(t *testing.T) {
-	r, env, disk := begun(t)
-	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}}})
-	disk.Write(env, 0)
-	r.Receive(env, 3, Beat{From: 3, Epoch: 1, Leads: []Led{{Lane: 1, Ballot: newBallot(0, 3), Commit: 1}}})
-	if c := r.epoch.lanes[1].commit; c != 0 {
-		t.Errorf("decided up to %d by the word of a leader whose proposals were not accepted", c)
-	}
-	r.Receive(env, 2, Beat{From: 2, Epoch: 1, Leads: []Led{{Lane: 1, Commit: 1}}})
-	if c := r.epoch.lanes[1].commit; c != 1 {
-		t.Errorf("decided up to %d by the word of the leader, want 1", c)
-	}
 	once := newBallot(0, 3)
-	r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 2, Items: []Item{{Entry: work(2)}}})
-	disk.Write(env, 0)
-	r.Receive(env, 3, Beat{From: 3, Epoch: 1, Leads: []Led{{Lane: 1, Ballot: newBallot(once, 3), Commit: 2}}})
-	if c := r.epoch.lanes[1].commit; c != 1 {
-		t.Errorf("decided up to %d by the word of the same leader in another ballot, want 1", c)
+	for name, c := range map[string]struct {
+		accepted, led Ballot
+		want          Pos
+	}{
+		"the leader": {0, 0, 1},
+		"a leader whose proposal was not accepted": {0, once, 0},
+		"the leader, of a later ballot":            {once, once, 1},
+		"the same leader in another ballot":        {once, newBallot(once, 3), 0},
+		"the leader before":                        {once, 0, 0},
+	} {
+		r, env, disk := begun(t)
+		l := r.epoch.lanes[1]
+		from := l.leaderOf(c.accepted)
+		r.Receive(env, from, Accept{Place: Place{From: smr.Incarnation(from), Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}})
+		disk.Write(env, 0)
+		from = l.leaderOf(c.led)
+		r.Receive(env, from, Beat{From: smr.Incarnation(from), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}})
+		if l.commit != c.want {
+			t.Errorf("decided up to %d by the word of %s, want %d", l.commit, name, c.want)
+		}
 	}
 }
 

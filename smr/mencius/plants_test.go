@@ -26,5 +26,18 @@ func TestPlants(t *testing.T) {
 			Name: "an epoch ends one slot early", Dir: dir, Test: "TestEpochEndsBehindAllProposals",
 			Old: "\t\tif r.epoch.last == 0 {\n", New: "\t\tif MUTANT {\n\t\t\tr.epoch.last = s + window - 2\n\t\t}\n\t\tif r.epoch.last == 0 {\n",
 		},
+		{
+			Name: "a leader of a lower ballot is not told", Dir: dir, Test: "TestBeatsSettleBallots",
+			Old: "\t\tenv.SendAhead(from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
+			New: "\t\tif !MUTANT {\n\t\t\tenv.SendAhead(from, Refusal{r.place(l, l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
+		},
+		{
+			Name: "the beats of a leader of a higher ballot are ignored", Dir: dir, Test: "TestBeatsSettleBallots",
+			Old: "\t\tl.adopt(led.Ballot)\n", New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tl.adopt(led.Ballot)\n",
+		},
+		{
+			Name: "what a full lane's leader has decided is not asked for", Dir: dir, Test: "TestBeatsSettleBallots",
+			Old: "\tif l.matched < led.Commit && ", New: "\tif !MUTANT && l.matched < led.Commit && ",
+		},
 	})
 }

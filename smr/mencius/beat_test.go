@@ -1,0 +1,59 @@
+package mencius
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// TestBeatsSettleBallots: a lane is full, so its leader sends no Accept any more, only beats. A replica whose ballot is another one must not ignore them: it tells the leader of a
+// higher ballot, promises the leader's own, and asks for the positions that it lacks.
+func TestBeatsSettleBallots(t *testing.T) {
+	low := newBallot(0, 2)
+	high := newBallot(low, 3)
+	for name, c := range map[string]struct {
+		promised, led Ballot
+		refused       bool
+		missing       bool
+	}{
+		"a lower ballot":  {promised: high, led: low, refused: true},
+		"the same ballot": {promised: high, led: high, missing: true},
+		"a higher ballot": {promised: low, led: high, missing: true},
+	} {
+		r, env, disk := begun(t)
+		l := r.epoch.lanes[1]
+		l.silent = patience // or it would not promise
+		r.Receive(env, l.leaderOf(c.promised), Prepare{Place{From: smr.Incarnation(l.leaderOf(c.promised)), Epoch: 1, Lane: 1, Ballot: c.promised}, 1})
+		disk.Write(env, 0)
+		leader := l.leaderOf(c.led)
+		l.silent = 3
+		r.Receive(env, leader, Beat{From: smr.Incarnation(leader), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}})
+		var refused, missing bool
+		for _, e := range env.Out {
+			switch m := e.Msg.(type) {
+			case Refusal:
+				refused = e.To == leader && m.Ballot == high
+			case Missing:
+				missing = e.To == leader && m.Ballot == c.led && m.Want == 1
+			}
+		}
+		if refused != c.refused || missing != c.missing || l.promised != high || l.commit != 0 || (l.silent == 0) == c.refused {
+			t.Errorf("%s: refused %v, asks for what it lacks %v, promised %v, decided %d, silent for %d beats", name, refused, missing, l.promised, l.commit, l.silent)
+		}
+		disk.Write(env, 0)
+		if again, _ := onDisk(t, disk, 0); again.epoch.lanes[1].promised != high {
+			t.Errorf("%s: after a crash it has promised %v, want %v", name, again.epoch.lanes[1].promised, high)
+		}
+	}
+}
+
+// TestFiveChangeMembersUnderFaults: an epoch of five ends soon though its members have promised different ballots. While they ignored each other's beats, this seed took minutes.
+func TestFiveChangeMembersUnderFaults(t *testing.T) {
+	sc := smrtest.Scenario{Protocol: Protocol(), Seed: 10155, Replicas: 5, Faults: sim.StreamFaults, Settle: 5 * time.Second}
+	if r, err := smrtest.Play(sc); err != nil {
+		t.Errorf("%v: %.900v", r, err)
+	}
+}
