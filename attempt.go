@@ -19,15 +19,15 @@ type call struct {
 	// Under the task's mu.
 	maker       *run // that made it first
 	mode        Mode
-	guess       guessing  // in modes that only compare
-	goneOn      time.Time // when a run last went on with a prediction
-	finished    time.Time // when the actual result came
+	guess       *guessing // in modes that only compare, or nil
+	goneOn      moment    // when a run last went on with a prediction
+	finished    moment    // when the actual result came
 	predictions []any
 	withdrawn   []int // predictions that are not offered any more
 	value       any
 	err         error
 	attempt     *Attempt
-	attempts    int
+	attempts    int32
 	first       Attempt // here to save an allocation, as is the waiter of its maker
 	waiter      waiter
 	ended       error           // with what the code's own context ended, if err comes from that
@@ -57,7 +57,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
-		a.launched, a.answered = time.Now(), time.Time{}
+		a.launched, a.answered = now(), 0
 		if !a.timed { // see PlainContext
 			a.due = c.due()
 		}
@@ -70,7 +70,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	if c.attempts > 1 {
 		a = new(Attempt)
 	}
-	a.call, a.op, a.number, a.speculative = c, c.op, c.attempts, speculative
+	a.call, a.number, a.speculative = c, c.attempts, speculative
 	c.attempt = a
 	if speculative && c.tree.Uses() > 0 { // else it is there to be adopted
 		if wait := t.settlesWithin(c, use); wait > 0 {
@@ -89,8 +89,8 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	c := a.call
 	t.sent(a)
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict() && c.op.Site.offers.wanted()
-	a.depth = c.tree.Depth()
-	a.launched = time.Now()
+	a.depth = int32(c.tree.Depth())
+	a.launched = now()
 	t.launches++
 	if !c.phantom {
 		c.op.Site.stats.sent.Add(1)
@@ -135,7 +135,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 		t.done <- struct{}{} // has room: there is one idle goroutine
 		return
 	}
-	t.todo = append(t.todo, duty{kind: dutyStart, attempt: a})
+	t.todo = append(t.todo, duty{kind: dutyStart, of: a})
 }
 
 // sent notes that an attempt is made. Under mu.
@@ -162,7 +162,7 @@ func (a *Attempt) start() {
 
 // carry is start in a goroutine of its own.
 func (a *Attempt) carry() {
-	growStackALittle(a.number & 1)
+	growStackALittle(int(a.number) & 1)
 	a.begin()
 }
 
@@ -219,25 +219,24 @@ func (t *task) abandon(c *call) {
 		return
 	}
 	a.resolved = true
-	t.todo = append(t.todo, duty{kind: dutyCancel, attempt: a})
+	t.todo = append(t.todo, duty{kind: dutyCancel, of: a})
 }
 
 // Attempt is one try at carrying out a call, as its transport sees it. Its
 // methods are safe for concurrent use.
 type Attempt struct {
 	call   *call
-	op     *Operation
 	ctx    context.Context
 	cancel context.CancelFunc
 	// outside is what ctx is derived from.
 	outside outside
-	number  int
-	depth   int
+	number  int32
+	depth   int32
 
 	// Under the task's mu.
 	patient     *time.Timer // has not been launched yet, see settlesWithin
-	launched    time.Time
-	answered    time.Time // see Tentative
+	launched    moment
+	answered    moment    // see Tentative
 	due         time.Time // when the code's own time limit is over
 	resolver    func(confirmed bool)
 	held        chan struct{}
@@ -264,13 +263,13 @@ func (a *Attempt) ID() (id [16]byte) {
 }
 
 // Operation returns what is attempted.
-func (a *Attempt) Operation() *Operation { return a.op }
+func (a *Attempt) Operation() *Operation { return a.call.op }
 
 // Number counts the call's attempts from 1.
-func (a *Attempt) Number() int { return a.number }
+func (a *Attempt) Number() int { return int(a.number) }
 
 // Depth returns how many open assumptions the caller stands on.
-func (a *Attempt) Depth() int { return a.depth }
+func (a *Attempt) Depth() int { return int(a.depth) }
 
 // Budget returns how many runs the callee may start beyond its first: what the
 // task has left of Limits.Replays, less one that it keeps for itself, for its own
@@ -288,10 +287,10 @@ func (a *Attempt) TaskBegan() time.Time {
 	t := a.call.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if first := t.firstCall.first.launched; !first.IsZero() {
-		return first
+	if first := t.firstCall.first.launched; first != 0 {
+		return first.time()
 	}
-	return a.launched
+	return a.launched.time()
 }
 
 // TaskCalls returns how often the task has sent a call so far, repeated ones included.
@@ -299,7 +298,7 @@ func (a *Attempt) TaskCalls() int {
 	t := a.call.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.launches
+	return int(t.launches)
 }
 
 // Speculative reports whether the caller stands on an open assumption. It is
@@ -313,7 +312,7 @@ func (a *Attempt) Speculative() bool {
 // MayPredict reports whether runs would go on with a prediction of the call that
 // comes before its actual result.
 func (a *Attempt) MayPredict() bool {
-	return a.op.CanSpeculate && !a.op.Observed && a.call.mode == ModeOn && a.call.task.tree.Replayable()
+	return a.call.op.CanSpeculate && !a.call.op.Observed && a.call.mode == ModeOn && a.call.task.tree.Replayable()
 }
 
 // WantPredictions reports whether the server's predictions are wanted although
@@ -384,7 +383,7 @@ func (a *Attempt) Predict(v any) {
 func (a *Attempt) Tentative(v any) {
 	t := a.call.task
 	t.mu.Lock()
-	a.answered = t.clock()
+	a.answered = momentOf(t.clock())
 	t.mu.Unlock()
 	a.Predict(v)
 }
@@ -437,7 +436,7 @@ func (a *Attempt) OnResolve(f func(confirmed bool)) {
 func (a *Attempt) Begin() {
 	a.call.task.mu.Lock()
 	defer a.call.task.mu.Unlock()
-	a.launched = time.Now()
+	a.launched = now()
 }
 
 // Hold tells that nothing ran at the server, or that a call without side
@@ -453,7 +452,7 @@ func (a *Attempt) Hold(reason string) error {
 	c.op.Site.stats.refused.Add(1)
 	if t.shadowOf != nil { // it was not sent after all
 		t.ledger.sent--
-		t.ledger.waited -= a.launched.Sub(t.shadowOf.began)
+		t.ledger.waited -= a.launched.time().Sub(t.shadowOf.began)
 	}
 	t.notUnderWay(a)
 	held := make(chan struct{})
@@ -486,9 +485,11 @@ func (a *Attempt) Finish(v any, err error) {
 		if err == nil && !stale {
 			match = c.match(known, gone, v)
 		}
-		guess := c.guess // nobody changes it before the call has its result
-		if !stale {
-			guess.compare(&a.outside, c.op.Site, c.op, v, err)
+		guess := c.guess
+		if guess != nil && !stale {
+			compared := *guess // nobody changes it before the call has its result
+			compared.compare(&a.outside, c.op.Site, c.op, v, err)
+			guess = &compared
 		}
 		t.mu.Lock()
 		if len(c.predictions) != len(known) || len(c.withdrawn) != len(gone) {
@@ -498,7 +499,7 @@ func (a *Attempt) Finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			t.notUnderWay(a)
 			a.finished = true
-			c.value, c.err, c.finished = v, err, time.Now()
+			c.value, c.err, c.finished = v, err, now()
 			if c.ended = a.ended(err); c.ended != nil {
 				t.tree.Ended(c.tree)
 			}
@@ -507,7 +508,7 @@ func (a *Attempt) Finish(v any, err error) {
 			c.told()
 			c.freeSlot()
 			if err == nil {
-				c.op.Site.floor.took(a.launched, c.finished)
+				c.op.Site.floor.took(a.launched.time(), c.finished.time())
 				if a.want {
 					c.op.Site.offers.heard(a.offered.Load())
 				}

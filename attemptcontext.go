@@ -12,7 +12,7 @@ import (
 func (a *Attempt) begin() {
 	c, t := a.call, a.call.task
 	if a.needed && !a.isUnwanted() {
-		a.op.Transport.Start(a.ctx, a)
+		c.op.Transport.Start(a.ctx, a)
 		return
 	}
 	var ctx context.Context
@@ -29,7 +29,7 @@ func (a *Attempt) begin() {
 	if unwanted {
 		cancel()
 	}
-	a.op.Transport.Start(ctx, a)
+	c.op.Transport.Start(ctx, a)
 }
 
 // needed reports whether the task must have the result of a plain attempt before it can

@@ -289,7 +289,7 @@ func (t *task) letGo(l *lane, c *call, u *spectree.Use) error {
 	switch {
 	case u.Answer() != spectree.Waiting, c.tree.Effect() != spectree.None:
 	case c.attempt != nil && c.tree.Uses() == 1 && !l.run.tree.Speculative():
-		t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
+		t.todo = append(t.todo, duty{kind: dutyCancel, of: c.attempt})
 	default:
 		where := t.whereOf(c.tree)
 		t.tree.Drop(u, true)

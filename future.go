@@ -295,7 +295,7 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 		if r == nil {
 			return
 		}
-		s.f.plainEnd = s.task.ledger.plainEnd
+		s.f.plainEnd = s.task.ledger.plainEnd.time()
 		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
 		s.f.effects = r.tree.HasEffects()
 		if failed != nil {

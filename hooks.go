@@ -53,7 +53,7 @@ func (r *run) release() {
 	}
 	r.hooked = false
 	began := time.Now()
-	defer func() { r.task.request.waits(WaitHooks, "", began, r.task.ledger.number) }()
+	defer func() { r.task.request.waits(WaitHooks, "", began, int(r.task.ledger.number)) }()
 	done := make(map[*lane]bool)
 	r.main.release(done)
 	for _, l := range r.forked { // those that nobody waited for

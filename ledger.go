@@ -9,16 +9,16 @@ import (
 type ledger struct {
 	counted bool // somebody does
 	kept    bool // the Control keeps its report
-	start   time.Time
-	number  int           // in its request
-	wasted  int           // calls made in vain
-	sent    int           // attempts
+	start   moment
+	number  int32         // in its request
+	wasted  int32         // calls made in vain
+	sent    int32         // attempts
 	waited  time.Duration // of a shadow: how long after its beginning they were made, in all
-	ahead   int           // runs that are counted as being ahead
-	settled time.Time     // when it had its result, but for its caller's word and its hooks
+	ahead   int32         // runs that are counted as being ahead
+	settled moment        // when it had its result, but for its caller's word and its hooks
 	callers time.Duration // how long barriers waited for nothing but the caller's word
 
-	plainEnd time.Time // see run.plainEnd
+	plainEnd moment // see run.plainEnd
 }
 
 // open begins the ledger of a configured task.
@@ -34,9 +34,9 @@ func (t *task) open() {
 		return
 	}
 	t.ledger.counted = true
-	t.ledger.start = time.Now()
+	t.ledger.start = now()
 	if t.request != nil {
-		t.ledger.number = t.request.number()
+		t.ledger.number = int32(t.request.number())
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *call) goesOn(r *run) {
 		return
 	}
 	c.op.Site.stats.predicted.Add(1)
-	c.goneOn = time.Now()
+	c.goneOn = now()
 }
 
 // behind notes that a run is not ahead any more. Under mu.
@@ -98,18 +98,18 @@ func (t *task) waste(c *call) {
 		return
 	}
 	end := c.finished
-	if end.IsZero() {
-		end = time.Now()
+	if end == 0 {
+		end = now()
 	}
 	guilty.stats.wasted.Add(1)
-	guilty.stats.wastedNanos.Add(int64(end.Sub(c.attempt.launched)))
+	guilty.stats.wastedNanos.Add(int64(end.sub(c.attempt.launched)))
 	t.judge(guilty)
 }
 
 // judge has the site's Control look at its sites, if it is time. Under mu.
 func (t *task) judge(s *Site) {
 	if s.control != nil && s.control.due() {
-		t.todo = append(t.todo, duty{kind: dutyJudge, control: s.control})
+		t.todo = append(t.todo, duty{kind: dutyJudge, of: s.control})
 	}
 }
 
@@ -121,15 +121,19 @@ func (c *call) entered(right bool) {
 	}
 	if c.op.Site.local {
 		if _, ok := c.op.Transport.(*act); ok {
-			r.waits(WaitAct, c.op.Identity, c.attempt.launched, c.task.ledger.number)
+			r.waits(WaitAct, c.op.Identity, c.attempt.launched.time(), int(c.task.ledger.number))
 		}
 		return
 	}
+	var g guessing
+	if c.guess != nil {
+		g = *c.guess
+	}
 	r.addCall(CallRecord{
 		Site: c.op.Site.cfg.Name, Effect: c.op.Site.cfg.Effect, Mode: c.mode,
-		Start: c.attempt.launched.Sub(r.start), End: c.finished.Sub(r.start),
-		Guessed: len(c.predictions) > 0 || c.guess.guessed(), Digest: c.guess.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer,
-		SharedGuessed: c.guess.shared.known, SharedRight: c.guess.shared.right, Task: c.task.ledger.number,
+		Start: c.attempt.launched.time().Sub(r.start), End: c.finished.time().Sub(r.start),
+		Guessed: len(c.predictions) > 0 || g.guessed(), Digest: g.asked != 0, Right: right, Failed: c.err != nil, Peer: c.op.Peer,
+		SharedGuessed: g.shared.known, SharedRight: g.shared.right, Task: int(c.task.ledger.number),
 	})
 }
 
@@ -137,7 +141,7 @@ func (c *call) entered(right bool) {
 func (t *task) closeLedger(out *Report) {
 	r := t.request
 	if out != nil {
-		out.Wasted = t.ledger.wasted
+		out.Wasted = int(t.ledger.wasted)
 	}
 	if t.winner == nil || t.err != nil || !t.ledger.counted {
 		return
@@ -145,9 +149,9 @@ func (t *task) closeLedger(out *Report) {
 	t.mu.Lock()
 	end := time.Now()
 	plainEnd := t.winner.plainEnd()
-	t.ledger.plainEnd = plainEnd
+	t.ledger.plainEnd = momentOf(plainEnd)
 	// What follows the answer, the commit hooks, takes the same time without speculation.
-	saved := plainEnd.Sub(t.winner.began) - (t.ledger.settled.Sub(t.ledger.start) - t.ledger.callers)
+	saved := momentOf(plainEnd).sub(t.winner.began) - (t.ledger.settled.sub(t.ledger.start) - t.ledger.callers)
 	t.mu.Unlock()
 	if out != nil {
 		out.Saved = saved
@@ -156,7 +160,7 @@ func (t *task) closeLedger(out *Report) {
 		return
 	}
 	r.addTask(TaskRecord{
-		Number: t.ledger.number, Name: t.cfg.name, Start: t.ledger.start.Sub(r.start), End: end.Sub(r.start),
-		Saved: saved, Wasted: t.ledger.wasted,
+		Number: int(t.ledger.number), Name: t.cfg.name, Start: t.ledger.start.time().Sub(r.start), End: end.Sub(r.start),
+		Saved: saved, Wasted: int(t.ledger.wasted),
 	})
 }

@@ -28,7 +28,7 @@ func (a *Attempt) Limited(by Limit) {
 	t := a.call.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.limitedBy(a.op.Site, by)
+	t.limitedBy(a.call.op.Site, by)
 }
 
 // limitedBy notes that a limit was met. Under mu.

@@ -106,18 +106,18 @@ func (a *Attempt) impatient() bool {
 func (a *Attempt) began() time.Time {
 	begun := a.launched
 	for range maxFutures {
-		ft, ok := a.op.Transport.(*futureTransport)
+		ft, ok := a.call.op.Transport.(*futureTransport)
 		if !ok || ft.f.task == nil {
 			break
 		}
 		if a = ft.f.task.plain.Load(); a == nil {
 			break
 		}
-		if a.launched.After(begun) {
+		if a.launched > begun {
 			begun = a.launched
 		}
 	}
-	return begun
+	return begun.time()
 }
 
 // maxFutures is how many futures that wait for each other began looks at.

@@ -21,8 +21,8 @@ type waiter struct {
 	// maker is the call's.
 	deadline time.Duration
 	lane     *lane
-	began    time.Time // when the code asked, if somebody counts
-	asked    time.Time // the same, see lane.asks
+	began    moment // when the code asked, if somebody counts
+	asked    moment // the same, see lane.asks
 }
 
 // Perform makes a call as a transport describes it, for the run that ctx
@@ -244,7 +244,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 		}
 		u.Data = w
 	}
-	w.lane, w.began, w.asked = l, began, asked
+	w.lane, w.began, w.asked = l, momentOf(began), momentOf(asked)
 	v, err := t.wakeful(ctx, l, c, u, w)
 	return t.agree(ctx, l, c, v, err)
 }
@@ -271,7 +271,7 @@ func (t *task) answered(ctx context.Context, l *lane, c *call, u *spectree.Use, 
 		t.mu.Unlock()
 		return t.await(ctx, l, c, u, w)
 	}
-	return t.take(ctx, w.lane, c, u, w.began, w.asked)
+	return t.take(ctx, w.lane, c, u, w.began.time(), w.asked.time())
 }
 
 // take returns the answer that a use of the lane goes on with. It is called under mu, and
@@ -298,7 +298,7 @@ func (t *task) used(u *spectree.Use, c *call) {
 		t.rec.used(u, c)
 	}
 	if r := u.Run.Data.(*run); r.leaving && c.tree.Effect() != spectree.None {
-		t.todo = append(t.todo, duty{kind: dutyGiveUp, run: r}) // it may have been waiting for this
+		t.todo = append(t.todo, duty{kind: dutyGiveUp, of: r}) // it may have been waiting for this
 	}
 }
 
@@ -307,7 +307,7 @@ func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Ca
 	if c.task != nil {
 		c = new(call)
 	}
-	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess, ctx: withoutOffers(ctx), limit: limit}
+	*c = call{task: t, tree: tc, maker: l.run, op: op, mode: q.mode, predictions: q.predictions, guess: q.guess.kept(), ctx: withoutOffers(ctx), limit: limit}
 	tc.Data = c
 	if _, c.phantom = op.Transport.(unanswered); c.phantom {
 		return c
@@ -327,7 +327,7 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 		select {
 		case <-w.ready:
 			t.mu.Lock()
-			return t.take(ctx, w.lane, c, u, w.began, w.asked)
+			return t.take(ctx, w.lane, c, u, w.began.time(), w.asked.time())
 		case <-gone:
 			gone = nil
 			err = t.letGo(l, c, u)
@@ -391,7 +391,7 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		// As in plain code: the attempt ends, and its error is the call's result.
 		if end.err == context.Canceled { // a deadline ends it by itself
 			c.attempt.cut = !unneeded
-			t.todo = append(t.todo, duty{kind: dutyCancel, attempt: c.attempt})
+			t.todo = append(t.todo, duty{kind: dutyCancel, of: c.attempt})
 		}
 		t.unlock()
 		<-w.ready

@@ -78,7 +78,7 @@ func (l *lane) left() {
 // plainEnd returns when the run would have ended without speculation, had it begun
 // when it did. Under mu.
 func (r *run) plainEnd() time.Time {
-	end := r.left.Add(r.main.late(len(r.main.trail().pauses)))
+	end := r.left.time().Add(r.main.late(len(r.main.trail().pauses)))
 	for _, l := range r.forked { // those that nobody waited for, too
 		if !l.trail().unused {
 			end = later(end, l.plainEnd())
@@ -142,7 +142,7 @@ func (c *call) plainEnd(from time.Time) time.Time {
 		if !ft.f.plainEnd.IsZero() {
 			return later(from, ft.f.plainEnd)
 		}
-		return later(from, c.finished)
+		return later(from, c.finished.time())
 	}
 	return from.Add(c.took())
 }
@@ -156,9 +156,9 @@ func (c *call) took() time.Duration {
 		return 0
 	case c.ended == context.DeadlineExceeded && c.limit > 0:
 		return c.limit
-	case !a.answered.IsZero():
-		return a.answered.Sub(a.launched)
+	case a.answered != 0:
+		return a.answered.sub(a.launched)
 	default:
-		return c.finished.Sub(a.launched)
+		return c.finished.sub(a.launched)
 	}
 }

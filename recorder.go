@@ -208,7 +208,7 @@ func (t *task) reported() {
 	var out *Report
 	if r != nil {
 		out = r.report(t.err)
-		out.Stalls = t.dog.stalls
+		out.Stalls = int(t.dog.stalls)
 		out.LimitedBy = t.limitsMet()
 	}
 	t.mu.Unlock()

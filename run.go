@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -26,16 +25,16 @@ type run struct {
 
 	// Under the task's mu.
 	refuter  *Site // whose wrong prediction discarded it
-	began    time.Time
-	left     time.Time // when its function returned
-	ahead    bool      // it went on with a prediction, and counts for the Control
-	hooked   bool      // there are commit hooks
-	leaving  bool      // its function returned, see giveUp
-	forked   []*lane   // in the order in which they were forked
+	began    moment
+	left     moment  // when its function returned
+	ahead    bool    // it went on with a prediction, and counts for the Control
+	hooked   bool    // there are commit hooks
+	leaving  bool    // its function returned, see giveUp
+	forked   []*lane // in the order in which they were forked
 	rollback []func()
 	futures  []*future // that the run started
-	grouped  int       // functions of groups that run
-	wasted   int       // operations since the run was discarded
+	grouped  int32     // functions of groups that run
+	wasted   int32     // operations since the run was discarded
 }
 
 func newRun(t *task, tr *spectree.Run) *run {
@@ -45,7 +44,7 @@ func newRun(t *task, tr *spectree.Run) *run {
 	}
 	r.task, r.tree = t, tr
 	tr.Data = r
-	r.began = t.clock()
+	r.began = momentOf(t.clock())
 	r.main = lane{tree: tr.Main(), run: r}
 	tr.Main().Data = &r.main
 	r.ctx.run = r
@@ -128,7 +127,7 @@ func (r *run) returned() {
 	t := r.task
 	cut := t.cut()
 	t.mu.Lock()
-	r.leaving, r.left = true, t.clock()
+	r.leaving, r.left = true, momentOf(t.clock())
 	if len(r.forked) > 0 {
 		t.mu.Unlock()
 		r.giveUp()

@@ -25,7 +25,10 @@ func (c *call) letGo() {
 	if match >= 0 {
 		c.value = nil
 	}
-	c.released, c.guess.values = true, nil
+	c.released = true
+	if c.guess != nil {
+		c.guess.values = nil
+	}
 	if r, ok := c.op.Transport.(Releaser); ok {
 		r.Release()
 	}
@@ -64,17 +67,19 @@ func (t *task) forgetAll() {
 // result. Under mu.
 func (t *task) settle(c *call) {
 	c.score()
-	c.op.Site.count(&c.guess)
-	c.entered(c.right || c.guess.right)
+	if c.guess != nil {
+		c.op.Site.count(c.guess)
+	}
+	c.entered(c.right || c.guess != nil && c.guess.right)
 	if c.err == nil && len(c.op.Site.cfg.Predictors) > 0 && c.mode != ModeOff {
-		t.todo = append(t.todo, duty{kind: dutyLearn, call: c})
+		t.todo = append(t.todo, duty{kind: dutyLearn, of: c})
 		return
 	}
 	c.letGo()
 }
 
 func (c *call) learn() {
-	c.op.Site.learn(c.source(), c.op, &c.guess, c.value)
+	c.op.Site.learn(c.source(), c.op, c.guess, c.value)
 	c.task.mu.Lock()
 	defer c.task.mu.Unlock()
 	c.letGo()
@@ -89,8 +94,8 @@ func (c *call) score() {
 	case match >= 0:
 		c.right = true
 		c.op.Site.stats.right.Add(1)
-		if !c.goneOn.IsZero() {
-			c.op.Site.stats.savedNanos.Add(int64(max(c.finished.Sub(c.goneOn), 0)))
+		if c.goneOn != 0 {
+			c.op.Site.stats.savedNanos.Add(int64(max(c.finished.sub(c.goneOn), 0)))
 		}
 	default:
 		c.op.Site.stats.wrong.Add(1)

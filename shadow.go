@@ -32,13 +32,13 @@ type spot struct {
 // mu; the shadow begins once it is released.
 func (t *task) cast(l *lane, c *call) {
 	t.shadows = true
-	if len(c.guess.values) == 0 || t.shadowed || t.shadowOf != nil || t.forgetful ||
+	if c.guess == nil || len(c.guess.values) == 0 || t.shadowed || t.shadowOf != nil || t.forgetful ||
 		l.run.tree.Speculative() || !t.tree.Replayable() || t.fn == nil {
 		return
 	}
 	t.shadowed = true
 	c.op.Site.stats.shadows.Add(1)
-	t.todo = append(t.todo, duty{kind: dutyCast, call: c})
+	t.todo = append(t.todo, duty{kind: dutyCast, of: c})
 }
 
 // castNow starts the shadow.
@@ -77,12 +77,12 @@ func (t *task) castNow(c *call) {
 }
 
 // answered reports whether the actual response is in. Under mu.
-func (c *call) answered() bool { return !c.finished.IsZero() }
+func (c *call) answered() bool { return c.finished != 0 }
 
 // uncast has the task's shadow thrown away. Under mu.
 func (t *task) uncast() {
 	if t.shadow != nil {
-		t.todo = append(t.todo, duty{kind: dutyUncast, shadow: t.shadow})
+		t.todo = append(t.todo, duty{kind: dutyUncast, of: t.shadow})
 		t.shadow = nil
 	}
 }
@@ -119,7 +119,7 @@ func (s *task) foresee(ctx context.Context, l *lane, op **Operation, spec *spect
 		t.mu.Unlock()
 		return nil, nil, false
 	}
-	guessed := c.mode == ModeShadow && len(c.guess.values) > 0
+	guessed := c.mode == ModeShadow && c.guess != nil && len(c.guess.values) > 0
 	if !c.answered() && !guessed {
 		ready := make(chan struct{})
 		c.watchers = append(c.watchers, ready)

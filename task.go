@@ -18,20 +18,16 @@ type task struct {
 	cfg *taskConfig // may be shared
 	out sink        // who else learns of results; nil for Do
 
-	shadowOf *shadow // it is one
-	shadow   *task   // it has one; under mu
-	shadowed bool    // it has had one; under mu
-	// shadows says that it may have one, forgetful that it cannot any more, since it let
-	// go of what one would ask for. Under mu.
-	shadows, forgetful bool
-	words              map[string]*word // what runs heard of futures, by name; under mu
-	request            *Request         // that it belongs to, or nil
-	tracer             TaskTracer       // that follows it, or nil
-	lot                atomic.Uint64
-	ledger             ledger
-	began              time.Time
-	ending             *ending // how ctx ended, once that is noted; under mu
-	told               bool    // whoever asked for a report has it; under mu
+	shadowOf *shadow          // it is one
+	shadow   *task            // it has one; under mu
+	words    map[string]*word // what runs heard of futures, by name; under mu
+	request  *Request         // that it belongs to, or nil
+	tracer   TaskTracer       // that follows it, or nil
+	lot      atomic.Uint64
+	ledger   ledger
+	began    time.Time
+	ending   *ending // how ctx ended, once that is noted; under mu
+	told     bool    // whoever asked for a report has it; under mu
 
 	mu     sync.Mutex
 	dog    watchdog
@@ -43,26 +39,30 @@ type task struct {
 	firstCall call
 	few       [2]duty
 	todo      []duty
-	inline    bool // the first run executes in its caller's goroutine
 	grace     *time.Timer
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
-	choices  map[string][]choice
-	limits   []Limit // that were met
-	launches int     // of attempts; under mu
-	rec      *recorder
-	newest   atomic.Pointer[Site]    // of the newest call, for settlesWithin
-	plain    atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
-	winner   *run
+	choices map[string][]choice
+	limits  []Limit // that were met
+	rec     *recorder
+	newest  atomic.Pointer[Site]    // of the newest call, for settlesWithin
+	plain   atomic.Pointer[Attempt] // the newest without a guess, launched already, for began
+	winner  *run
 	// err is set before done is closed, if the task ended without a winner.
 	err   error         // ended without a winner
 	final chan struct{} // closed when the winner is known, or the task ended without one
 	// done is closed when the winner is confirmed and its commit hooks may run,
 	// or as above. Until then it tells an idle goroutine of Do's that it has work.
-	done  chan struct{}
-	work  *Attempt
-	ended bool // done is closed
-	idle  bool // Do's goroutine waits, or will
+	done chan struct{}
+	work *Attempt
+	// Under mu, as all that follows. shadows says that the task may have a shadow, forgetful
+	// that it cannot any more, since it let go of what one would ask for.
+	shadowed, shadows, forgetful bool
+
+	launches int32 // of attempts
+	inline   bool  // the first run executes in its caller's goroutine
+	ended    bool  // done is closed
+	idle     bool  // Do's goroutine waits, or will
 	// watched says that cancelled is called if ctx ends. Then one goroutine, that
 	// waits with its run's own context, can be woken without that context's help.
 	watched bool
@@ -107,13 +107,9 @@ const (
 
 // duty is something to do once mu is released.
 type duty struct {
-	kind    dutyKind
-	yes     bool
-	run     *run
-	attempt *Attempt
-	call    *call
-	control *Control
-	shadow  *task
+	kind dutyKind
+	yes  bool
+	of   any // a *run, *Attempt, *call, *Control or *task, by kind
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -180,10 +176,10 @@ func (t *task) obey(a *spectree.Action) {
 			t.inline = false
 			return
 		}
-		t.todo = append(t.todo, duty{kind: dutyRun, run: r})
+		t.todo = append(t.todo, duty{kind: dutyRun, of: r})
 	case spectree.DiscardRun:
 		r := a.Run.Data.(*run)
-		t.todo = append(t.todo, duty{kind: dutyEnd, run: r})
+		t.todo = append(t.todo, duty{kind: dutyEnd, of: r})
 		r.behind()
 		if a.Call != nil {
 			r.refuter = a.Call.Data.(*call).op.Site
@@ -193,10 +189,10 @@ func (t *task) obey(a *spectree.Action) {
 			t.interrupt()
 		}
 		if t.out != nil && r.tree.Offered() {
-			t.todo = append(t.todo, duty{kind: dutyWithdraw, run: r})
+			t.todo = append(t.todo, duty{kind: dutyWithdraw, of: r})
 		}
 		if len(r.rollback) > 0 {
-			t.todo = append(t.todo, duty{kind: dutyRollback, run: r})
+			t.todo = append(t.todo, duty{kind: dutyRollback, of: r})
 		}
 	case spectree.Resume:
 		w := a.Use.Data.(*waiter)
@@ -222,16 +218,16 @@ func (t *task) obey(a *spectree.Action) {
 		a.Lane.Data.(*lane).pass()
 	case spectree.Offer:
 		if t.out != nil {
-			t.todo = append(t.todo, duty{kind: dutyOffer, run: a.Run.Data.(*run)})
+			t.todo = append(t.todo, duty{kind: dutyOffer, of: a.Run.Data.(*run)})
 		}
 	case spectree.Final:
 		t.winner = a.Run.Data.(*run)
-		t.ledger.settled = t.clock()
+		t.ledger.settled = momentOf(t.clock())
 		if t.final != nil {
 			close(t.final)
 		}
 	case spectree.Firm:
-		t.todo = append(t.todo, duty{kind: dutyGiveUp, run: a.Run.Data.(*run)})
+		t.todo = append(t.todo, duty{kind: dutyGiveUp, of: a.Run.Data.(*run)})
 	case spectree.Commit:
 		t.finish()
 	case spectree.Diverge:
@@ -243,33 +239,33 @@ func (t *task) obey(a *spectree.Action) {
 func (t *task) do(d duty) {
 	switch d.kind {
 	case dutyStart:
-		d.attempt.start()
+		d.of.(*Attempt).start()
 	case dutyRun:
-		go d.run.executeAlone()
+		go d.of.(*run).executeAlone()
 	case dutyEnd:
-		d.run.ctx.cancel(ErrMisspeculated)
+		d.of.(*run).ctx.cancel(ErrMisspeculated)
 	case dutyResolve:
 		d.resolver(d.yes)
 	case dutyCancel:
-		d.attempt.end()
+		d.of.(*Attempt).end()
 	case dutyLearn:
-		d.call.learn()
+		d.of.(*call).learn()
 	case dutyRollback:
-		d.run.rollBack()
+		d.of.(*run).rollBack()
 	case dutyOffer:
-		t.out.offer(d.run)
+		t.out.offer(d.of.(*run))
 	case dutyWithdraw:
-		t.out.withdraw(d.run)
+		t.out.withdraw(d.of.(*run))
 	case dutyCast:
-		t.castNow(d.call)
+		t.castNow(d.of.(*call))
 	case dutyUncast:
-		go d.shadow.thrownAway() // whose hooks the task must not wait for
+		go d.of.(*task).thrownAway() // whose hooks the task must not wait for
 	case dutyJudge:
-		d.control.judge()
+		d.of.(*Control).judge()
 	case dutyGiveUp:
-		d.run.giveUp()
+		d.of.(*run).giveUp()
 	case dutyComplete:
-		t.out.complete(d.run, t.err)
+		t.out.complete(d.of.(*run), t.err)
 	}
 }
 
@@ -280,7 +276,7 @@ func (t *task) finish() {
 		t.interrupt()
 	}
 	if t.out != nil {
-		t.todo = append(t.todo, duty{kind: dutyComplete, run: t.winner})
+		t.todo = append(t.todo, duty{kind: dutyComplete, of: t.winner})
 	}
 	t.ended = true
 	t.settleRuns()
@@ -299,7 +295,7 @@ func (t *task) fail(err error) {
 		close(t.final)
 	}
 	if t.out != nil {
-		t.todo = append(t.todo, duty{kind: dutyComplete})
+		t.todo = append(t.todo, duty{kind: dutyComplete, of: (*run)(nil)})
 	}
 	t.ended = true
 	t.settleRuns()

@@ -67,7 +67,7 @@ func BarrierBefore(ctx context.Context, kind WaitKind, name string) error {
 		if err := l.barrier(ctx); err != nil {
 			return err
 		}
-		number = l.run.task.ledger.number
+		number = int(l.run.task.ledger.number)
 	}
 	if r := RequestOf(ctx); r != nil {
 		r.waits(kind, name, time.Now(), number)

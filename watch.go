@@ -42,6 +42,15 @@ func (g *guessing) compares() bool {
 	return len(g.values) > 0 || g.asked != 0 || g.late || g.shared.asked != 0
 }
 
+// kept returns it for a call to keep, or nil if there is nothing to find out.
+func (g *guessing) kept() *guessing {
+	if !g.compares() {
+		return nil
+	}
+	k := *g
+	return &k
+}
+
 func (g *guessing) guessed() bool { return len(g.values) > 0 || g.known }
 
 // guess asks the predictors, for comparison only.
@@ -110,7 +119,7 @@ func (s *Site) count(g *guessing) {
 
 // learn tells the predictors of a confirmed response.
 func (s *Site) learn(ctx context.Context, op *Operation, g *guessing, v any) {
-	if len(s.cfg.Predictors) == 0 || g.right && g.own && s.cfg.Equal == nil {
+	if len(s.cfg.Predictors) == 0 || g != nil && g.right && g.own && s.cfg.Equal == nil {
 		return
 	}
 	s.stats.learnt.Add(1)

@@ -17,14 +17,14 @@ const stallTime = 10 * time.Millisecond
 // executes. If neither is so for a while the task is stuck, and goes on without
 // speculation. Under the task's mu.
 type watchdog struct {
-	underWay int         // attempts of right callers that have no result
-	turns    int         // how often something happened in the task
-	seen     int         // turns when the timer was set
+	underWay int32       // attempts of right callers that have no result
+	turns    int32       // how often something happened in the task
+	seen     int32       // turns when the timer was set
 	timer    *time.Timer // nil until it is needed
 	set      bool
 	doubtful bool // the task seemed stuck when it last looked
 	hopeless bool // it has barked in vain
-	stalls   int
+	stalls   int32
 }
 
 // underWay counts an attempt that will have a result whatever is guessed.
