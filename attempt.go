@@ -19,6 +19,13 @@ type call struct {
 	// Under the task's mu.
 	maker       *run // that made it first
 	mode        Mode
+	abandoned   bool
+	phantom     bool // a shadow's, that no one makes
+	right       bool // one of the predictions was
+	released    bool // nothing but its answer is kept, see letGo
+	spent       bool // nor that, see forget
+	slot        bool // it counts as having a prediction, see SiteLimits.Pending
+	attempts    int32
 	guess       *guessing // in modes that only compare, or nil
 	goneOn      moment    // when a run last went on with a prediction
 	finished    moment    // when the actual result came
@@ -27,20 +34,13 @@ type call struct {
 	value       any
 	err         error
 	attempt     *Attempt
-	attempts    int32
 	first       Attempt // here to save an allocation, as is the waiter of its maker
 	waiter      waiter
 	ended       error           // with what the code's own context ended, if err comes from that
 	looks       *lookups        // in ctx, if it may say something else than another run's
 	ctx         context.Context // of the code that made the call
 	limit       time.Duration   // what a deadline of ctx's own left then
-	abandoned   bool
-	phantom     bool            // a shadow's, that no one makes
-	right       bool            // one of the predictions was
 	watchers    []chan struct{} // closed when the actual result is in
-	released    bool            // nothing but its answer is kept, see letGo
-	spent       bool            // nor that, see forget
-	slot        bool            // it counts as having a prediction, see SiteLimits.Pending
 }
 
 // send starts an attempt, or lets a held one go on plainly. Under mu. It is the
@@ -105,7 +105,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	// The transport's interceptors may make calls of their own: not the run's.
 	a.outside.ctx = c.ctx
 	if carried { // nobody else watches the task's context meanwhile
-		a.outside.ends = t.ctx
+		a.outside.ends = t
 		a.needed = c.needed(use)
 	}
 	base := context.Context(&a.outside)

@@ -55,12 +55,12 @@ func plain(ctx context.Context) context.Context {
 	return &laneContext{ctx, nil}
 }
 
-// outside is a context's values, outside of its task. It ends with another
+// outside is a context's values, outside of its task. It ends with a task's
 // context, or never.
 type outside struct {
 	ctx   context.Context
-	ends  context.Context // or nil
-	looks *lookups        // nil if nobody need know what is looked up
+	ends  *task    // or nil
+	looks *lookups // nil if nobody need know what is looked up
 }
 
 func (*outside) Deadline() (deadline time.Time, ok bool) { return }
@@ -69,14 +69,14 @@ func (o *outside) Done() <-chan struct{} {
 	if o.ends == nil {
 		return nil
 	}
-	return o.ends.Done()
+	return o.ends.ctx.Done()
 }
 
 func (o *outside) Err() error {
 	if o.ends == nil {
 		return nil
 	}
-	return o.ends.Err()
+	return o.ends.ctx.Err()
 }
 
 // Value also answers package context, which asks for what it can derive a
@@ -87,7 +87,7 @@ func (o *outside) Value(key any) any {
 		return (*lane)(nil)
 	case *int:
 		if o.ends != nil {
-			return o.ends.Value(key)
+			return o.ends.ctx.Value(key)
 		}
 	}
 	if o.looks != nil {

@@ -48,7 +48,8 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 func (r *run) started(f *future) {
 	r.task.mu.Lock()
 	defer r.task.mu.Unlock()
-	r.futures = append(r.futures, f)
+	x := r.rarely()
+	x.futures = append(x.futures, f)
 }
 
 // ended tells that the lane's code returned. If the code itself ended the
@@ -121,10 +122,13 @@ func (f *future) isLost() bool {
 func (r *run) giveUp() {
 	t := r.task
 	t.mu.Lock()
-	for len(r.futures) > 0 && isClosed(r.futures[0].ready) {
-		r.futures = r.futures[1:]
+	var futures []*future
+	if x := r.rare; x != nil {
+		for len(x.futures) > 0 && isClosed(x.futures[0].ready) {
+			x.futures = x.futures[1:]
+		}
+		futures = x.futures
 	}
-	futures := r.futures
 	wait := !r.leaving || r.grouped > 0
 	t.mu.Unlock()
 	// All have to be expendable: one that is not may wait for those that are.

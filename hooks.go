@@ -96,6 +96,7 @@ func OnRollback(ctx context.Context, f func()) {
 		t.contain("rollback hook", f)
 		return
 	}
-	l.run.rollback = append(l.run.rollback, f)
+	x := l.run.rarely()
+	x.rollback = append(x.rollback, f)
 	t.mu.Unlock()
 }

@@ -21,20 +21,19 @@ type run struct {
 	err    error
 	failed *PanicError
 	stray  *PanicError // of a goroutine that nobody waited for; under mu
-	goexit bool
 
-	// Under the task's mu.
-	refuter  *Site // whose wrong prediction discarded it
-	began    moment
-	left     moment  // when its function returned
-	ahead    bool    // it went on with a prediction, and counts for the Control
-	hooked   bool    // there are commit hooks
-	leaving  bool    // its function returned, see giveUp
-	forked   []*lane // in the order in which they were forked
-	rollback []func()
-	futures  []*future // that the run started
-	grouped  int32     // functions of groups that run
-	wasted   int32     // operations since the run was discarded
+	// Under the task's mu, but for goexit, which is of those above.
+	refuter *Site // whose wrong prediction discarded it
+	goexit  bool
+	began   moment
+	left    moment  // when its function returned
+	ahead   bool    // it went on with a prediction, and counts for the Control
+	hooked  bool    // there are commit hooks
+	leaving bool    // its function returned, see giveUp
+	forked  []*lane // in the order in which they were forked
+	rare    *rare   // or nil
+	grouped int32   // functions of groups that run
+	wasted  int32   // operations since the run was discarded
 }
 
 func newRun(t *task, tr *spectree.Run) *run {
@@ -52,6 +51,20 @@ func newRun(t *task, tr *spectree.Run) *run {
 		t.contain("tracer", func() { r.ctx.traced = t.tracer.Run(t.ctx, t.rec.runs[tr.ID-1]) })
 	}
 	return r
+}
+
+// rare is what few runs have. Under the task's mu.
+type rare struct {
+	rollback []func()
+	futures  []*future // that the run started
+}
+
+// rarely returns it, to be added to.
+func (r *run) rarely() *rare {
+	if r.rare == nil {
+		r.rare = new(rare)
+	}
+	return r.rare
 }
 
 // execute runs the user's function to its end, whatever end that is.
@@ -183,13 +196,14 @@ func (r *run) rollBack() {
 	t := r.task
 	for {
 		t.mu.Lock()
-		n := len(r.rollback)
-		if n == 0 {
+		x := r.rare
+		if x == nil || len(x.rollback) == 0 {
 			t.mu.Unlock()
 			return
 		}
-		f := r.rollback[n-1]
-		r.rollback = r.rollback[:n-1]
+		n := len(x.rollback)
+		f := x.rollback[n-1]
+		x.rollback = x.rollback[:n-1]
 		t.mu.Unlock()
 		t.contain("rollback hook", f)
 	}

@@ -191,7 +191,7 @@ func (t *task) obey(a *spectree.Action) {
 		if t.out != nil && r.tree.Offered() {
 			t.todo = append(t.todo, duty{kind: dutyWithdraw, of: r})
 		}
-		if len(r.rollback) > 0 {
+		if r.rare != nil && len(r.rare.rollback) > 0 {
 			t.todo = append(t.todo, duty{kind: dutyRollback, of: r})
 		}
 	case spectree.Resume:

@@ -58,25 +58,25 @@ type Lane struct {
 	ord      *chain
 	forkEff  *chain // eff when the lane was forked
 	forkOrd  *chain
-	forks    int
-	waiting  int // calls in progress
-	locals   int // local calls among uses
-	consumed int // irrevocable calls that it made, without those with Once
+	forks    int32
+	locals   int32 // local calls among uses
+	waiting  int   // calls in progress
+	consumed int   // irrevocable calls that it made, without those with Once
 	fewUses  [4]*Use
 	uses     []*Use
 	// parent forked the lane after so many uses, and having joined so many lanes.
 	parent                   *Lane
-	parentUses, parentJoined int
-	parentHeard              int
+	parentUses, parentJoined int32
+	parentHeard              int32
+	waitedFor                bool // by another lane
+	entangled                bool // or what it comes from, see standOnRelatives
+	overlapped               bool // see overlaps
 	heard                    []heard
 	joined                   []*Lane
 	children                 children
-	waitedFor                bool                   // by another lane
-	entangled                bool                   // or what it comes from, see standOnRelatives
 	forkedAt                 int                    // so many calls the run had made then
 	guess                    *Use                   // the newest that it went on with a prediction for
 	same                     map[*Run]sameness      // see knowsNoOther
-	overlapped               bool                   // see overlaps
 	strides                  map[*Lane]stride       // see inStep
 	counts                   map[string]occurrences // by operation, once there are many uses
 	skipped                  map[string]int         // calls that it did not make, see Late
@@ -167,9 +167,9 @@ func (l *Lane) enter(c *Call) {
 func (t *Tree) Fork(l *Lane) *Lane {
 	l.forks++
 	child := &Lane{
-		id: l.id + "/" + strconv.Itoa(l.forks), run: l.run,
+		id: l.id + "/" + strconv.Itoa(int(l.forks)), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
-		parent: l, parentUses: len(l.uses), parentJoined: len(l.joined), parentHeard: len(l.heard), forkedAt: len(l.run.uses),
+		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)), forkedAt: len(l.run.uses),
 		entangled: l.entangled,
 	}
 	if l.run.forked == nil {

@@ -69,10 +69,18 @@ func (a *Action) Reason() string { return a.Call.hold }
 
 // Tree is the state of one task. The zero value is not usable; see New and Init.
 type Tree struct {
-	cfg    Config
-	caller Caller
-	out    []Action
-	few    [3]Action // what out begins with
+	cfg Config
+	out []Action
+	few [3]Action // what out begins with
+
+	caller    Caller
+	ambiguous bool // calls overlapped in one lane: which was which is uncertain, in all runs
+	doubtful  bool // see reconcile
+	limited   Limited
+	frozen    bool  // takes no predictions any more
+	over      bool  // committed, refuted or diverged: nothing happens any more
+	rekey     bool  // the record does not know of the last of the lanes that goroutines share
+	now       int32 // how many sendings and answers there were
 
 	runs      []*Run // alive
 	fewRuns   [1]*Run
@@ -83,17 +91,12 @@ type Tree struct {
 	walks     int             // walks over chains so far
 	dropped   map[key][]drop  // places of calls that a run gave up, see Drop
 	skipped   map[key][]skips // by lane and operation: calls that a run did not make, see Skip
-	ambiguous bool            // calls overlapped in one lane: which was which is uncertain, in all runs
 	overlapAt map[string]int  // by lane: after so many calls the first of them was made
-	doubtful  bool            // see reconcile
 	early     []*Call         // see release
 	hurried   []*Use          // that are overtaken, see Hurry
 	released  []*Call         // see supersede
 	freed     []*Call         // to be evaluated by reconcile
-	limited   Limited
-	frozen    bool // takes no predictions any more
-	extra     int  // runs that were started whatever the limits: see GoOn, Doubt
-	over      bool // committed, refuted or diverged: nothing happens any more
+	extra     int             // runs that were started whatever the limits: see GoOn, Doubt
 
 	record record
 	// The first run and call are here to save allocations.
@@ -106,10 +109,8 @@ type Tree struct {
 	// waitCaller holds the calls that the caller's confirmation may move.
 	waitCaller []*Call
 	refuted    map[key]struct{}    // local calls whose prediction was wrong once
-	now        int32               // how many sendings and answers there were
 	shared     map[string]struct{} // lanes that goroutines share, see share
 	shares     int                 // how many
-	rekey      bool                // the record does not know of the last of them
 }
 
 // New returns the tree of a task of which nothing has run.

@@ -81,7 +81,7 @@ func (t *Tree) overlaps(l *Lane) {
 // Overlapped reports whether calls of the lane overlapped in some run, here or before.
 func (t *Tree) Overlapped(l *Lane) bool {
 	at, ok := t.overlapAt[l.id]
-	return ok && len(l.uses)-l.locals >= at
+	return ok && len(l.uses)-int(l.locals) >= at
 }
 
 // behind reports whether an effect has happened that the run has yet to make.
@@ -191,7 +191,7 @@ func (l *Lane) heardAs(n int, o *Lane, m int) bool {
 	if n != m || !sameWords(l.heard[:n], o.heard[:m]) {
 		return false
 	}
-	return l.parent == nil || o.parent == nil || l.parent.heardAs(l.parentHeard, o.parent, o.parentHeard)
+	return l.parent == nil || o.parent == nil || l.parent.heardAs(int(l.parentHeard), o.parent, int(o.parentHeard))
 }
 
 func sameWords(a, b []heard) bool {
@@ -250,7 +250,7 @@ func (l *Lane) sawNoOther(o *Run, uses, joined int) (same, final bool) {
 	}
 	l.same[o] = known
 	if l.parent != nil {
-		if same, above = l.parent.sawNoOther(o, l.parentUses, l.parentJoined); !same {
+		if same, above = l.parent.sawNoOther(o, int(l.parentUses), int(l.parentJoined)); !same {
 			return false, true
 		}
 	}
