@@ -79,7 +79,7 @@ func plants() []plant {
 			old: "\tfor _, h := range l.commit {\n", new: "\tfor i, j := 0, len(l.commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\nl.commit[i], l.commit[j] = l.commit[j], l.commit[i]\n}\nfor _, h := range l.commit {\n",
 		}, {
 			name: "rollback hooks run first first", dir: ".",
-			old: "\t\tf := r.rollback[n-1]\n\t\tr.rollback = r.rollback[:n-1]\n", new: "\t\tf := r.rollback[n-1]\nif MUTANT {\nf = r.rollback[0]\ncopy(r.rollback, r.rollback[1:])\n}\nr.rollback = r.rollback[:n-1]\n",
+			old: "\t\tf := x.rollback[n-1]\n\t\tx.rollback = x.rollback[:n-1]\n", new: "\t\tf := x.rollback[n-1]\nif MUTANT {\nf = x.rollback[0]\ncopy(x.rollback, x.rollback[1:])\n}\nx.rollback = x.rollback[:n-1]\n",
 		}, {
 			name: "a nested Do is a task of its own", dir: ".",
 			old: "\tif InTask(ctx) {\n\t\treturn f(ctx)", new: "\tif InTask(ctx) && !MUTANT {\n\t\treturn f(ctx)",
