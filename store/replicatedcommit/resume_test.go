@@ -1,7 +1,9 @@
 package replicatedcommit
 
 import (
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -46,5 +48,44 @@ func TestCopyIsResumed(t *testing.T) {
 	}
 	if _, kept := b.disk[catchUpKey]; !paid || kept {
 		t.Errorf("the debt is paid: %v; the copy is still on disk: %v", paid, kept)
+	}
+}
+
+// TestSeveralAreCopied: who owes something to servers of all sites cannot say which of them has it all. So one of each majority is copied before that is paid.
+func TestSeveralAreCopied(t *testing.T) {
+	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2), skip: ruleAdmission})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 11, rand.New(rand.NewPCG(1, 1)))
+	step := func(call func()) (source protocol.ID, asked Copy, paid bool) {
+		env.Begin(time.Hour)
+		call()
+		for _, e := range env.Out {
+			switch m := e.Msg.(type) {
+			case Copy:
+				source, asked = e.To, m
+			case Paid:
+				paid = paid || m.Serial == 5
+			}
+		}
+		if err := n.Check(); err != nil {
+			t.Fatal(err)
+		}
+		return source, asked, paid
+	}
+	step(func() { n.Start(env, nil) })
+	step(func() { n.Receive(env, 22, Owing{Serial: 5, Since: 1000, To: 1<<5 - 1}) })
+	copied := map[protocol.ID]bool{}
+	for paid := false; !paid; {
+		source, asked, _ := step(func() { n.Expire(env, catchUpTimer{}) })
+		if source == 0 || copied[source] {
+			t.Fatalf("after %v it asks server %d", copied, source)
+		}
+		copied[source] = true
+		_, _, paid = step(func() { n.Receive(env, source, Page{Stage: CopyValues, Round: asked.Round}) })
+	}
+	if len(copied) != 2 {
+		t.Errorf("it is paid when of four other sites %v are copied, want 2", copied)
 	}
 }
