@@ -132,6 +132,26 @@ func (s *Sim[M]) LoseDisk(id protocol.ID) {
 	n.keys, n.log, n.diskLost = store{}, log[M]{next: 1}, true
 }
 
+// Backup returns a function that puts a node's disk back to what is durable on it now, as restoring it from a backup does. The node crashes if it is up then.
+func (s *Sim[M]) Backup(id protocol.ID) (restore func()) {
+	n := s.lookup(id)
+	if n == nil {
+		return func() {}
+	}
+	copied := func(keys store, l log[M]) (store, log[M]) {
+		l.records = slices.Clone(l.records)
+		return keys.clone(), l
+	}
+	then := node[M]{pending: n.pending}
+	then.keys, then.log = copied(n.keys, n.log)
+	then.lose(0)
+	return func() {
+		s.Crash(id, KeepNone)
+		s.trace.note(s, n, "has an older copy of its disk")
+		n.keys, n.log = copied(then.keys, then.log)
+	}
+}
+
 // Up tells whether a node runs. One that stands still does.
 func (s *Sim[M]) Up(id protocol.ID) bool {
 	n := s.lookup(id)

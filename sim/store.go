@@ -2,6 +2,7 @@ package sim
 
 import (
 	"iter"
+	"slices"
 	"sort"
 )
 
@@ -16,6 +17,15 @@ type store struct {
 type pair struct {
 	key   string
 	value []byte
+}
+
+// clone returns a copy. Values are never changed in place.
+func (s *store) clone() store {
+	c := store{pages: make([][]pair, len(s.pages))}
+	for i, page := range s.pages {
+		c.pages[i] = slices.Clone(page)
+	}
+	return c
 }
 
 // find returns where a key is, or would be.

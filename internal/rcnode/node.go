@@ -80,6 +80,7 @@ type RefusedError struct {
 	Machine string
 	Shard   int
 	Reason  string
+	Forgot  bool // the disk is lost, or older than what it had voted: its site has to be replaced
 }
 
 func (e *RefusedError) Error() string {

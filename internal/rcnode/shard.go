@@ -25,7 +25,7 @@ func (s *shard) receive(msg replicatedcommit.Message) {
 			"shard", s.index, "transactions", m.Transactions)
 	case replicatedcommit.Refused:
 		select {
-		case s.node.refused <- &RefusedError{s.node.cfg.Machine, s.index, m.Reason}:
+		case s.node.refused <- &RefusedError{s.node.cfg.Machine, s.index, m.Reason, m.Forgot}:
 		default:
 		}
 	}

@@ -3,21 +3,69 @@ package replicatedcommit
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
-type helloTimer struct{}
+// Timers of admission.
+type (
+	helloTimer struct{} // until peers that have not answered are told again
+	markTimer  struct{} // until what was written is marked
+	heardTimer struct{} // until the marks of peers are written
+)
 
-// admission keeps a server from voting with a disk that has forgotten the votes of an earlier one. A new disk asks the servers of its shard at the
-// other sites, each of which says yes to one disk per site for good, durably and before it says so.
+const (
+	// markEvery is how many round trips pass from a write until the next one marks it too, and as many again until it is marked without: marks and what is heard of those of others cost no
+	// syncs of their own while there is load, as votes that are late by a sync are votes in another order.
+	markEvery = 4
+	// hearAll is how many round trips a disk that was admitted before waits for all of its peers, when enough have answered.
+	hearAll = 2
+	// lastHello bounds the pause, in round trips, after which a peer that does not answer is told again.
+	lastHello = 16
+)
+
+// A diskMark is how far a disk was, as its peers know it. A disk only ever raises it: at each start, and while it writes. So a disk that is below what a peer knows has forgotten what it
+// had written: it was restored from a backup, or lost the end of its log.
+type diskMark struct {
+	disk  uint64
+	mark  uint64
+	start uint64 // random; tells two starts apart that have the same mark
+}
+
+func (d diskMark) bytes() []byte {
+	b := binary.BigEndian.AppendUint64(nil, d.disk)
+	b = binary.BigEndian.AppendUint64(b, d.mark)
+	return binary.BigEndian.AppendUint64(b, d.start)
+}
+
+// parseDiskMark also takes what a version wrote that knew no marks.
+func parseDiskMark(b []byte) (diskMark, bool) {
+	switch len(b) {
+	case 8:
+		return diskMark{disk: binary.BigEndian.Uint64(b)}, true
+	case 24:
+		return diskMark{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}, true
+	}
+	return diskMark{}, false
+}
+
+// admission keeps a server from voting with a disk that has forgotten votes: those of an earlier disk under its ID, or its own. It asks the servers of its shard at the other sites. Each
+// says yes to one disk for good, and knows the highest mark that it was told; both are on its disk before it says so.
 type admission struct {
-	disk     uint64
-	admitted bool
+	own      diskMark
+	joined   bool // the disk was admitted at some time. It is on disk
+	admitted bool // the server takes part
 	refused  string
-	agreed   map[protocol.ID]bool
-	known    map[protocol.ID]uint64
+	agreed   map[protocol.ID]uint64 // the highest mark of this start that a peer knows
+	known    map[protocol.ID]diskMark
+	waited   int  // round trips since the start, up to hearAll
+	pause    int  // until the next Hello, in round trips
+	marking  bool // a markTimer runs
+	due      bool // what is written next is marked
+	// heard are marks of peers that are not on disk yet. They get no answer before.
+	heard map[protocol.ID]diskMark
 }
 
 // neededWelcomes returns how many servers of the n-1 other sites must know no other disk. With f = (n-1)/2 disks lost at once, any so many include one
@@ -33,63 +81,158 @@ func neededWelcomes(n int) int {
 // startAdmission tells whether the disk is a new one.
 func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 	a := &s.admission
-	a.agreed, a.known = map[protocol.ID]bool{}, map[protocol.ID]uint64{}
+	a.agreed, a.known, a.heard = map[protocol.ID]uint64{}, map[protocol.ID]diskMark{}, map[protocol.ID]diskMark{}
 	for k, v := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff")) {
-		if len(k) == len(peerPrefix)+4 && len(v) == 8 {
-			a.known[protocol.ID(binary.BigEndian.Uint32(k[len(peerPrefix):]))] = binary.BigEndian.Uint64(v)
+		if known, ok := parseDiskMark(v); ok && len(k) == len(peerPrefix)+4 {
+			a.known[protocol.ID(binary.BigEndian.Uint32(k[len(peerPrefix):]))] = known
 		}
 	}
 	if b, ok := env.Get([]byte(selfKey)); ok {
 		r := wirefmt.NewReader(b)
-		a.disk, a.admitted, a.refused = r.Uint(), r.Bool(), r.String()
+		a.own.disk, a.joined, a.refused = r.Uint(), r.Bool(), r.String()
 		if err := r.Close(); err != nil {
 			a.refused = fmt.Sprintf("the server's identity on disk cannot be read: %v", err)
 		}
 	} else {
 		newDisk = true
-		for a.disk == 0 {
-			a.disk = env.Rand.Uint64()
+		for a.own.disk == 0 {
+			a.own.disk = env.Rand.Uint64()
 		}
 		s.saveAdmission(env)
 	}
 	if a.refused != "" {
-		env.Send(protocol.App, Refused{a.refused})
+		env.Send(protocol.App, Refused{Reason: a.refused, Forgot: true})
 		return newDisk
 	}
+	if b, ok := env.Get([]byte(markKey)); ok && len(b) == 8 {
+		a.own.mark = binary.BigEndian.Uint64(b)
+	}
+	a.own.start = env.Rand.Uint64()
+	s.raiseMark(env)
 	if s.cfg.skip.has(ruleAdmission) {
 		a.admitted = true
 	}
 	s.maybeAdmit(env)
-	s.askAdmission(env)
 	return newDisk
 }
 
 func (s *Server) saveAdmission(env *protocol.Env[Message]) {
 	var w wirefmt.Writer
-	w.Uint(s.admission.disk)
-	w.Bool(s.admission.admitted)
+	w.Uint(s.admission.own.disk)
+	w.Bool(s.admission.joined)
 	w.String(s.admission.refused)
 	env.Put([]byte(selfKey), w.Buf)
 }
 
-func (s *Server) askAdmission(env *protocol.Env[Message]) {
-	if s.admission.admitted || s.admission.refused != "" {
-		return
+// raiseMark has the disk's mark be above all that was written before, and tells the peers once it is durable.
+func (s *Server) raiseMark(env *protocol.Env[Message]) {
+	a := &s.admission
+	a.own.mark++
+	env.Put([]byte(markKey), binary.BigEndian.AppendUint64(nil, a.own.mark))
+	a.pause = 1
+	if a.admitted {
+		a.pause = markEvery
 	}
-	for _, peer := range s.peers {
-		if !s.admission.agreed[peer] {
-			env.Send(peer, Hello{s.admission.disk})
-		}
-	}
-	env.After(s.cfg.RoundTrip, helloTimer{})
+	s.sayHello(env)
 }
 
+// marked has what is written now be marked soon, and writes what waits for a write to go with.
+func (s *Server) marked(env *protocol.Env[Message]) {
+	a := &s.admission
+	switch {
+	case a.due:
+		a.due, a.marking = false, false
+		env.Stop(markTimer{})
+		s.raiseMark(env)
+	case !a.marking:
+		a.marking = true
+		env.After(markEvery*s.cfg.RoundTrip, markTimer{})
+	}
+	s.keepHeard(env)
+}
+
+func (s *Server) endMarking(env *protocol.Env[Message]) {
+	a := &s.admission
+	switch {
+	case a.refused != "":
+	case !a.due:
+		a.due = true
+		env.After(markEvery*s.cfg.RoundTrip, markTimer{})
+	default: // nothing was written since
+		a.due, a.marking = false, false
+		s.raiseMark(env)
+	}
+}
+
+// keepHeard writes what was heard of peers' marks, and says so.
+func (s *Server) keepHeard(env *protocol.Env[Message]) {
+	a := &s.admission
+	if len(a.heard) == 0 || a.refused != "" {
+		return
+	}
+	env.Stop(heardTimer{})
+	for _, peer := range s.peers {
+		if m, ok := a.heard[peer]; ok {
+			s.know(env, peer, m)
+		}
+	}
+	clear(a.heard)
+}
+
+// know writes how far a peer's disk is, and tells it.
+func (s *Server) know(env *protocol.Env[Message], peer protocol.ID, m diskMark) {
+	s.admission.known[peer] = m
+	env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(peer)), m.bytes())
+	env.Send(peer, Welcome{Asked: m.start, Disk: m.disk, Mark: m.mark, Start: m.start})
+}
+
+// sayHello tells the peers that do not know it how far the disk is, until they say that they do.
+func (s *Server) sayHello(env *protocol.Env[Message]) {
+	a := &s.admission
+	if a.refused != "" {
+		return
+	}
+	behind := false
+	for _, peer := range s.peers {
+		if a.agreed[peer] < a.own.mark {
+			behind = true
+			env.Send(peer, Hello{Disk: a.own.disk, Mark: a.own.mark, Start: a.own.start})
+		}
+	}
+	if behind {
+		env.After(time.Duration(a.pause)*s.cfg.RoundTrip, helloTimer{})
+	}
+}
+
+// helloAgain is for peers that have not answered.
+func (s *Server) helloAgain(env *protocol.Env[Message]) {
+	a := &s.admission
+	a.waited = min(a.waited+1, hearAll)
+	if a.admitted {
+		a.pause = min(2*a.pause, lastHello)
+	}
+	s.maybeAdmit(env)
+	s.sayHello(env)
+}
+
+// maybeAdmit lets the server take part when enough peers know its disk. If that took part before, those are enough that make a majority with it, without which it decides nothing anyway; but
+// others may know more, and are waited for a little.
 func (s *Server) maybeAdmit(env *protocol.Env[Message]) {
 	a := &s.admission
-	if !a.admitted && a.refused == "" && len(a.agreed) >= neededWelcomes(len(s.cfg.Layout.Sites)) {
-		a.admitted = true
+	enough := neededWelcomes(len(s.cfg.Layout.Sites))
+	if a.joined {
+		enough = s.cfg.Layout.majority() - 1
+		if len(a.agreed) < len(s.peers) && a.waited < hearAll {
+			return
+		}
+	}
+	if a.admitted || a.refused != "" || len(a.agreed) < enough {
+		return
+	}
+	a.admitted = true
+	if !a.joined {
+		a.joined = true
 		s.saveAdmission(env)
-		env.Stop(helloTimer{})
 	}
 }
 
@@ -98,24 +241,47 @@ func (s *Server) onHello(env *protocol.Env[Message], from protocol.ID, m Hello) 
 	if !s.isPeer(from) || m.Disk == 0 || a.refused != "" {
 		return
 	}
-	if _, ok := a.known[from]; !ok {
-		a.known[from] = m.Disk
-		env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(from)), binary.BigEndian.AppendUint64(nil, m.Disk))
+	told := diskMark{m.Disk, m.Mark, m.Start}
+	known, ok := a.known[from]
+	if late, waits := a.heard[from]; waits && late.mark >= m.Mark && late.start == m.Start {
+		return // it is answered with that
 	}
-	env.Send(from, Welcome{Asked: m.Disk, Known: a.known[from]})
+	switch {
+	case !ok:
+		s.know(env, from, told)
+		s.marked(env) // it is a promise, as a vote is
+	case known.disk != m.Disk || known.mark >= m.Mark:
+		env.Send(from, Welcome{Asked: m.Start, Disk: known.disk, Mark: known.mark, Start: known.start})
+	case known.start != m.Start: // who asks waits to take part
+		delete(a.heard, from)
+		s.know(env, from, told)
+	default:
+		if len(a.heard) == 0 {
+			env.After(markEvery*s.cfg.RoundTrip, heardTimer{})
+		}
+		a.heard[from] = told
+	}
 }
 
 func (s *Server) onWelcome(env *protocol.Env[Message], from protocol.ID, m Welcome) {
 	a := &s.admission
 	switch {
-	case !s.isPeer(from) || m.Asked != a.disk || a.admitted || a.refused != "":
-	case m.Known != a.disk:
-		a.refused = fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost disk comes back as a new site", from, s.cfg.ID)
-		s.saveAdmission(env)
-		env.Stop(helloTimer{})
-		env.Send(protocol.App, Refused{a.refused})
+	case !s.isPeer(from) || m.Asked != a.own.start || a.refused != "" || s.cfg.skip.has(ruleAdmission):
+	case m.Disk != a.own.disk:
+		s.refuseDisk(env, fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost disk comes back as a new site", from, s.cfg.ID))
+	case m.Start != a.own.start && !s.cfg.skip.has(ruleMark):
+		s.refuseDisk(env, fmt.Sprintf("server %d knows that the disk of server %d had reached mark %d, and it began at %d now: it is an older copy of itself, restored from a backup or "+
+			"without the end of its log, and has forgotten what it had voted: like a lost disk, it comes back as a new site", from, s.cfg.ID, m.Mark, a.own.mark))
 	default:
-		a.agreed[from] = true
+		a.agreed[from] = max(a.agreed[from], m.Mark)
 		s.maybeAdmit(env)
 	}
+}
+
+// refuseDisk ends the part of the server's disk, for good.
+func (s *Server) refuseDisk(env *protocol.Env[Message], why string) {
+	s.admission.refused = why
+	s.saveAdmission(env)
+	env.Stop(helloTimer{})
+	env.Send(protocol.App, Refused{Reason: why, Forgot: true})
 }

@@ -139,7 +139,7 @@ type Config struct {
 }
 
 // rules are parts of the protocol that can be left out, to see that something notices. They are those of notes on the protocol's errata.
-type rules uint32
+type rules uint64
 
 const (
 	ruleVersionOrder     rules = 1 << iota // R1: a transaction's version is above those that it replaces
@@ -155,6 +155,7 @@ const (
 	rulePriority                           // R7: the oldest one wins everywhere
 	ruleLocksSurvive                       // locks are there again after a restart
 	ruleAdmission                          // a new disk does not vote under an old ID
+	ruleMark                               // nor one that is an older copy of itself
 	ruleTombstones                         // a deletion leaves its version
 	ruleAbsentReads                        // keys that were read as absent are validated like others
 	ruleRefusedWait                        // R7: who is refused is in the queue of each key, until it is tried again

@@ -41,6 +41,7 @@ func (s *Server) save(env *protocol.Env[Message], r *record) {
 		env.Put(contentsKey(r.id), w.Buf)
 	}
 	env.Put(txnKey(r.id), r.bytes())
+	s.marked(env)
 	s.shed(r)
 }
 

@@ -151,11 +151,14 @@ type (
 		Writes []store.Write
 	}
 
-	// Hello asks whether a new disk may take part under the sender's ID.
-	Hello struct{ Disk uint64 }
+	// Hello tells a peer how far the sender's disk is, and asks whether it may take part under the sender's ID.
+	Hello struct{ Disk, Mark, Start uint64 }
 
-	// Welcome answers it with the disk that the sender knows under the ID.
-	Welcome struct{ Asked, Known uint64 }
+	// Welcome answers it with the disk that the peer knows under the ID, the highest mark of that, and the start that it is of.
+	Welcome struct {
+		Asked             uint64 // the start of the Hello
+		Disk, Mark, Start uint64
+	}
 )
 
 // What applications and their nodes say.
@@ -219,5 +222,8 @@ type (
 	Full struct{ Transactions int }
 
 	// Refused tells a server's application that its disk may not take part, and why.
-	Refused struct{ Reason string }
+	Refused struct {
+		Reason string
+		Forgot bool // the disk is lost, or has forgotten what it had voted: its site has to be replaced
+	}
 )

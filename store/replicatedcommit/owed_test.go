@@ -197,6 +197,7 @@ func TestAbsentSiteKeepsItsLocks(t *testing.T) {
 		}
 		s.sim.Heal()
 		s.restartSite(2)
+		s.run(roundTrip * 5 / 4)                                                                                                    // it is admitted
 		s.cut(s.layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...)) // it cannot copy yet
 		s.run(10 * time.Second)
 		s.sim.Heal()

@@ -16,6 +16,7 @@ const (
 	txnPrefix   = "t"
 	peerPrefix  = "p"
 	selfKey     = "self"
+	markKey     = "mark"
 	oldKey      = "old"
 	epochKey    = "epoch"
 	// contentsPrefix is before the keys of what large transactions read and write.

@@ -64,6 +64,7 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 	if !s.cfg.skip.has(ruleRoom) {
 		s.raiseOld(env, id.Time)
 	}
+	s.marked(env)
 	s.counts.voted(store.Overloaded)
 	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})
 }

@@ -116,7 +116,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 // refuse ends the server's part, until it is started again.
 func (s *Server) refuse(env *protocol.Env[Message], why string) {
 	s.admission.refused = why
-	env.Send(protocol.App, Refused{why})
+	env.Send(protocol.App, Refused{Reason: why})
 }
 
 // Receive implements protocol.Node.
@@ -174,7 +174,11 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 func (s *Server) Expire(env *protocol.Env[Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case helloTimer:
-		s.askAdmission(env)
+		s.helloAgain(env)
+	case markTimer:
+		s.endMarking(env)
+	case heardTimer:
+		s.keepHeard(env)
 	case resolveTimer:
 		s.resolve(env, t.id)
 	case waitTimer:
@@ -220,6 +224,10 @@ func (s *Server) watch(env *protocol.Env[Message], r *record) {
 func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 	r := s.txns[id]
 	if r == nil || r.done || s.admission.refused != "" {
+		return
+	}
+	if !s.admission.admitted {
+		s.watch(env, r)
 		return
 	}
 	r.waits++

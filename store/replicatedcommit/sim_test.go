@@ -55,6 +55,9 @@ func TestConformance(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d, faults %v: %v", sc.seed, sc.faults, err)
 				}
+				if len(w.refused) > 0 {
+					t.Fatalf("seed %d, faults %v: servers whose disks lost nothing are refused: %v", sc.seed, sc.faults, w.refused)
+				}
 				for i, n := range w.verdicts {
 					verdicts[i] += n
 				}

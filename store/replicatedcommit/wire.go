@@ -121,11 +121,17 @@ func serverKinds() []wirefmt.Kind[Message] {
 			w.Bool(m.Old)
 			store.AppendWrites(w, m.Writes)
 		}, func(r *reader) Content { return Content{store.ReadVersion(r), r.Bool(), store.ReadWrites(r)} }),
-		wirefmt.NewKind[Message](34, func(w *writer, m Hello) { w.Uint(m.Disk) }, func(r *reader) Hello { return Hello{r.Uint()} }),
+		wirefmt.NewKind[Message](34, func(w *writer, m Hello) {
+			w.Uint(m.Disk)
+			w.Uint(m.Mark)
+			w.Uint(m.Start)
+		}, func(r *reader) Hello { return Hello{r.Uint(), r.Uint(), r.Uint()} }),
 		wirefmt.NewKind[Message](35, func(w *writer, m Welcome) {
 			w.Uint(m.Asked)
-			w.Uint(m.Known)
-		}, func(r *reader) Welcome { return Welcome{r.Uint(), r.Uint()} }),
+			w.Uint(m.Disk)
+			w.Uint(m.Mark)
+			w.Uint(m.Start)
+		}, func(r *reader) Welcome { return Welcome{r.Uint(), r.Uint(), r.Uint(), r.Uint()} }),
 	}
 }
 

@@ -1,0 +1,186 @@
+package replicatedcommit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// takesPart tells whether a server is up, was admitted and was not refused.
+func (s *script) takesPart(id protocol.ID) bool {
+	n, ok := s.sim.Get(id).(*Server)
+	return ok && n.admission.admitted && n.admission.refused == ""
+}
+
+// wantOlder checks that a server says that its disk is an older copy.
+func (s *script) wantOlder(id protocol.ID) {
+	s.t.Helper()
+	for _, m := range s.answers[id] {
+		if r, ok := m.(Refused); ok && r.Forgot && strings.Contains(r.Reason, "an older copy of itself") {
+			return
+		}
+	}
+	s.t.Errorf("server %d said %v, want that its disk is an older copy", id, s.answers[id])
+}
+
+// TestRestoredDiskIsRefused: a disk that was started since its backup, or has voted since, is refused when it is restored, again and again. A disk that has missed nothing is not.
+func TestRestoredDiskIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		since   func(s *script)
+		refused bool
+	}{
+		{"nothing happened since", func(*script) {}, false},
+		{"it was started since", func(s *script) {
+			s.sim.Crash(11, 0)
+			s.sim.Restart(11)
+			s.run(time.Second)
+		}, true},
+		{"it has voted since", func(s *script) { // as if the end of its log was cut off
+			d, _ := s.done(200, s.submit(200, "a", "k", "l"))
+			want(s.t, d, store.Committed)
+			s.run((3*markEvery + 2) * roundTrip)
+		}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScript(t, nil)
+			s.run(time.Second)
+			restore := s.sim.Backup(11)
+			tc.since(s)
+			restore()
+			for range 2 {
+				s.answers[11] = nil
+				s.sim.Restart(11)
+				s.run(time.Second)
+				if s.takesPart(11) == tc.refused {
+					t.Errorf("it takes part: %v", !tc.refused)
+				}
+				if tc.refused {
+					s.wantOlder(11)
+				}
+				s.sim.Crash(11, 0)
+			}
+			d, _ := s.done(200, s.submit(200, "b", "k", "l")) // the others go on
+			want(t, d, store.Committed)
+		})
+	}
+}
+
+// TestRestoredDiskMustBeRefused: as TestLostDiskMustBeRefused, with a disk from a backup: the yes that only the client heard is not on it, and what was acknowledged would be lost.
+func TestRestoredDiskMustBeRefused(t *testing.T) {
+	for _, skip := range []rules{0, ruleMark} {
+		s := newScript(t, func(c *Config) { c.skip = skip })
+		s.run(time.Second)
+		var restores []func()
+		for _, id := range s.siteNodes(2)[1:] {
+			restores = append(restores, s.sim.Backup(id))
+		}
+		for _, at := range s.siteNodes(2) { // marks arrive, votes do not
+			s.sim.Cut(10, at)
+			s.sim.Cut(20, at)
+		}
+		for _, to := range append(s.siteNodes(0), s.siteNodes(1)...) {
+			s.sim.Cut(30, to)
+			s.sim.Cut(to, 30)
+		}
+		s.sim.Cut(201, 10)
+		s.sim.Cut(201, 30)
+		b := s.submit(201, "b", "k") // which site b alone hears of, and votes for
+		s.run(time.Millisecond)
+		a := s.submit(200, "a", "k")
+		d, _ := s.done(200, a)
+		want(t, d, store.Committed)
+		s.run((3*markEvery + 2) * roundTrip)
+		for _, restore := range restores {
+			restore()
+		}
+		for _, id := range s.siteNodes(2) {
+			s.sim.Restart(id)
+		}
+		s.run(time.Second)
+		s.sim.Heal()
+		s.done(201, b)
+		s.run(20 * time.Second)
+		if g, _ := s.read(200, "k"); g.Pending != (skip == 0) || g.Value.Present {
+			t.Errorf("with %b left out, k is %+v", skip, g)
+		}
+	}
+}
+
+// TestRestartNeedsAMajority: a server whose disk was admitted before takes part again with one other site of three, as no majority is without it, but not alone. What a site knows that comes
+// later counts.
+func TestRestartNeedsAMajority(t *testing.T) {
+	s := newScript(t, nil)
+	restores := []func(){s.sim.Backup(11), s.sim.Backup(12)} // a whole site
+	s.crashSite(1)                                           // which misses what follows
+	for range 2 {
+		for _, id := range s.siteNodes(0) {
+			s.sim.Crash(id, 0)
+			s.sim.Restart(id)
+		}
+		s.run(time.Second)
+	}
+	if !s.takesPart(11) || !s.takesPart(12) {
+		t.Fatal("site a does not take part with site c")
+	}
+	s.crashSite(2)
+	s.restartSite(1)
+	for _, restore := range restores {
+		restore()
+	}
+	s.crashSite(1)
+	s.restartSite(0)
+	s.run(10 * time.Second)
+	if s.takesPart(11) || s.takesPart(12) {
+		t.Fatal("site a takes part alone")
+	}
+	s.restartSite(1) // which knows no better
+	s.run(time.Second)
+	if !s.takesPart(11) || !s.takesPart(12) {
+		t.Fatal("site a does not take part with site b")
+	}
+	s.restartSite(2) // which does
+	s.run((lastHello + 2) * roundTrip)
+	for _, id := range []protocol.ID{11, 12} {
+		if s.takesPart(id) {
+			t.Errorf("server %d takes part", id)
+		}
+		s.wantOlder(id)
+	}
+}
+
+// TestAllSitesStartAtOnce: after a loss of power each waits for the others, and all go on.
+func TestAllSitesStartAtOnce(t *testing.T) {
+	s := newScript(t, nil)
+	for range 3 {
+		for _, id := range s.nodes() {
+			s.sim.Crash(id, 0)
+			s.sim.Restart(id)
+		}
+		s.run(time.Second)
+		d, _ := s.done(200, s.submit(200, "a", "k", "l"))
+		want(t, d, store.Committed)
+	}
+	for id, why := range s.answers {
+		if _, ok := why[0].(Refused); ok {
+			t.Errorf("server %d was refused: %v", id, why)
+		}
+	}
+}
+
+// TestOldDiskMarks: what peers wrote down of a disk before there were marks is taken as it is.
+func TestOldDiskMarks(t *testing.T) {
+	d := diskMark{7, 8, 9}
+	if got, ok := parseDiskMark(d.bytes()); !ok || got != d {
+		t.Errorf("%v became %v, %v", d, got, ok)
+	}
+	if got, ok := parseDiskMark(d.bytes()[:8]); !ok || got != (diskMark{disk: 7}) {
+		t.Errorf("a disk without a mark is %v, %v", got, ok)
+	}
+	if _, ok := parseDiskMark(d.bytes()[:9]); ok {
+		t.Error("9 bytes are a mark")
+	}
+}
