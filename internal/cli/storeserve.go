@@ -43,10 +43,23 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 	}
 	err = m.Run(ctx)
 	if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
+		if refused.Forgot {
+			return fmt.Errorf("store serve: refused: %w\nnever start this disk again; stop all machines, then run: foresay store resolve --dir DIR --site %s --replace NEWSITE=PEERS/CLIENT",
+				refused, siteOf(cfg))
+		}
 		return fmt.Errorf("store serve: refused: %w", refused)
 	}
 	if err != nil {
 		return fmt.Errorf("store serve: %w", err)
 	}
 	return nil
+}
+
+// siteOf returns the name of a machine's site.
+func siteOf(cfg *storeconfig.MachineConfig) string {
+	t := cfg.Store.Topology()
+	if i, _, ok := t.Find(cfg.Machine); ok {
+		return t.Sites[i].Name
+	}
+	return "SITE"
 }

@@ -15,7 +15,7 @@ type (
 
 // Codec returns the codec of the messages between nodes. There are no records: all that is durable is in the key space.
 func Codec() protocol.Codec[Message] {
-	return wirefmt.NewFormat("replicatedcommit", 1, slices.Concat(clientKinds(), serverKinds(), syncKinds())...)
+	return wirefmt.NewFormat("replicatedcommit", 1, slices.Concat(clientKinds(), serverKinds(), admissionKinds(), syncKinds())...)
 }
 
 func clientKinds() []wirefmt.Kind[Message] {
@@ -121,6 +121,12 @@ func serverKinds() []wirefmt.Kind[Message] {
 			w.Bool(m.Old)
 			store.AppendWrites(w, m.Writes)
 		}, func(r *reader) Content { return Content{store.ReadVersion(r), r.Bool(), store.ReadWrites(r)} }),
+	}
+}
+
+// admissionKinds are what servers of one shard say of their disks.
+func admissionKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
 		wirefmt.NewKind[Message](34, func(w *writer, m Hello) {
 			w.Uint(m.Disk)
 			w.Uint(m.Mark)
