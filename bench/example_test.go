@@ -35,6 +35,7 @@ func ExampleExperiments() {
 	// rc-hot [real virtual]
 	// rc-away [real]
 	// rc-large [real]
+	// rc-peers [real]
 }
 
 func ExampleResult_WriteTable() {

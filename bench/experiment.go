@@ -29,6 +29,8 @@ type Options struct {
 	// Bubble runs f in a testing/synctest bubble and returns when it has ended.
 	// Virtual mode needs it; a package that is no test has no bubbles of its own.
 	Bubble func(f func())
+	// Program is the path of the foresay program, for experiments with servers that are processes.
+	Program string
 	// Progress, if not nil, is told before each step.
 	Progress func(Progress)
 }
@@ -99,7 +101,7 @@ func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), limits(), multilevel(),
 		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrFailover(),
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcLarge(),
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcLarge(), rcPeers(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -98,6 +99,9 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 	} else {
 		bar := newProgress(p.Err)
 		o.Progress = bar.report
+		if o.Program, err = os.Executable(); err != nil {
+			return fmt.Errorf("bench %s: find this program: %w", e.Name, err)
+		}
 		result, err = e.Run(ctx, o)
 		bar.clear()
 	}
