@@ -20,13 +20,13 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 	case i.ballot != 0 || i.voted != 0 || i.phase == accepted:
 		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case i.phase == preAccepted:
-		env.Send(from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i)})
+		env.Send(from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
 	default:
-		fenced := r.fenced(i)
 		i.init = m.Deps // as in all copies of the proposal
 		i.deps = r.index.conflicts(r.footprint(m.Cmd))
 		i.deps[i.row] = min(i.deps[i.row], i.id.Index-1)
 		i.deps.join(m.Deps)
+		fenced := r.fenced(i, m.Deps)
 		i.phase = preAccepted
 		r.setCommand(i, m.Cmd)
 		if r.skip&ruleDurableVote == 0 {

@@ -40,6 +40,9 @@ type instance struct {
 // decided tells whether the instance can be executed as far as it is concerned itself.
 func (i *instance) decided() bool { return i.phase == committed && !i.settling }
 
+// known tells whether the replica knows what the instance is: a command, or decided to be nothing.
+func (i *instance) known() bool { return i.cmd != nil || i.phase == committed }
+
 // has tells whether an instance is among them.
 func (d Deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
 
@@ -54,6 +57,7 @@ type row struct {
 	list []*instance // from base+1 on
 	// known and done: all up to there are decided, or executed. Invariant: done <= known.
 	known, done uint64
+	seen        uint64 // what all up to there are is known
 }
 
 func (w *row) top() uint64 { return w.base + uint64(len(w.list)) }
@@ -137,10 +141,34 @@ func (i *instance) value() *Command {
 	return i.cmd
 }
 
-// fenced tells whether a change of the members is known that may come before what is proposed now.
-func (r *Replica) fenced(but *instance) bool {
-	r.fences = slices.DeleteFunc(r.fences, func(i *instance) bool { return i.executed })
-	return slices.ContainsFunc(r.fences, func(i *instance) bool { return i != but })
+// fenced tells whether a change of the members may come before a proposal, as far as this replica knows: there is one that is not executed, or something
+// that the proposal depends on and nobody knows. A dependency covers a row up to an index, what was lost on the way included. Somebody has to have looked at each
+// instance that is covered: the proposer vouches for its own dependencies, who adds to them for what is added. A change that none of a quorum knows could
+// be recovered as it was proposed, without the proposal, which would be void though it was acknowledged.
+func (r *Replica) fenced(i *instance, vouched Deps) bool {
+	r.fences = slices.DeleteFunc(r.fences, func(f *instance) bool { return f.executed })
+	return slices.ContainsFunc(r.fences, func(f *instance) bool { return f != i }) || r.blind(i.deps, vouched)
+}
+
+// blind tells whether there are instances above some dependencies and within others of which this replica does not know what they are.
+func (r *Replica) blind(d, vouched Deps) bool {
+	for p := range r.rows {
+		w := &r.rows[p]
+		w.seen = max(w.seen, w.base)
+		for w.seen < w.top() && w.at(w.seen+1).known() {
+			w.seen++
+		}
+		first := w.seen + 1
+		if p < len(vouched) {
+			first = max(first, vouched[p]+1)
+		}
+		for x := first; x <= d[p]; x++ {
+			if o := w.at(x); o == nil || !o.known() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // save writes an instance down as it is. The command is left out if it is on disk already.

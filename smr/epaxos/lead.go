@@ -94,7 +94,7 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	i.try = &attempt{of: i, stage: preAccepting, cmd: i.cmd, deps: i.init, joined: i.init.clone()}
 	r.sendPreAccepts(env, i)
 	// The own vote arrives when it is on disk.
-	env.Send(r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i)})
+	env.Send(r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
 }
 
 // sendPreAccepts sends the proposal to those who have not answered. It waits for the disk: after a crash its ID must not be used for another command.

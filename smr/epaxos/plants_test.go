@@ -18,5 +18,13 @@ func TestPlants(t *testing.T) {
 			Name: "after a restart or an install nothing depends on the checkpoint", Dir: dir, Test: "TestAllDependsOnTheCheckpoint",
 			Old: "p.checkpoint.Index > 0 {\n", New: "p.checkpoint.Index > 0 && !MUTANT {\n",
 		},
+		{
+			Name: "a proposer vouches for what it does not know", Dir: dir, Test: "TestDurableWaitsForWhatNobodyKnows",
+			Old: "\t\tw.seen = max(w.seen, w.base)\n", New: "\t\tif len(vouched) == 0 && MUTANT {\n\t\t\treturn false\n\t\t}\n\t\tw.seen = max(w.seen, w.base)\n",
+		},
+		{
+			Name: "an acceptor adds what it does not know", Dir: dir, Test: "TestDurableWaitsForWhatNobodyKnows",
+			Old: "\t\t\tfirst = max(first, vouched[p]+1)\n", New: "\t\t\tfirst = max(first, vouched[p]+1)\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
+		},
 	})
 }

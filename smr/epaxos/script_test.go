@@ -267,6 +267,44 @@ func TestDurableWaitsForChanges(t *testing.T) {
 	}
 }
 
+// TestDurableWaitsForWhatNobodyKnows has a command that depends on a change of the members which nobody of its quorum knows: the change was lost on the way, and a later instance of its
+// row arrived. Of five the change can be recovered as it was proposed, without the command, which is void then; so its client must not have been told that it is durable. Of three
+// it cannot: all but its proposer are in the quorum, so nobody who is asked has agreed with it.
+func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
+	for n, reachable := range map[int][]protocol.ID{3: {1, 2}, 5: {2, 3, 4}} {
+		for _, added := range []bool{false, true} { // by an acceptor, not the proposer
+			th := newTheatre(t, n, 0)
+			last := protocol.ID(n)
+			change := th.propose(last, &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}}})
+			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+			later, knows := th.propose(last, work("dd", "k")), protocol.ID(1)
+			if added {
+				knows = 2
+			}
+			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == knows })
+			c := work("c", "k")
+			th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
+			id := th.propose(1, c)
+			th.deliver(th.except(among(1, 2, 3), func(m mail) bool { return m.from == last || m.to == last }))
+			i := th.nodes[1].find(id)
+			if !i.decided() || !i.deps.has(th.nodes[1].find(change)) || !i.deps.has(th.nodes[1].find(later)) {
+				t.Fatalf("of %d: the command is %v, after %v", n, i.phase, i.deps)
+			}
+			if len(th.told) > 0 {
+				t.Errorf("of %d, added %v: the client was told %v", n, added, th.told)
+			}
+			by := reachable[len(reachable)-1]
+			th.recover(by, change)
+			th.deliver(among(reachable...))
+			got := th.nodes[by].find(change)
+			voids := !got.nothing && !got.deps.has(i)
+			if got.phase != committed || voids != (n == 5) {
+				t.Errorf("of %d: the change is %v, nothing %v, after %v", n, got.phase, got.nothing, got.deps)
+			}
+		}
+	}
+}
+
 // TestCheckpointSpeaksAgainstWhatIsBefore has a command that is known to one replica beside its lost proposer, and conflicts with one that was executed and forgotten. What says so is the checkpoint after it.
 func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 	for _, skip := range []rules{0, ruleKnowCheckpoints} {
