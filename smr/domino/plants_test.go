@@ -26,5 +26,9 @@ func TestPlants(t *testing.T) {
 			Name: "who is no member here is never asked", Dir: dir, Test: "TestMembersFindTheirSuccessors",
 			Old: "\t\t\tr.met(from)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tr.met(from)\n\t\t\t}\n",
 		},
+		{
+			Name: "time stands still where clocks were set back", Dir: dir, Test: "TestClocksThatWereAhead",
+			Old: "\tif r.stood >= behindTicks {\n", New: "\tif r.stood >= behindTicks && !MUTANT {\n",
+		},
 	})
 }

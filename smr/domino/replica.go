@@ -59,6 +59,9 @@ type Replica struct {
 	flushing bool
 	flushed  time.Duration
 	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
+	driven   smr.Slot // the time by ticks, where the clocks were set back
+	stood    int      // ticks since more was passed
+	stoodAt  smr.Slot // what was passed then
 }
 
 // peer is a member as others see it, or the replica itself: it sends itself what it sends to others, and counts it when it comes back, which is when it is on disk.
@@ -148,7 +151,20 @@ func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(r.times(n)) }
 
 // now returns the time by which the replica fills slots: its clock, or what a majority has passed, so that a clock that is slow holds nothing up.
 func (r *Replica) now(env *protocol.Env[smr.Message]) smr.Slot {
-	return max(slotAt(env.Now), r.passed())
+	return max(slotAt(env.Now), r.passed(), r.driven)
+}
+
+// drive has time go on after a majority of clocks were ahead and set right. What they claimed stands, nothing is decided above it before the claims rise, and their clocks would raise them
+// only when they show that time again. So when nothing was passed for two ticks and the own clock is behind, the ticks count as time. This time is never faster than a right clock, and
+// somewhat slower, as the replicas wait for each other's claims: so the clocks catch up.
+func (r *Replica) drive(env *protocol.Env[smr.Message]) {
+	passed := r.passed()
+	if r.stood++; passed != r.stoodAt || slotAt(env.Now) >= passed {
+		r.stood, r.stoodAt, r.driven = 0, passed, min(r.driven, passed)
+	}
+	if r.stood >= behindTicks {
+		r.driven = passed + r.ahead(tick*float64(r.stood))
+	}
 }
 
 // passed returns the slot that a majority's clocks have passed, whatever the replica's own clock shows.
@@ -344,6 +360,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.tickCatchUp(env)
 	r.tickReads(env)
 	if r.role == member {
+		r.drive(env)
 		r.tickCoordinator(env)
 		r.soon(env)
 	}

@@ -165,6 +165,39 @@ func TestSlowClockHoldsNothingUp(t *testing.T) {
 	}
 }
 
+// TestClocksThatWereAhead: a majority of clocks is a minute ahead and then set right, with or without a restart of all replicas one by one. Commands and reads do not wait for the minute.
+func TestClocksThatWereAhead(t *testing.T) {
+	for name, opt := range map[string]Options{"domino": thesis(), "domino-direct": beyond()} {
+		for _, restart := range []bool{false, true} {
+			w := newWorld(t, setup{preset: "na3", opt: opt})
+			for _, by := range []time.Duration{time.Minute, -time.Minute} {
+				for _, id := range []protocolID{1, 2} {
+					w.Jump(id, by)
+				}
+				w.run(2 * time.Second)
+			}
+			for id := protocolID(1); restart && id <= 3; id++ {
+				w.Crash(id, sim.KeepAll)
+				w.run(100 * time.Millisecond)
+				w.Restart(id)
+				w.run(2 * time.Second)
+			}
+			for _, kind := range []smr.CallKind{smr.Execute, smr.Read} {
+				w.answers = nil
+				c := smr.Call{Kind: kind, Command: kv.Put([]byte("k"), []byte("v"))}
+				if kind == smr.Read {
+					c.Command = []byte("k")
+				}
+				w.call(w.clients["VA"], c)
+				w.run(5 * time.Second)
+				if len(w.answers) != 1 || w.answers[0].took > time.Second {
+					t.Errorf("%s, restarted %v, call %v: %+v", name, restart, kind, w.answers)
+				}
+			}
+		}
+	}
+}
+
 // TestShortSilenceRevokesNothing: a member that is not heard for as long as a lost segment takes, two round trips and a half, keeps its slots and the fast path; one that is gone does not.
 func TestShortSilenceRevokesNothing(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: thesis()})
