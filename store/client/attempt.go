@@ -27,7 +27,7 @@ type txn struct {
 	blocked []store.Key
 }
 
-// attempt is one try of a transaction. It does not change.
+// attempt is one try of a transaction. It does not change, but for what is settled.
 type attempt struct {
 	client     *Client
 	number     int // 1 is the first
@@ -38,6 +38,31 @@ type attempt struct {
 	trace      *attemptTrace  // nil: none is wanted
 	validation *validation    // nil: the commit is sent when all reads are known
 	watch      *watch         // nil: in a task
+	settled    *settledReads
+}
+
+// settledReads are answers that need no validation where they are all that a transaction did.
+type settledReads struct {
+	mu  sync.Mutex
+	all map[store.Read]bool
+}
+
+func (s *settledReads) saw(key store.Key, a Answer) {
+	if !a.Settled {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[store.Read]bool{}
+	}
+	s.all[store.Read{Key: key, Version: a.Value.Version}] = true
+}
+
+func (s *settledReads) has(r store.Read) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[r]
 }
 
 // predicatedTries is how many attempts of a transaction are predicated at most: the nearest site may be cut off from the others, and never know better.
@@ -50,7 +75,8 @@ func newTxn(ctx context.Context, c *Client) *txn {
 // begin begins an attempt.
 func (t *txn) begin(ctx context.Context) *attempt {
 	t.attempts++
-	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: foresay.InTask(ctx), began: time.Now(), priority: t.priority}
+	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: foresay.InTask(ctx), began: time.Now(), priority: t.priority,
+		settled: &settledReads{}}
 	if a.mode == Auto {
 		a.mode = t.client.control.choose(t.class)
 	}
@@ -80,6 +106,9 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 		return Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted}}
 	}
 	a.trace.commitBegins()
+	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.settled.has(reads[0]) { // a task may have read long ago, for an earlier transaction
+		return Decision{Txn: store.Txn{Priority: a.priority, Reads: reads}, Outcome: store.Outcome{Verdict: store.Committed}}
+	}
 	return a.client.performCommit(ctx, a.priority, reads, writes)
 }
 

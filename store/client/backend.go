@@ -25,6 +25,8 @@ type Backend interface {
 type Answer struct {
 	Value store.Value
 	Site  string // whose answer it is, or was the last that was needed
+	// Settled says that a transaction which reads this key and does nothing else is committed with this value: nobody need validate it.
+	Settled bool
 }
 
 // A Submission is a transaction that is to be committed.

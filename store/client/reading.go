@@ -37,6 +37,7 @@ func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
 		a.Finish(nil, err)
 		return
 	}
+	r.settled.saw(r.key, got)
 	if g := guess.Load(); g != nil {
 		r.client.stats.guessed(g.Version == got.Value.Version)
 	}

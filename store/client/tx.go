@@ -147,6 +147,9 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 		read := a.trace.read(key)
 		answer, err := c.cfg.Backend.Read(ctx, key, a.priority, read.first)
 		read.done(answer, err)
+		if err == nil {
+			a.settled.saw(key, answer)
+		}
 		return answer.Value, err
 	}
 	v, err := foresay.Perform(ctx, &foresay.Operation{

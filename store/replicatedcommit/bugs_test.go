@@ -26,6 +26,7 @@ func TestMutations(t *testing.T) {
 		{"R4: sites that voted no do not apply", ruleApplyEverywhere},
 		{"R5: the first value with the quorum's version", ruleQuorumValue},
 		{"R6: transactions that only read are not validated", ruleValidateReadOnly},
+		{"R6: a read alone is believed where the key is about to change", ruleSettledRead},
 		{"locks are lost in a crash", ruleLocksSurvive},
 		{"deletions leave nothing", ruleTombstones},
 		{"absent keys are not validated", ruleAbsentReads},

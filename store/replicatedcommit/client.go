@@ -269,6 +269,7 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	default:
 		return
 	}
+	out.Settled = !g.ask.Nearest && (!out.Pending || c.cfg.skip.has(ruleSettledRead))
 	if c.cfg.skip.has(ruleQuorumValue) {
 		out.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes
 	}

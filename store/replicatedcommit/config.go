@@ -174,6 +174,7 @@ const (
 	ruleOweAll                             // to each of its servers by those of all shards
 	ruleOwedCopy                           // a debt is paid by a copy
 	ruleOwedSerial                         // of all that it was for when the copy began
+	ruleSettledRead                        // what one read alone stands on is read where nobody is about to change it
 	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
 )
 

@@ -119,6 +119,10 @@ func (d *driver) receive(msg Message) {
 			d.seen[o.key] = m.Value
 		}
 		d.at++
+		if o := d.ops[0]; m.Settled && len(d.ops) == 1 && o.read && !o.write {
+			d.done(Done{Ref: d.ref, Outcome: store.Outcome{Verdict: store.Committed}})
+			return
+		}
 		d.step()
 	case Done:
 		if m.Ref == d.ref && d.busy {

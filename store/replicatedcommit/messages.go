@@ -178,6 +178,8 @@ type (
 		OK      bool
 		Value   store.Value
 		Pending bool // somebody is about to change it, or blocks it
+		// Settled says that a majority has answered, and nobody of it is about to change the key: one who reads nothing else needs no validation.
+		Settled bool
 		Full    bool // nobody was asked: too many reads wait
 		Site    int  // whose answer was the last that was needed, by its place in the layout
 	}

@@ -67,7 +67,7 @@ func (c *Conn) get(ctx context.Context, get rc.Get, first func(client.Answer)) (
 		case !got.OK:
 			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: c.trouble()}
 		}
-		return client.Answer{Value: got.Value, Site: c.site(got.Site)}, nil
+		return client.Answer{Value: got.Value, Site: c.site(got.Site), Settled: got.Settled}, nil
 	case <-ctx.Done():
 		forget()
 		return client.Answer{}, context.Cause(ctx)
