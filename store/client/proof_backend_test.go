@@ -41,18 +41,58 @@ type watch struct {
 	mu    sync.Mutex
 	known map[int]map[store.Read]bool // by group: what it may rest on
 	calls map[int][]*commitCall       // by transaction
+
+	settled map[int]map[store.Key][]store.Value // by transaction: answers that need no validation
 }
 
 func newWatch(w *proofWorld, b client.Backend, m client.Mode) *watch {
-	return &watch{Backend: b, world: w, near: m == client.Predicated || m == client.Auto, known: map[int]map[store.Read]bool{}, calls: map[int][]*commitCall{}}
+	return &watch{Backend: b, world: w, near: m == client.Predicated || m == client.Auto, known: map[int]map[store.Read]bool{}, calls: map[int][]*commitCall{},
+		settled: map[int]map[store.Key][]store.Value{}}
 }
 
 func (w *watch) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
 	a, err := w.Backend.Read(ctx, key, p, first)
 	if err == nil {
 		w.know(ctx, key, a)
+		w.settle(ctx, key, a)
 	}
 	return a, err
+}
+
+func (w *watch) settle(ctx context.Context, key store.Key, a client.Answer) {
+	if !a.Settled {
+		return
+	}
+	n, _ := txnOf(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.settled[n] == nil {
+		w.settled[n] = map[store.Key][]store.Value{}
+	}
+	w.settled[n][key] = append(w.settled[n][key], a.Value)
+}
+
+// readAlone notes the commit of a transaction that needed none: it did nothing but read a key, and a settled answer is what it saw. The history says whether that was right.
+func (w *watch) readAlone(t *proofTxn) {
+	if t.run == nil || len(t.run.reads) != 1 || len(t.run.writes) > 0 && !t.run.failed {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if calls := w.calls[t.n]; len(calls) > 0 && calls[len(calls)-1].decision.Outcome.Verdict != store.Aborted {
+		return
+	}
+	for key, saw := range t.run.reads {
+		for _, v := range slices.Backward(w.settled[t.n][store.Key(key)]) {
+			if v.Present == saw.ok && string(v.Bytes) == saw.value {
+				w.calls[t.n] = append(w.calls[t.n], &commitCall{
+					reads: []store.Read{{Key: store.Key(key), Version: v.Version}}, ended: true,
+					decision: client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Verdict: store.Committed}},
+				})
+				return
+			}
+		}
+	}
 }
 
 func (w *watch) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {

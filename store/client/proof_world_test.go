@@ -354,6 +354,8 @@ func (w *proofWorld) note(t *proofTxn, err error) {
 		if u, ok := errors.AsType[*userError](err); ok {
 			t.run = u.run
 		}
+		t.watch.readAlone(t)
+		calls = t.watch.attempts(t.n)
 		if err := t.run.agrees(calls); err != nil && !w.sc.blind {
 			w.fail(fmt.Errorf("transaction %d: %w", t.n, err))
 		}
