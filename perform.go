@@ -394,13 +394,32 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 			t.todo = append(t.todo, duty{kind: dutyCancel, of: c.attempt})
 		}
 		t.unlock()
-		<-w.ready
-		return nil
+		return t.outlast(l, u, w)
 	}
 	t.tree.Drop(u, unneeded)
 	where := t.whereOf(c.tree)
 	t.unlock()
 	return end.error(where)
+}
+
+// outlast waits for the answer of a use whose attempt ends, or for the end of the task: the
+// run may have taken a guess at another goroutine's call since, and then the task ends with
+// its context, and nobody takes the answer.
+func (t *task) outlast(l *lane, u *spectree.Use, w *waiter) error {
+	select {
+	case <-w.ready:
+		return nil
+	case <-t.done:
+	}
+	t.mu.Lock()
+	if u.Answer() == spectree.Waiting {
+		if err := l.run.check(); err != nil {
+			return err
+		}
+	}
+	t.mu.Unlock()
+	<-w.ready
+	return nil
 }
 
 // quest is what is guessed about a call before it is made.
