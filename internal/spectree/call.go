@@ -225,6 +225,9 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if u.answer == Waiting {
 		l.waiting++
 		r.waiting++
+		if s.Effect != None {
+			l.awaited++
+		}
 	} else {
 		u.received()
 	}

@@ -43,6 +43,11 @@ func (n *chain) pushJoin(join *chain) *chain {
 // blocker returns an unanswered call of the chain, other than c, whose conflict
 // key is not disjoint from conflict, or nil.
 func (t *Tree) blocker(n *chain, c *Call, conflict string) *Call {
+	return t.blockerBut(n, c, conflict, nil)
+}
+
+// blockerBut is blocker without the calls for which but, if it is not nil, returns true.
+func (t *Tree) blockerBut(n *chain, c *Call, conflict string, but func(*Call) bool) *Call {
 	if n == nil || n.done || !t.unanswered.conflict(c, conflict) {
 		return nil
 	}
@@ -50,19 +55,19 @@ func (t *Tree) blocker(n *chain, c *Call, conflict string) *Call {
 		conflict = "none"
 	}
 	t.walks++
-	found, _ := n.walk(c, conflict, t.walks)
+	found, _ := n.walk(c, conflict, t.walks, but)
 	return found
 }
 
 // walk looks at every part of the chain once, however often lanes that began
 // with it were joined. It also reports whether all of it is done.
-func (n *chain) walk(of *Call, conflict string, walk int) (found *Call, done bool) {
+func (n *chain) walk(of *Call, conflict string, walk int, but func(*Call) bool) (found *Call, done bool) {
 	done = true
 	m := n
 	for ; m != nil && !m.done && m.seen != walk; m = m.prev {
 		m.seen = walk
 		if m.join != nil {
-			c, all := m.join.walk(of, conflict, walk)
+			c, all := m.join.walk(of, conflict, walk, but)
 			if c != nil {
 				return c, false
 			}
@@ -73,7 +78,7 @@ func (n *chain) walk(of *Call, conflict string, walk int) (found *Call, done boo
 			continue
 		}
 		done = false
-		if m.call != of && !disjoint(m.call.spec.Conflict, conflict) {
+		if m.call != of && !disjoint(m.call.spec.Conflict, conflict) && (but == nil || !but(m.call)) {
 			return m.call, false
 		}
 	}

@@ -98,14 +98,17 @@ func (t *Tree) checkRun(r *Run) error {
 }
 
 func checkLane(l *Lane) error {
-	waiting := 0
+	var waiting, awaited int32
 	for _, u := range l.uses {
 		if u.answer == Waiting {
 			waiting++
+			if u.Call.spec.Effect != None {
+				awaited++
+			}
 		}
 	}
-	if waiting != l.waiting {
-		return fmt.Errorf("%d calls in progress, counted %d", waiting, l.waiting)
+	if waiting != l.waiting || awaited != l.awaited {
+		return fmt.Errorf("%d calls in progress, %d with side effects, counted %d and %d", waiting, awaited, l.waiting, l.awaited)
 	}
 	return nil
 }

@@ -18,6 +18,35 @@ func (t *Tree) share(l *Lane) {
 	t.rekey = true
 }
 
+// effectBefore returns a call with side effects that has to be answered before the use's
+// call may be sent on its account, or nil.
+func (t *Tree) effectBefore(u *Use, right bool) *Call {
+	c := u.Call
+	if !right || u.lane.awaited == 0 { // on a guess, nobody gets ahead of effects
+		return t.blocker(u.eff, c, c.spec.Conflict)
+	}
+	all, awaited := t.unanswered.all, int(u.lane.awaited)
+	if c.counted {
+		all--
+		if !u.before {
+			awaited--
+		}
+	}
+	if all <= awaited { // the lane's code waits for all that are not answered
+		return nil
+	}
+	return t.blockerBut(u.eff, c, c.spec.Conflict, u.beside)
+}
+
+// beside reports whether the lane's code still waits for a call that it made before this
+// one: a goroutine that shares the lane made it. In code without speculation the two
+// calls are in flight at the same time, so neither comes before the other. What the code
+// went on from with a prediction does come before.
+func (u *Use) beside(earlier *Call) bool {
+	e := earlier.useOf(u.Run)
+	return e != nil && e.lane == u.lane && !e.before
+}
+
 // orderOf returns the ordered calls that came before a call of the lane, as far
 // as they are the same in each run.
 func (t *Tree) orderOf(n *chain) *chain {
@@ -73,7 +102,7 @@ func (t *Tree) sender(c *Call, right *Use) (u *Use, before *Call, reason string)
 // its account, and says why; nil if there is none.
 func (t *Tree) before(u *Use, right bool) (*Call, string) {
 	c := u.Call
-	if b := t.blocker(u.eff, c, c.spec.Conflict); b != nil && !t.breaks(sendBehindWrite) {
+	if b := t.effectBefore(u, right); b != nil && !t.breaks(sendBehindWrite) {
 		return b, "an earlier call with side effects is not answered"
 	}
 	if !c.spec.Ordered || t.breaks(ignoreOrder) {

@@ -121,3 +121,38 @@ func TestOrdersOfTwoRuns(t *testing.T) {
 		t.Error("the next one is not")
 	}
 }
+
+// TestGoroutinesAtTheSameTime checks that calls with side effects which goroutines make in
+// one lane are in flight at the same time, as in code without speculation, and what follows
+// them comes after them all.
+func TestGoroutinesAtTheSameTime(t *testing.T) {
+	s := play(t, replayable)
+	a := s.write(s.lane(1), "a", Immediate, 0)
+	b := s.write(s.lane(1), "b", Immediate, 0)
+	c := s.read(s.lane(1), "c", 0)
+	s.want("start run 1", "send call 1", "send call 2", "send call 3")
+	s.Answered(b.Call, Actual)
+	s.Answered(c.Call, Actual)
+	s.want("resume run 1 call 2 answer -1", "settle call 2", "resume run 1 call 3 answer -1", "settle call 3")
+	d := s.write(s.lane(1), "d", Immediate, 0) // of the second goroutine, while the first one waits
+	s.want("send call 4")
+	s.Answered(a.Call, Actual)
+	s.Answered(d.Call, Actual)
+	s.skip()
+	s.write(s.lane(1), "e", Immediate, 0)
+	s.want("send call 5")
+}
+
+// TestGoroutineAfterWhatWasLeft checks that a call waits for one with side effects that the
+// lane's code does not wait for any more, whatever other goroutines of the lane wait for.
+func TestGoroutineAfterWhatWasLeft(t *testing.T) {
+	s := play(t, replayable)
+	a := s.write(s.lane(1), "a", Immediate, 0)
+	s.Drop(a, false) // the code ended its context, and went on
+	s.write(s.lane(1), "b", Immediate, 0)
+	s.write(s.lane(1), "c", Immediate, 0) // beside b
+	s.want("start run 1", "send call 1", "hold call 2: an earlier call with side effects is not answered",
+		"hold call 3: an earlier call with side effects is not answered")
+	s.Answered(a.Call, Actual)
+	s.want("send call 2", "send call 3")
+}

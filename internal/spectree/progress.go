@@ -163,6 +163,9 @@ func (l *Lane) done(u *Use) {
 		u.before = true
 		l.waiting--
 		l.run.waiting--
+		if u.Call.spec.Effect != None {
+			l.awaited--
+		}
 	}
 }
 

@@ -60,7 +60,8 @@ type Lane struct {
 	forkOrd  *chain
 	forks    int32
 	locals   int32 // local calls among uses
-	waiting  int   // calls in progress
+	waiting  int32 // calls in progress
+	awaited  int32 // those of them with side effects
 	consumed int   // irrevocable calls that it made, without those with Once
 	fewUses  [4]*Use
 	uses     []*Use
