@@ -223,11 +223,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		}
 	}
 	if u.answer == Waiting {
-		l.waiting++
-		r.waiting++
-		if s.Effect != None {
-			l.awaited++
-		}
+		l.await(s)
 	} else {
 		u.received()
 	}

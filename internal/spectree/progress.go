@@ -158,6 +158,15 @@ func (t *Tree) resume(u *Use) {
 	a.Use, a.Call, a.Run = u, u.Call, u.Run
 }
 
+// await counts a call that the lane's code waits for, and done one that it does not wait for any more.
+func (l *Lane) await(s *CallSpec) {
+	l.waiting++
+	l.run.waiting++
+	if s.Effect != None {
+		l.awaited++
+	}
+}
+
 func (l *Lane) done(u *Use) {
 	if !u.before {
 		u.before = true
