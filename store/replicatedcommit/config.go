@@ -176,6 +176,8 @@ const (
 	ruleOwedSerial                         // of all that it was for when the copy began
 	ruleSettledRead                        // what one read alone stands on is read where nobody is about to change it
 	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
+	ruleRetire                             // a site that leaves votes for nothing new
+	ruleRetireSettled                      // and leaves when what it voted for is carried out elsewhere
 )
 
 func (r rules) has(x rules) bool { return r&x != 0 }

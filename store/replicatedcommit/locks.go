@@ -64,6 +64,9 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 
 // refused returns why the server does not vote for a transaction, NoReason if it does, and what the client's next version must be above.
 func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (store.Reason, uint64) {
+	if s.retirement.retired && !s.cfg.skip.has(ruleRetire) {
+		return store.Fenced, 0
+	}
 	latest := uint64(0)
 	for _, a := range t.Reads {
 		v := value(env, a.Key).Version

@@ -45,6 +45,7 @@ type Server struct {
 	newcomer     newcomer
 	debts        map[protocol.ID]*debt
 	catchUp      catchUp
+	retirement   retirement
 	floor        uint64        // no transaction of an earlier epoch that is in txns has a later version
 	settled      bool          // those of earlier epochs are carried out
 	looked       time.Duration // when there was nothing to forget to make room; 0: there was something
@@ -131,6 +132,11 @@ func (s *Server) Receive(env *protocol.Env[Message], from protocol.ID, msg Messa
 	case StatusQuery:
 		if from == protocol.App {
 			s.onStatus(env, m)
+		}
+		return
+	case Retire:
+		if from == protocol.App {
+			s.onRetire(env)
 		}
 		return
 	}

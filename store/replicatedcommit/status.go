@@ -33,6 +33,8 @@ type (
 
 		OldestUndecided store.TxnID // zero: none
 		Counts          Counts
+		Retired         bool   // see Retire
+		Unsettled       int    // if so: transactions that it may have voted for and that others may not have carried out
 		Old             uint64 // the time up to which transactions are forgotten once they are carried out everywhere
 	}
 )
@@ -52,6 +54,9 @@ func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 				st.Copied++
 			}
 		}
+	}
+	if s.retirement.retired {
+		st.Retired, st.Unsettled = true, s.unsettled()
 	}
 	for id, r := range s.txns { //pure:ok sums and the least are the same in any order
 		switch {

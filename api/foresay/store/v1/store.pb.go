@@ -151,6 +151,66 @@ func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10, 0}
 }
 
+type ChangeRequest_Step int32
+
+const (
+	// Tell what is known.
+	ChangeRequest_LOOK ChangeRequest_Step = 0
+	// Promise to accept nothing below the ballot.
+	ChangeRequest_PREPARE ChangeRequest_Step = 1
+	// Accept the file in the ballot.
+	ChangeRequest_ACCEPT ChangeRequest_Step = 2
+	// Vote for no new transaction, as the site is about to leave.
+	ChangeRequest_RETIRE ChangeRequest_Step = 3
+	// Go on in the epoch of the file, which was chosen.
+	ChangeRequest_LEARN ChangeRequest_Step = 4
+)
+
+// Enum value maps for ChangeRequest_Step.
+var (
+	ChangeRequest_Step_name = map[int32]string{
+		0: "LOOK",
+		1: "PREPARE",
+		2: "ACCEPT",
+		3: "RETIRE",
+		4: "LEARN",
+	}
+	ChangeRequest_Step_value = map[string]int32{
+		"LOOK":    0,
+		"PREPARE": 1,
+		"ACCEPT":  2,
+		"RETIRE":  3,
+		"LEARN":   4,
+	}
+)
+
+func (x ChangeRequest_Step) Enum() *ChangeRequest_Step {
+	p := new(ChangeRequest_Step)
+	*p = x
+	return p
+}
+
+func (x ChangeRequest_Step) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeRequest_Step) Descriptor() protoreflect.EnumDescriptor {
+	return file_foresay_store_v1_store_proto_enumTypes[2].Descriptor()
+}
+
+func (ChangeRequest_Step) Type() protoreflect.EnumType {
+	return &file_foresay_store_v1_store_proto_enumTypes[2]
+}
+
+func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeRequest_Step.Descriptor instead.
+func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15, 0}
+}
+
 // Version is which of the values that a key has had is meant, and the name of the
 // transaction that wrote it. Both 0: the key was never written.
 type Version struct {
@@ -1180,6 +1240,236 @@ func (x *ShardStatus) GetOldestUndecided() *Version {
 	return nil
 }
 
+// Ballot ranks proposals: by round, then by proposer.
+type Ballot struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Round         uint64                 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	Proposer      uint64                 `protobuf:"varint,2,opt,name=proposer,proto3" json:"proposer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ballot) Reset() {
+	*x = Ballot{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ballot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ballot) ProtoMessage() {}
+
+func (x *Ballot) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
+func (*Ballot) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Ballot) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Ballot) GetProposer() uint64 {
+	if x != nil {
+		return x.Proposer
+	}
+	return 0
+}
+
+// ChangeRequest asks a machine for one step.
+type ChangeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Step  ChangeRequest_Step     `protobuf:"varint,1,opt,name=step,proto3,enum=foresay.store.v1.ChangeRequest_Step" json:"step,omitempty"`
+	// The epoch to be made: the one after the machine's.
+	Epoch  uint64  `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Ballot *Ballot `protobuf:"bytes,3,opt,name=ballot,proto3" json:"ballot,omitempty"`
+	// The store's file of that epoch.
+	Store         []byte `protobuf:"bytes,4,opt,name=store,proto3" json:"store,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRequest) Reset() {
+	*x = ChangeRequest{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRequest) ProtoMessage() {}
+
+func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
+func (*ChangeRequest) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ChangeRequest) GetStep() ChangeRequest_Step {
+	if x != nil {
+		return x.Step
+	}
+	return ChangeRequest_LOOK
+}
+
+func (x *ChangeRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ChangeRequest) GetBallot() *Ballot {
+	if x != nil {
+		return x.Ballot
+	}
+	return nil
+}
+
+func (x *ChangeRequest) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+// ChangeResponse is what the machine knows after the step.
+type ChangeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the machine, and the store's file of that epoch.
+	Epoch uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Store []byte `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
+	// The step was taken.
+	Ok bool `protobuf:"varint,3,opt,name=ok,proto3" json:"ok,omitempty"`
+	// The highest ballot that the machine promised, and what it accepted, in which.
+	Promised      *Ballot `protobuf:"bytes,4,opt,name=promised,proto3" json:"promised,omitempty"`
+	Accepted      *Ballot `protobuf:"bytes,5,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	AcceptedStore []byte  `protobuf:"bytes,6,opt,name=accepted_store,json=acceptedStore,proto3" json:"accepted_store,omitempty"`
+	// The machine votes for nothing any more, and how many transactions that it has
+	// voted for are not known to be carried out everywhere.
+	Retired       bool   `protobuf:"varint,7,opt,name=retired,proto3" json:"retired,omitempty"`
+	Unsettled     uint64 `protobuf:"varint,8,opt,name=unsettled,proto3" json:"unsettled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeResponse) Reset() {
+	*x = ChangeResponse{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeResponse) ProtoMessage() {}
+
+func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
+func (*ChangeResponse) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ChangeResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ChangeResponse) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *ChangeResponse) GetOk() bool {
+	if x != nil {
+		return x.Ok
+	}
+	return false
+}
+
+func (x *ChangeResponse) GetPromised() *Ballot {
+	if x != nil {
+		return x.Promised
+	}
+	return nil
+}
+
+func (x *ChangeResponse) GetAccepted() *Ballot {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
+func (x *ChangeResponse) GetAcceptedStore() []byte {
+	if x != nil {
+		return x.AcceptedStore
+	}
+	return nil
+}
+
+func (x *ChangeResponse) GetRetired() bool {
+	if x != nil {
+		return x.Retired
+	}
+	return false
+}
+
+func (x *ChangeResponse) GetUnsettled() uint64 {
+	if x != nil {
+		return x.Unsettled
+	}
+	return 0
+}
+
 var File_foresay_store_v1_store_proto protoreflect.FileDescriptor
 
 const file_foresay_store_v1_store_proto_rawDesc = "" +
@@ -1260,7 +1550,32 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\awaiting\x18\n" +
 	" \x01(\x04R\awaiting\x12\"\n" +
 	"\freservations\x18\v \x01(\x04R\freservations\x12D\n" +
-	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided*\xc3\x01\n" +
+	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided\":\n" +
+	"\x06Ballot\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x1a\n" +
+	"\bproposer\x18\x02 \x01(\x04R\bproposer\"\xe9\x01\n" +
+	"\rChangeRequest\x128\n" +
+	"\x04step\x18\x01 \x01(\x0e2$.foresay.store.v1.ChangeRequest.StepR\x04step\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x120\n" +
+	"\x06ballot\x18\x03 \x01(\v2\x18.foresay.store.v1.BallotR\x06ballot\x12\x14\n" +
+	"\x05store\x18\x04 \x01(\fR\x05store\"@\n" +
+	"\x04Step\x12\b\n" +
+	"\x04LOOK\x10\x00\x12\v\n" +
+	"\aPREPARE\x10\x01\x12\n" +
+	"\n" +
+	"\x06ACCEPT\x10\x02\x12\n" +
+	"\n" +
+	"\x06RETIRE\x10\x03\x12\t\n" +
+	"\x05LEARN\x10\x04\"\x97\x02\n" +
+	"\x0eChangeResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05store\x18\x02 \x01(\fR\x05store\x12\x0e\n" +
+	"\x02ok\x18\x03 \x01(\bR\x02ok\x124\n" +
+	"\bpromised\x18\x04 \x01(\v2\x18.foresay.store.v1.BallotR\bpromised\x124\n" +
+	"\baccepted\x18\x05 \x01(\v2\x18.foresay.store.v1.BallotR\baccepted\x12%\n" +
+	"\x0eaccepted_store\x18\x06 \x01(\fR\racceptedStore\x12\x18\n" +
+	"\aretired\x18\a \x01(\bR\aretired\x12\x1c\n" +
+	"\tunsettled\x18\b \x01(\x04R\tunsettled*\xc3\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_STALE_READ\x10\x01\x12\x16\n" +
@@ -1271,11 +1586,12 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\xf2\x01\n" +
+	"\x11REASON_OVERLOADED\x10\b2\xbf\x02\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12P\n" +
-	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01B9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
+	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\x06Change\x12\x1f.foresay.store.v1.ChangeRequest\x1a .foresay.store.v1.ChangeResponseB9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
 
 var (
 	file_foresay_store_v1_store_proto_rawDescOnce sync.Once
@@ -1289,54 +1605,64 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_foresay_store_v1_store_proto_rawDescData
 }
 
-var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_foresay_store_v1_store_proto_goTypes = []any{
-	(Reason)(0),            // 0: foresay.store.v1.Reason
-	(Decision_Verdict)(0),  // 1: foresay.store.v1.Decision.Verdict
-	(*Version)(nil),        // 2: foresay.store.v1.Version
-	(*Priority)(nil),       // 3: foresay.store.v1.Priority
-	(*ReadRequest)(nil),    // 4: foresay.store.v1.ReadRequest
-	(*ReadResponse)(nil),   // 5: foresay.store.v1.ReadResponse
-	(*Read)(nil),           // 6: foresay.store.v1.Read
-	(*Write)(nil),          // 7: foresay.store.v1.Write
-	(*CommitRequest)(nil),  // 8: foresay.store.v1.CommitRequest
-	(*CommitResponse)(nil), // 9: foresay.store.v1.CommitResponse
-	(*Vote)(nil),           // 10: foresay.store.v1.Vote
-	(*Current)(nil),        // 11: foresay.store.v1.Current
-	(*Decision)(nil),       // 12: foresay.store.v1.Decision
-	(*StatusRequest)(nil),  // 13: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil), // 14: foresay.store.v1.StatusResponse
-	(*ShardStatus)(nil),    // 15: foresay.store.v1.ShardStatus
+	(Reason)(0),             // 0: foresay.store.v1.Reason
+	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
+	(ChangeRequest_Step)(0), // 2: foresay.store.v1.ChangeRequest.Step
+	(*Version)(nil),         // 3: foresay.store.v1.Version
+	(*Priority)(nil),        // 4: foresay.store.v1.Priority
+	(*ReadRequest)(nil),     // 5: foresay.store.v1.ReadRequest
+	(*ReadResponse)(nil),    // 6: foresay.store.v1.ReadResponse
+	(*Read)(nil),            // 7: foresay.store.v1.Read
+	(*Write)(nil),           // 8: foresay.store.v1.Write
+	(*CommitRequest)(nil),   // 9: foresay.store.v1.CommitRequest
+	(*CommitResponse)(nil),  // 10: foresay.store.v1.CommitResponse
+	(*Vote)(nil),            // 11: foresay.store.v1.Vote
+	(*Current)(nil),         // 12: foresay.store.v1.Current
+	(*Decision)(nil),        // 13: foresay.store.v1.Decision
+	(*StatusRequest)(nil),   // 14: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),  // 15: foresay.store.v1.StatusResponse
+	(*ShardStatus)(nil),     // 16: foresay.store.v1.ShardStatus
+	(*Ballot)(nil),          // 17: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),   // 18: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),  // 19: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
-	3,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
-	2,  // 1: foresay.store.v1.ReadResponse.version:type_name -> foresay.store.v1.Version
-	2,  // 2: foresay.store.v1.Read.version:type_name -> foresay.store.v1.Version
-	2,  // 3: foresay.store.v1.CommitRequest.id:type_name -> foresay.store.v1.Version
-	3,  // 4: foresay.store.v1.CommitRequest.priority:type_name -> foresay.store.v1.Priority
-	6,  // 5: foresay.store.v1.CommitRequest.reads:type_name -> foresay.store.v1.Read
-	7,  // 6: foresay.store.v1.CommitRequest.writes:type_name -> foresay.store.v1.Write
-	10, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
-	12, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
+	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
+	3,  // 1: foresay.store.v1.ReadResponse.version:type_name -> foresay.store.v1.Version
+	3,  // 2: foresay.store.v1.Read.version:type_name -> foresay.store.v1.Version
+	3,  // 3: foresay.store.v1.CommitRequest.id:type_name -> foresay.store.v1.Version
+	4,  // 4: foresay.store.v1.CommitRequest.priority:type_name -> foresay.store.v1.Priority
+	7,  // 5: foresay.store.v1.CommitRequest.reads:type_name -> foresay.store.v1.Read
+	8,  // 6: foresay.store.v1.CommitRequest.writes:type_name -> foresay.store.v1.Write
+	11, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
+	13, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
 	0,  // 9: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
-	11, // 10: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
-	2,  // 11: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
+	12, // 10: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
+	3,  // 11: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
 	1,  // 12: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
 	0,  // 13: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	15, // 14: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	2,  // 15: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	4,  // 16: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	8,  // 17: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	13, // 18: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	5,  // 19: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	9,  // 20: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	14, // 21: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 14: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	3,  // 15: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	2,  // 16: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	17, // 17: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	17, // 18: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	17, // 19: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 20: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 21: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	14, // 22: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	18, // 23: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 24: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 25: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	15, // 26: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	19, // 27: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -1353,8 +1679,8 @@ func file_foresay_store_v1_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   14,
+			NumEnums:      3,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

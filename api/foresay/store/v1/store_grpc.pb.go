@@ -26,6 +26,7 @@ const (
 	Store_Read_FullMethodName   = "/foresay.store.v1.Store/Read"
 	Store_Commit_FullMethodName = "/foresay.store.v1.Store/Commit"
 	Store_Status_FullMethodName = "/foresay.store.v1.Store/Status"
+	Store_Change_FullMethodName = "/foresay.store.v1.Store/Change"
 )
 
 // StoreClient is the client API for Store service.
@@ -41,6 +42,9 @@ type StoreClient interface {
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
 	// Status tells how the machine's shards are.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// Change is a step of the agreement on the store's next epoch, in which a site is
+	// fenced or replaced. It is for operators' commands and other machines.
+	Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error)
 }
 
 type storeClient struct {
@@ -81,6 +85,16 @@ func (c *storeClient) Status(ctx context.Context, in *StatusRequest, opts ...grp
 	return out, nil
 }
 
+func (c *storeClient) Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeResponse)
+	err := c.cc.Invoke(ctx, Store_Change_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StoreServer is the server API for Store service.
 // All implementations must embed UnimplementedStoreServer
 // for forward compatibility.
@@ -94,6 +108,9 @@ type StoreServer interface {
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// Status tells how the machine's shards are.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
+	// Change is a step of the agreement on the store's next epoch, in which a site is
+	// fenced or replaced. It is for operators' commands and other machines.
+	Change(context.Context, *ChangeRequest) (*ChangeResponse, error)
 	mustEmbedUnimplementedStoreServer()
 }
 
@@ -112,6 +129,9 @@ func (UnimplementedStoreServer) Commit(context.Context, *CommitRequest) (*Commit
 }
 func (UnimplementedStoreServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedStoreServer) Change(context.Context, *ChangeRequest) (*ChangeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
 }
 func (UnimplementedStoreServer) mustEmbedUnimplementedStoreServer() {}
 func (UnimplementedStoreServer) testEmbeddedByValue()               {}
@@ -188,6 +208,24 @@ func _Store_Status_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Change(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Change_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Change(ctx, req.(*ChangeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Store_ServiceDesc is the grpc.ServiceDesc for Store service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -206,6 +244,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Status",
 			Handler:    _Store_Status_Handler,
+		},
+		{
+			MethodName: "Change",
+			Handler:    _Store_Change_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
