@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +22,19 @@ type resolveFlags struct {
 	replace string
 	yes     bool
 	timeout time.Duration
+	within  time.Duration
 }
 
 func (p *program) storeResolveCommand() *cobra.Command {
 	var f resolveFlags
 	c := &cobra.Command{
 		Use:   "resolve",
-		Short: "Go on without a site that is lost, or with another one in its place",
-		Long: "Write the files of the next epoch, in which a lost site is fenced: its missing votes count as no, and what was blocked is decided. With\n" +
+		Short: "Go on without a site, or with another one in its place",
+		Long: "Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no, and what was blocked is decided. With\n" +
 			"--replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...] as for init, is in its place, and copies what the others have.\n\n" +
-			"All machines of all sites must be stopped before, and none may start with the old files afterwards: the command refuses while a\n" +
-			"machine answers. Then copy store.json to all machines and clients, and start the machines again.",
+			"A majority of the sites has to agree, while the store runs. A site that is there leaves in order, and nothing is lost; one that does not\n" +
+			"answer must be gone for good. Run the command again if it was interrupted. If no machine runs at all, only the files are written; and\n" +
+			"where sites have several machines, stop all of them first.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
@@ -39,8 +42,8 @@ func (p *program) storeResolveCommand() *cobra.Command {
 				return usagef("store resolve: --dir is missing: the directory with the store's files")
 			case f.site == "":
 				return usagef("store resolve: --site is missing: the lost site's name")
-			case f.timeout <= 0:
-				return usagef("store resolve: --timeout is %v; want more than 0", f.timeout)
+			case f.timeout <= 0 || f.within <= 0:
+				return usagef("store resolve: --timeout or --within is %v; want more than 0", min(f.timeout, f.within))
 			}
 			return p.resolve(c.Context(), f)
 		},
@@ -50,7 +53,8 @@ func (p *program) storeResolveCommand() *cobra.Command {
 	flags.StringVar(&f.site, "site", "", "the lost `site`")
 	flags.StringVar(&f.replace, "replace", "", "a new `site` in its place")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
-	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to look for machines that still run")
+	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to look for machines that run")
+	flags.DurationVar(&f.within, "within", 2*time.Minute, "how long the change may take while machines run; it can be gone on with afterwards")
 	return c
 }
 
@@ -63,24 +67,90 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := p.allStopped(ctx, f, s); err != nil {
-		return err
+	cfg, err := storeconfig.ReadClient(filepath.Join(f.dir, storeconfig.ClientFile), "")
+	if err != nil {
+		return fmt.Errorf("store resolve: %w", err)
 	}
-	fmt.Fprint(p.Out, resolveWarning(s, f.site))
+	cfg.Store = s
+	c, err := storeservice.Dial(cfg, storeservice.ClientOptions{})
+	if err != nil {
+		return fmt.Errorf("store resolve: %w", err)
+	}
+	defer c.Close()
+	lost, online := whatRuns(ctx, c, f)
+	if lost {
+		fmt.Fprint(p.Out, resolveWarning(f.site))
+	} else {
+		fmt.Fprintf(p.Out, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so nothing is lost; its machines end then.\n", f.site)
+	}
 	if !f.yes {
 		if err := p.confirm(ctx, f.site); err != nil {
 			return err
 		}
 	}
+	if online {
+		if next, err = p.changeOnline(ctx, f, c, next, lost); err != nil {
+			return err
+		}
+	}
+	return p.advance(f, next, online)
+}
+
+// whatRuns tells whether the site is lost, that is, none of its machines answers, and whether there are machines that have to agree.
+func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags) (lost, online bool) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	lost = true
+	for _, status := range c.Status(ctx) {
+		if status.State == storeservice.Unreachable || status.State == storeservice.Fenced {
+			continue
+		}
+		online = true
+		lost = lost && status.Site != f.site
+	}
+	return lost, online
+}
+
+// changeOnline has the machines agree, and returns what they agree on. That is written even if it is another operator's change, which this one has completed.
+func (p *program) changeOnline(ctx context.Context, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool) (*storeconfig.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.within)
+	defer cancel()
+	gone := ""
+	if lost {
+		gone = f.site
+	}
+	chosen, err := c.Change(ctx, next, gone, func(format string, a ...any) { fmt.Fprintf(p.Out, format+"\n", a...) })
+	if err != nil {
+		return nil, fmt.Errorf("store resolve: %w", err)
+	}
+	want, err := next.Encode()
+	if err != nil {
+		return nil, err
+	}
+	got, err := chosen.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(want, got) {
+		return nil, fmt.Errorf("store resolve: another change was under way, and is what epoch %d is: take the store.json of the operator who made it, and try again", chosen.Epoch)
+	}
+	return chosen, nil
+}
+
+// advance writes the files of the next epoch.
+func (p *program) advance(f resolveFlags, next *storeconfig.Store, online bool) error {
 	kept, err := storeconfig.Advance(f.dir, next)
 	if err != nil {
 		return fmt.Errorf("store resolve: %w", err)
 	}
-	fmt.Fprintf(p.Out, "%s is of epoch %d now (the one before is %s).\nCopy it to all machines and clients, then start the machines:\n",
-		filepath.Join(f.dir, storeconfig.StoreFile), next.Epoch, kept)
+	what := "Copy it to all machines and clients, then start the machines:"
+	if online {
+		what = "The machines know it. Copy it to clients, which are refused with the old one."
+	}
+	fmt.Fprintf(p.Out, "%s is of epoch %d now (the one before is %s).\n%s\n", filepath.Join(f.dir, storeconfig.StoreFile), next.Epoch, kept, what)
 	for _, site := range next.Sites {
 		for _, m := range site.Machines {
-			if !site.Fenced {
+			if !site.Fenced && (!online || site.Since == next.Epoch) {
 				fmt.Fprintf(p.Out, "foresay store serve --config %s    # at %s\n", filepath.Join(f.dir, storeconfig.MachineFile(m.Name)), site.Name)
 			}
 		}
@@ -115,49 +185,13 @@ func nextEpoch(s *storeconfig.Store, f resolveFlags) (*storeconfig.Store, error)
 	return next, nil
 }
 
-// allStopped returns an error if a machine answers.
-func (p *program) allStopped(ctx context.Context, f resolveFlags, s *storeconfig.Store) error {
-	cfg, err := storeconfig.ReadClient(filepath.Join(f.dir, storeconfig.ClientFile), "")
-	if err != nil {
-		return fmt.Errorf("store resolve: %w", err)
-	}
-	cfg.Store = s
-	c, err := storeservice.Dial(cfg, storeservice.ClientOptions{})
-	if err != nil {
-		return fmt.Errorf("store resolve: %w", err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	var running []string
-	for _, status := range c.Status(ctx) {
-		if status.State == storeservice.Unreachable || status.State == storeservice.Fenced {
-			continue
-		}
-		if status.Site == f.site {
-			return fmt.Errorf("store resolve: machine %s of site %s answers: the site is not lost", status.Machine, f.site)
-		}
-		running = append(running, status.Machine)
-	}
-	if len(running) > 0 {
-		return fmt.Errorf("store resolve: these machines still run: %s; stop all of them first", joined(running))
-	}
-	return nil
-}
-
 // resolveWarning says what it means to fence a site. See store/replicatedcommit/DESIGN.md, "Blocking".
-func resolveWarning(s *storeconfig.Store, site string) string {
-	var others []string
-	for _, name := range s.SiteNames() {
-		if name != site {
-			others = append(others, name)
-		}
-	}
+func resolveWarning(site string) string {
 	return fmt.Sprintf("Site %s will not take part any more, for good: its machines must never start again, whatever is on their disks.\n"+
-		"No machine of %s answered. One that only cannot be reached from here must be stopped too.\n"+
+		"No machine of %s answered. One that only cannot be reached from here must be stopped.\n"+
 		"What this can lose: a transaction whose client was told that it had committed, if %s and one other site voted for it, the rest did not, and\n"+
 		"word of the decision reached no disk of the other sites before %s was lost. Such a transaction counts as aborted then. All else stays.\n",
-		site, joined(others), site, site)
+		site, site, site, site)
 }
 
 // confirm has a person type the site's name.

@@ -37,22 +37,31 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("store serve: %w", err)
 	}
-	m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
-	if err != nil {
-		return fmt.Errorf("store serve: %w", err)
-	}
-	err = m.Run(ctx)
-	if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
-		if refused.Forgot {
-			return fmt.Errorf("store serve: refused: %w\nnever start this disk again; stop all machines, then run: foresay store resolve --dir DIR --site %s --replace NEWSITE=PEERS/CLIENT",
-				refused, siteOf(cfg))
+	for { // once for each epoch
+		m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
+		if err != nil {
+			return fmt.Errorf("store serve: %w", err)
 		}
-		return fmt.Errorf("store serve: refused: %w", refused)
+		err = m.Run(ctx)
+		if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
+			if refused.Forgot {
+				return fmt.Errorf("store serve: refused: %w\nnever start this disk again; run: foresay store resolve --dir DIR --site %s --replace NEWSITE=PEERS/CLIENT",
+					refused, siteOf(cfg))
+			}
+			return fmt.Errorf("store serve: refused: %w", refused)
+		}
+		var next *storeconfig.Store
+		if err == nil {
+			next, err = m.Next()
+		}
+		if err != nil {
+			return fmt.Errorf("store serve: %w", err)
+		}
+		if next == nil || ctx.Err() != nil {
+			return nil
+		}
+		cfg.Store = next
 	}
-	if err != nil {
-		return fmt.Errorf("store serve: %w", err)
-	}
-	return nil
 }
 
 // siteOf returns the name of a machine's site.

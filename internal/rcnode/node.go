@@ -58,7 +58,11 @@ type Config struct {
 	Logger                      *slog.Logger
 	// Interceptor is around the calls of clients, Committed gets how long each commit to a disk took. nil: nothing, nobody.
 	Interceptor grpc.UnaryServerInterceptor
-	Committed   func(took time.Duration)
+	// Retired is as in replicatedcommit.Config.
+	Retired bool
+	// Change answers steps of the agreement on the next epoch. nil: they are not answered.
+	Change    func(context.Context, *pb.ChangeRequest) (*pb.ChangeResponse, error)
+	Committed func(took time.Duration)
 }
 
 // Members returns the IDs that a machine has, which its certificate must name.
@@ -202,7 +206,7 @@ func (n *Node) meet() error {
 // config returns that of one of the machine's nodes.
 func (n *Node) config(id protocol.ID, layout replicatedcommit.Layout) replicatedcommit.Config {
 	return replicatedcommit.Config{
-		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain, MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns,
+		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain, MaxAhead: n.cfg.MaxAhead, MaxTxns: n.cfg.MaxTxns, Retired: n.cfg.Retired,
 	}
 }
 
@@ -269,6 +273,7 @@ func (n *Node) serve() {
 	n.service.Epoch = n.cfg.Topology.Epoch
 	n.service.Deliver = n.gate.Deliver
 	n.service.Describe = n.Status
+	n.service.Alter = n.cfg.Change
 	pb.RegisterStoreServer(n.grpc, &n.service)
 	n.setHealth(healthpb.HealthCheckResponse_NOT_SERVING)
 }

@@ -69,6 +69,21 @@ func (n *Node) Servers(ctx context.Context) ([]replicatedcommit.ServerStatus, er
 	return out, nil
 }
 
+// Retire has the machine's servers vote for nothing new, and returns how many transactions that they have voted for may not be carried out elsewhere.
+func (n *Node) Retire(ctx context.Context) (unsettled int, err error) {
+	for _, s := range n.shards {
+		if err := s.host.Deliver(ctx, replicatedcommit.Retire{}); err != nil {
+			return 0, err
+		}
+		st, err := s.status(ctx)
+		if err != nil {
+			return 0, err
+		}
+		unsettled += st.Unsettled
+	}
+	return unsettled, nil
+}
+
 // Stats returns what the machine's nodes have done, by their names, and its network.
 func (n *Node) Stats() (nodes map[string]host.NodeStats, network transport.Stats) {
 	nodes = map[string]host.NodeStats{}

@@ -133,6 +133,9 @@ type Config struct {
 	// MaxWaiting bounds the reads of a server that wait for locked keys, its reservations, the votes that it holds back, and the calls of a client; 0 is 10000 of each.
 	MaxWaiting int
 
+	// Retired has a server vote for nothing new from its start on: see Retire.
+	Retired bool
+
 	skip    rules                        // what a test leaves out
 	page    int                          // how many entries a page has at most; 0 is maxPageEntries
 	applied func(store.Key, store.Value) // tells a test what is applied; nil: nobody

@@ -112,6 +112,9 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 	s.startEpoch(env)
 	s.startSync(env, newDisk)
 	env.After(s.cfg.Retain/8, retentionTimer{})
+	if s.cfg.Retired {
+		s.onRetire(env)
+	}
 }
 
 // refuse ends the server's part, until it is started again.

@@ -1,6 +1,7 @@
 package storeconfig
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,4 +94,13 @@ func Advance(dir string, next *Store) (kept string, err error) {
 		return fail(err)
 	}
 	return kept, nil
+}
+
+// Encode returns the store's file as machines keep and compare it.
+func (s *Store) Encode() ([]byte, error) { return json.Marshal(s) }
+
+// ParseStore reads what Encode made.
+func ParseStore(b []byte) (*Store, error) {
+	s := &Store{}
+	return s, configfile.Parse("the store's next file", b, s, s.check)
 }

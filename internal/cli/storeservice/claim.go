@@ -45,12 +45,16 @@ func claim(cfg *storeconfig.MachineConfig) error {
 	return now.write(name)
 }
 
-// write replaces the file with one that is on disk when it returns.
 func (t tenant) write(name string) error {
 	b, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
+	return writeDurably(name, b)
+}
+
+// writeDurably replaces a file with one that is on disk when it returns.
+func writeDurably(name string, b []byte) error {
 	f, err := os.Create(name + ".new")
 	if err != nil {
 		return err

@@ -13,11 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
 	"github.com/foresay/foresay/wal"
 )
 
@@ -38,11 +40,14 @@ type Machine struct {
 	node    *rcnode.Node
 	metrics net.Listener // nil: none
 	figures *figures
+	changes *changes
+	online  bool // it can go on in another epoch
+	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be called.
 func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, error) {
-	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures()}
+	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures(), online: o.Peers == nil && o.Client == nil, dial: o.Dial}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -87,8 +92,15 @@ func (m *Machine) open(o *MachineOptions) error {
 	if m.store, err = wal.Open(filepath.Join(m.cfg.Data, "log"), wal.Options{Logger: m.log}); err != nil {
 		return fail(err)
 	}
+	if m.changes, err = openChanges(m.cfg); err != nil {
+		return fail(err)
+	}
 	if err := claim(m.cfg); err != nil {
 		return fail(err)
+	}
+	change := m.changes.step
+	if !m.online {
+		change = nil
 	}
 	m.node, err = rcnode.Open(rcnode.Config{
 		Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(), Machine: m.cfg.Machine,
@@ -96,8 +108,12 @@ func (m *Machine) open(o *MachineOptions) error {
 		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
 		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(), MaxTxns: m.cfg.Store.MaxTxns,
+		Retired: m.changes.disk.Retired, Change: change,
 		Logger: m.log, Interceptor: m.figures.intercept, Committed: func(took time.Duration) { m.figures.commits.Observe(took.Seconds()) },
 	})
+	if err == nil {
+		m.changes.retire = m.node.Retire
+	}
 	return err
 }
 
@@ -117,7 +133,20 @@ func (m *Machine) close() error {
 func (m *Machine) Run(ctx context.Context) error {
 	m.log.Info("store: machine has its disk", "machine", m.cfg.Machine, "data", m.cfg.Data, "disk", m.store.Identity().String())
 	stopping := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
+	if m.online {
+		group.Go(func() error { return m.follow(ctx) })
+		group.Go(func() error {
+			select {
+			case <-m.changes.learned:
+				cancel()
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
 	group.Go(func() error {
 		err := m.node.Run(ctx)
 		if errors.Is(err, grpc.ErrServerStopped) && stopping.Err() != nil {
@@ -129,4 +158,57 @@ func (m *Machine) Run(ctx context.Context) error {
 		group.Go(func() error { return metrics.Serve(ctx, m.metrics, m.page()) })
 	}
 	return errors.Join(group.Wait(), m.close())
+}
+
+// Next returns what the machine is to be opened with when Run has returned nil because the store is of another epoch; nil: it was stopped. The error says that the machine has no part in
+// that epoch.
+func (m *Machine) Next() (*storeconfig.Store, error) {
+	m.changes.mu.Lock()
+	defer m.changes.mu.Unlock()
+	if next := m.changes.next; next != nil {
+		if why := m.changes.refuse(next); why != "" {
+			return nil, errors.New(why)
+		}
+		return next, nil
+	}
+	return nil, nil
+}
+
+// followEvery is how often a machine asks the others for a later epoch: who was away when the store went on learns of it so.
+const followEvery = 5 * time.Second
+
+// follow asks the other machines whether the store is of a later epoch.
+func (m *Machine) follow(ctx context.Context) error {
+	tlsConfig, err := m.cfg.TLS.Load()
+	if err != nil {
+		return err
+	}
+	conn, err := rcgrpc.Dial(rcgrpc.Config{Topology: m.cfg.Store.Topology(), TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime()})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for {
+		for _, site := range m.cfg.Store.Sites {
+			for _, other := range site.Machines {
+				if site.Fenced || other.Name == m.cfg.Machine {
+					continue
+				}
+				ask, cancel := context.WithTimeout(ctx, followEvery)
+				answer, err := conn.Change(ask, other.Name, &pb.ChangeRequest{})
+				cancel()
+				if err == nil && answer.GetEpoch() > m.cfg.Store.Epoch {
+					m.log.Info("store: machine learns of another epoch", "machine", m.cfg.Machine, "epoch", answer.GetEpoch(), "from", other.Name)
+					if _, err := m.changes.step(ctx, &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Store: answer.GetStore()}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }

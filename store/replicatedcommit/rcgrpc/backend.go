@@ -144,3 +144,13 @@ func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, 
 	}
 	return nil, fmt.Errorf("rcgrpc: no machine %q takes part", machine)
 }
+
+// Change asks a machine for a step of the agreement on the next epoch.
+func (c *Conn) Change(ctx context.Context, machine string, r *pb.ChangeRequest) (*pb.ChangeResponse, error) {
+	for _, m := range c.machines {
+		if m.name == machine {
+			return m.stub.Change(ctx, r)
+		}
+	}
+	return nil, fmt.Errorf("rcgrpc: no machine %q takes part", machine)
+}

@@ -26,6 +26,9 @@ type Server struct {
 	// Describe answers calls of Status. nil: they are not answered.
 	Describe func(ctx context.Context) (*pb.StatusResponse, error)
 
+	// Alter answers calls of Change. nil: they are not answered.
+	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
+
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan rc.Message
@@ -151,6 +154,14 @@ func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRes
 		return nil, status.Error(codes.Unimplemented, "this machine does not tell its status")
 	}
 	return s.Describe(ctx)
+}
+
+// Change implements the service.
+func (s *Server) Change(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error) {
+	if s.Alter == nil {
+		return nil, status.Error(codes.Unimplemented, "this machine takes no part in changes of the store")
+	}
+	return s.Alter(ctx, r)
 }
 
 func errMixedUp(m rc.Message) error {

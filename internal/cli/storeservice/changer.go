@@ -1,0 +1,209 @@
+package storeservice
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/store/epoch"
+)
+
+// changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one.
+const (
+	changePoll  = 200 * time.Millisecond
+	changeTries = 8
+)
+
+// Change has the machines, which run, agree on a next epoch and go on in it. If another change is under way, it completes that one: what was chosen is returned. say gets a line for each
+// thing that is done. lost is the site that is gone for good; machines of another one that leaves have to answer. An interrupted change is completed by calling Change again.
+func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost string, say func(format string, a ...any)) (*storeconfig.Store, error) {
+	own := c.cfg.Store
+	var sites epoch.Sites
+	for _, s := range own.Sites {
+		if s.Fenced {
+			sites = append(sites, nil)
+			continue
+		}
+		if len(s.Machines) > 1 {
+			return nil, fmt.Errorf("site %s has several machines, which must not be in different epochs: stop all machines of all sites first", s.Name)
+		}
+		sites = append(sites, []string{s.Machines[0].Name})
+	}
+	want, err := next.Encode()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := c.choose(ctx, sites, next.Epoch, want)
+	if err != nil {
+		return nil, err
+	}
+	s, err := storeconfig.ParseStore(chosen)
+	if err != nil {
+		return nil, err
+	}
+	say("the sites agree on epoch %d", s.Epoch)
+	var leaving, staying []string
+	for _, names := range sites {
+		for _, m := range names {
+			if leaves(s, m) != "" {
+				leaving = append(leaving, m)
+			} else {
+				staying = append(staying, m)
+			}
+		}
+	}
+	for _, m := range leaving {
+		i, _, _ := own.Topology().Find(m)
+		if err := c.retire(ctx, m, own.Sites[i].Name == lost, s.Epoch, say); err != nil {
+			return nil, err
+		}
+	}
+	learn := &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Epoch: s.Epoch, Store: chosen}
+	c.askAll(ctx, leaving, learn)
+	told := c.askAll(ctx, staying, learn)
+	for _, m := range staying {
+		if told[m] == nil {
+			say("machine %s is away, and learns of the epoch from the others when it is back", m)
+			continue
+		}
+		if err := c.follows(ctx, m, s.Epoch); err != nil {
+			return nil, err
+		}
+		say("machine %s is of epoch %d", m, s.Epoch)
+	}
+	return s, nil
+}
+
+// askAll asks machines at the same time, and returns the answers of those that answer.
+func (c *Client) askAll(ctx context.Context, machines []string, r *pb.ChangeRequest) map[string]*pb.ChangeResponse {
+	ctx, cancel := context.WithTimeout(ctx, max(8*c.cfg.Store.RoundTripTime(), 2*time.Second))
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	out := map[string]*pb.ChangeResponse{}
+	for _, m := range machines {
+		wg.Go(func() {
+			if answer, err := c.Conn.Change(ctx, m, r); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				out[m] = answer
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// choose returns the file of an epoch that the sites agree on: the wanted one, unless another one may have been chosen before.
+func (c *Client) choose(ctx context.Context, sites epoch.Sites, number uint64, want []byte) ([]byte, error) {
+	var all []string
+	for _, names := range sites {
+		all = append(all, names...)
+	}
+	b := epoch.Ballot{Proposer: rand.Uint64()}
+	for range changeTries {
+		seen := c.askAll(ctx, all, &pb.ChangeRequest{})
+		for _, answer := range seen {
+			if answer.GetEpoch() == number {
+				return answer.GetStore(), nil // it was chosen, and this machine goes on with it already
+			}
+			if answer.GetEpoch() > number {
+				return nil, fmt.Errorf("the store is of epoch %d by now: take the file of that epoch from the other operator", answer.GetEpoch())
+			}
+			b.Round = max(b.Round, answer.GetPromised().GetRound())
+		}
+		if !sites.Quorum(func(m string) bool { return seen[m] != nil }) {
+			var away []string
+			for _, m := range all {
+				if seen[m] == nil {
+					away = append(away, m)
+				}
+			}
+			return nil, fmt.Errorf("no majority of the %d sites answers, which a change needs: machines %s cannot be reached", len(sites), strings.Join(away, ", "))
+		}
+		b.Round++
+		if value, ok := c.ballot(ctx, epoch.Propose(sites, b, want), all, number); ok {
+			return value, nil
+		}
+		select {
+		case <-time.After(rand.N(changePoll)):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return nil, fmt.Errorf("another change is under way: wait until it has ended, and try again")
+}
+
+// ballot makes one ballot.
+func (c *Client) ballot(ctx context.Context, p *epoch.Proposal, all []string, number uint64) ([]byte, bool) {
+	r := &pb.ChangeRequest{Step: pb.ChangeRequest_PREPARE, Epoch: number, Ballot: ballotToWire(p.Ballot)}
+	for m, answer := range c.askAll(ctx, all, r) {
+		if answer.GetOk() {
+			p.Promised(m, stateOf(answer))
+		}
+	}
+	value, ok := p.Value()
+	if !ok {
+		return nil, false
+	}
+	r = &pb.ChangeRequest{Step: pb.ChangeRequest_ACCEPT, Epoch: number, Ballot: ballotToWire(p.Ballot), Store: value}
+	for m, answer := range c.askAll(ctx, all, r) {
+		if answer.GetOk() {
+			p.Accepted(m, stateOf(answer))
+		}
+	}
+	return value, p.Chosen()
+}
+
+func stateOf(r *pb.ChangeResponse) epoch.State {
+	return epoch.State{Promised: ballotFromWire(r.GetPromised()), Accepted: ballotFromWire(r.GetAccepted()), Value: bytes.Clone(r.GetAcceptedStore())}
+}
+
+// retire has a machine of the site that leaves vote for nothing new, and waits until what it has voted for is carried out elsewhere. A machine that does not answer is lost.
+func (c *Client) retire(ctx context.Context, machine string, lost bool, number uint64, say func(string, ...any)) error {
+	last := uint64(0)
+	for first := true; ; first = false {
+		answer := c.askAll(ctx, []string{machine}, &pb.ChangeRequest{Step: pb.ChangeRequest_RETIRE, Epoch: number})[machine]
+		switch {
+		case answer == nil && first && lost:
+			say("machine %s does not answer: its missing votes count as no", machine)
+			return nil
+		case answer == nil && ctx.Err() == nil:
+			return fmt.Errorf("machine %s, which is to leave, does not answer; run the command for its site again", machine)
+		case answer == nil:
+		case answer.GetEpoch() >= number || answer.GetRetired() && answer.GetUnsettled() == 0:
+			say("machine %s votes for nothing any more, and all that it voted for is carried out", machine)
+			return nil
+		case answer.GetUnsettled() != last:
+			last = answer.GetUnsettled()
+			say("machine %s waits for %d transactions", machine, last)
+		}
+		select {
+		case <-time.After(changePoll):
+		case <-ctx.Done():
+			return fmt.Errorf("machine %s has voted for %d transactions that are not carried out everywhere yet (is another site away?); run the command again to go on: %w",
+				machine, cmp.Or(last, 1), context.Cause(ctx))
+		}
+	}
+}
+
+// follows waits until a machine is of an epoch.
+func (c *Client) follows(ctx context.Context, machine string, number uint64) error {
+	for {
+		if answer := c.askAll(ctx, []string{machine}, &pb.ChangeRequest{})[machine]; answer.GetEpoch() >= number {
+			return nil
+		}
+		select {
+		case <-time.After(changePoll):
+		case <-ctx.Done():
+			return fmt.Errorf("machine %s has learned of epoch %d and does not answer since: %w", machine, number, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package replicatedcommit
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+)
+
+// replaceOnline replaces a site that is there, while clients go on: it retires, and when all that it voted for is settled the other sites and the clients go on in the next epoch, one
+// after the other, in any order. Nodes of different epochs do not hear each other meanwhile. Nothing that clients were told may be lost.
+func (w *world) replaceOnline(leaving int, away []protocol.ID) error {
+	for _, id := range w.layout.Sites[leaving].Shards {
+		w.sim.Deliver(id, Retire{})
+	}
+	settled := func() bool {
+		return !slices.ContainsFunc(w.layout.Sites[leaving].Shards, func(id protocol.ID) bool {
+			s := w.sim.Get(id).(*Server)
+			return !s.retirement.retired || s.unsettled() > 0 && !w.sc.skip.has(ruleRetireSettled)
+		})
+	}
+	if w.sim.RunUntil(10*time.Second, settled) != nil {
+		for _, id := range away { // what waits for a site that is away, as it may
+			w.sim.Restart(id)
+		}
+	}
+	if err := w.sim.RunUntil(time.Minute, settled); err != nil {
+		return fmt.Errorf("site %d leaves: %w", leaving, err)
+	}
+	for _, id := range w.siteNodes(leaving) {
+		w.sim.Crash(id, sim.KeepNone)
+		w.sim.LoseDisk(id)
+	}
+	w.epoch++
+	w.newSites++
+	base := protocol.ID(10 * (len(w.layout.Sites) + w.newSites))
+	site := Site{Name: fmt.Sprint("new", w.epoch), Coordinators: []protocol.ID{base}, Since: w.epoch}
+	for j := range w.layout.Sites[leaving].Shards {
+		site.Shards = append(site.Shards, base+1+protocol.ID(j))
+	}
+	w.layout.Sites = slices.Clone(w.layout.Sites)
+	w.layout.Sites[leaving] = site
+
+	var groups [][]protocol.ID
+	for i := range w.layout.Sites {
+		if i != leaving && w.sim.Get(w.layout.Sites[i].Shards[0]) != nil { // else it is away, and hears of the epoch when it is back
+			groups = append(groups, w.siteNodes(i))
+		}
+	}
+	for _, d := range w.clients {
+		groups = append(groups, []protocol.ID{d.id})
+	}
+	w.rand.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	moved := w.siteNodes(leaving)
+	for _, id := range moved {
+		w.add(id, w.places[leaving])
+	}
+	w.apart(nil, moved, slices.Concat(groups...))
+	for n, ids := range groups {
+		if err := w.move(ids, func() { w.apart(moved, ids, slices.Concat(groups[n+1:]...)) }); err != nil {
+			return err
+		}
+		moved = append(moved, ids...)
+	}
+	return w.err
+}
+
+// apart has nodes of different epochs not hear each other, and mends the links to those that have moved.
+func (w *world) apart(moved, ids, others []protocol.ID) {
+	for _, id := range ids {
+		for _, other := range moved {
+			w.sim.Mend(id, other)
+			w.sim.Mend(other, id)
+		}
+		for _, other := range others {
+			w.sim.Cut(id, other)
+			w.sim.Cut(other, id)
+		}
+	}
+}
+
+// move has a site's nodes, or a client, go on in the next epoch.
+func (w *world) move(ids []protocol.ID, started func()) error {
+	var then []func()
+	for _, id := range ids {
+		for _, d := range w.clients {
+			if d.id != id {
+				continue
+			}
+			if t, ok := d.stop(); ok {
+				then = append(then, func() {
+					d.queries = 1
+					d.ref++
+					w.sim.Deliver(d.id, Query{Ref: d.ref, Txn: t})
+				})
+			} else {
+				d.busy = true // until it is back
+				then = append(then, func() {
+					d.busy = false
+					d.next()
+				})
+			}
+		}
+		w.sim.Crash(id, sim.Keep(w.rand.IntN(3)))
+	}
+	if err := w.sim.Run(roundTrip); err != nil { // what is on its way is lost with its connection
+		return err
+	}
+	started()
+	for _, id := range ids {
+		w.sim.Restart(id)
+	}
+	for _, f := range then {
+		w.sim.After(time.Duration(1+w.rand.IntN(300))*time.Millisecond, f)
+	}
+	return w.sim.Run(time.Duration(w.rand.IntN(400)) * time.Millisecond)
+}
+
+// playOnline replaces one site after another, with another one away in some runs.
+func playOnline(seed uint64, skip rules) (*world, error) {
+	sc := scenario{seed: seed, clients: 6, keys: 4, skip: skip, test: "TestSiteIsReplacedOnline"}
+	if seed%3 == 2 {
+		sc.sites = 5
+	}
+	w, err := newWorld(sc)
+	if err != nil {
+		return nil, err
+	}
+	first := w.rand.IntN(len(w.layout.Sites))
+	if err := w.sim.Run(2 * time.Second); err != nil {
+		return w, err
+	}
+	var away []protocol.ID
+	if sc.sites == 5 {
+		away = w.siteNodes((first + 1) % 5)
+		for _, id := range away {
+			w.sim.Crash(id, sim.KeepAll)
+		}
+		if err := w.sim.Run(time.Duration(w.rand.IntN(3000)) * time.Millisecond); err != nil {
+			return w, err
+		}
+	}
+	if err := w.replaceOnline(first, away); err != nil {
+		return w, err
+	}
+	for _, id := range away {
+		w.sim.Restart(id)
+	}
+	synced := func() bool {
+		return !slices.ContainsFunc(w.layout.Sites[first].Shards, func(id protocol.ID) bool {
+			return w.sim.Get(id).(*Server).newcomer.syncing
+		})
+	}
+	if err := w.sim.RunUntil(time.Minute, synced); err != nil {
+		return w, fmt.Errorf("site %d copies: %w", first, err)
+	}
+	if seed%2 == 1 {
+		if err := w.replaceOnline((first+2)%len(w.layout.Sites), nil); err != nil {
+			return w, err
+		}
+	}
+	return w, w.play(2 * time.Second)
+}
+
+// TestSiteIsReplacedOnline checks the histories of clients that go on while sites that are there are replaced: unlike with a site that is lost, nothing is.
+func TestSiteIsReplacedOnline(t *testing.T) {
+	committed := 0
+	first := firstSeed(t)
+	for i := range uint64(24) {
+		w, err := playOnline(first+i, 0)
+		if err != nil {
+			t.Fatalf("seed %d: %v", first+i, err)
+		}
+		committed += w.verdicts[store.Committed]
+	}
+	t.Log(committed, "transactions committed")
+	if committed < 500 {
+		t.Errorf("only %d transactions committed", committed)
+	}
+}
+
+// TestRetireMutations leaves out one rule of how a site leaves at a time: some seed must notice.
+func TestRetireMutations(t *testing.T) {
+	for _, m := range []struct {
+		name string
+		skip rules
+	}{
+		{"it votes for new transactions", ruleRetire | ruleRetireSettled},
+		{"it leaves before what it voted for is settled", ruleRetireSettled},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(1000) {
+				if _, err := playOnline(1+seed, m.skip); err != nil {
+					t.Logf("seed %d: %.600v", 1+seed, err)
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
