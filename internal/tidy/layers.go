@@ -61,7 +61,6 @@ func rooms() []room {
 		{pattern: "smr", layer: pure},
 		{pattern: "smr/plan/...", layer: pure},
 		{pattern: "store", layer: pure},
-		{pattern: "internal/epoch", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},

@@ -17,7 +17,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/epoch"
+	"github.com/foresay/foresay/internal/rcnode/epoch"
 )
 
 // ballotState is what is on disk of the agreement on an epoch.

@@ -12,7 +12,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/epoch"
+	"github.com/foresay/foresay/internal/rcnode/epoch"
 )
 
 // changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one.

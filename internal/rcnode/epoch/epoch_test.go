@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/foresay/foresay/internal/epoch"
+	"github.com/foresay/foresay/internal/rcnode/epoch"
 )
 
 // acceptor is how a test's machines take steps, rightly or not.
