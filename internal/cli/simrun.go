@@ -82,14 +82,17 @@ func (f *simFlags) scenario(proto smr.Protocol, seed uint64) (smrtest.Scenario, 
 		sc.Replicas = f.replicas
 	}
 	sc.Clients, sc.For = f.clients, f.duration
-	sc.Replay = replayCommand(sc)
+	sc.Replay = f.replayCommand(sc)
 	return sc, nil
 }
 
-// replayCommand returns the command that plays the same again.
-func replayCommand(sc smrtest.Scenario) string {
-	s := fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d --faults %v", sc.Protocol.Name, sc.Seed, sc.Faults)
-	if sc.Replicas != 0 {
+// replayCommand returns the command that plays the same again. What a seed of the swarm chooses beside the faults has no flag.
+func (f *simFlags) replayCommand(sc smrtest.Scenario) string {
+	s := fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d", sc.Protocol.Name, sc.Seed)
+	if f.faults != swarmName {
+		s += fmt.Sprintf(" --faults %v", sc.Faults)
+	}
+	if f.replicas != 0 {
 		s += fmt.Sprintf(" --replicas %d", sc.Replicas)
 	}
 	if sc.Clients != 0 {
