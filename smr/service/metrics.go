@@ -9,9 +9,9 @@ import (
 	"github.com/foresay/foresay/transport"
 )
 
-// metricsHandler answers /metrics and /ready.
+// metricsHandler answers /metrics, /ready and /debug/pprof/.
 func (r *Replica) metricsHandler() http.Handler {
-	mux := http.NewServeMux()
+	mux := metrics.NewMux()
 	mux.Handle("GET /metrics", metrics.Handler(r.registry, func(ctx context.Context, page *metrics.Page) error {
 		s, err := r.Status(ctx)
 		if err == nil {

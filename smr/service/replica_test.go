@@ -168,6 +168,7 @@ func (w *world) leads(replicas []*ran, statuses []Status) protocol.ID {
 			if !s.Leaderless || !s.Ready || s.Leader != 0 {
 				w.Errorf("the protocol has no leader, and a status is %+v", s)
 			}
+			w.metrics(replicas[i], "/debug/pprof/goroutine?debug=1", http.StatusOK, "goroutine profile: total ")
 			w.metrics(replicas[i], "/ready", http.StatusOK, ", there is no leader\n")
 		}
 		if page := w.page(replicas[0], "/metrics", http.StatusOK); strings.Contains(page, "foresay_smr_leader") || strings.Contains(page, "has_leader") {

@@ -30,9 +30,9 @@ func (m *Machine) Status(ctx context.Context) (Status, error) {
 	return describe(s, time.Now()), nil
 }
 
-// page answers /metrics and /ready.
+// page answers /metrics, /ready and /debug/pprof/.
 func (m *Machine) page() http.Handler {
-	mux := http.NewServeMux()
+	mux := metrics.NewMux()
 	mux.Handle("GET /metrics", metrics.Handler(m.figures.registry, func(ctx context.Context, page *metrics.Page) error {
 		s, err := m.Status(ctx)
 		if err != nil {

@@ -187,6 +187,7 @@ func TestStore(t *testing.T) {
 				t.Error("there is a floor with one site of three")
 			}
 		})
+		w.page("a", "/debug/pprof/goroutine?debug=1", http.StatusOK, "goroutine profile: total ")
 		w.page("a", "/ready", http.StatusOK, "admitted\n")
 		w.figures()
 		w.page("a", "/metrics", http.StatusOK, "foresay_store_epoch 1\n", "foresay_store_admitted{shard=\"1\"} 1\n", "foresay_store_blocked_transactions{shard=\"0\"} 0\n")
