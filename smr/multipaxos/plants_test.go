@@ -35,5 +35,14 @@ func TestPlants(t *testing.T) {
 			Name: "Follows of another ballot counts", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
 			Old: "m.Ballot != r.promised || p == nil || m.Round", New: "m.Ballot != r.promised && !MUTANT || p == nil || m.Round",
 		},
+		{
+			Name: "reads ask nobody", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
+			Old: "q.round > confirmed || ", New: "q.round > confirmed && !MUTANT || ",
+		},
+		{
+			Name: "a promise is told before it is on disk", Dir: dir, Test: "TestWhatOthersRelyOnIsOnDisk",
+			Old: "\tp := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
+			New: "\tp := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT {\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
+		},
 	})
 }

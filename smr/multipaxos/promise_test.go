@@ -240,3 +240,8 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
+func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
+	smrtest.FromDisk(t, Protocol(), Promise{}, Accepted{})
+}

@@ -44,6 +44,22 @@ func (w *World) Join(id protocol.ID, then func()) {
 	})
 }
 
+// whenBegun calls then when all replicas take part. One that was away since the group began needs a majority of those with whom it was to begin: if they are replaced, it has to be replaced too.
+func (w *World) whenBegun(then func()) {
+	w.askStatus()
+	w.Sim.After(time.Millisecond, func() {
+		for _, id := range w.replicas {
+			if s, ok := w.status[id]; !ok || s.Role == "blank" || s.Applied == 0 {
+				if !w.stopped {
+					w.Sim.After(roundTrip, func() { w.whenBegun(then) })
+				}
+				return
+			}
+		}
+		then()
+	})
+}
+
 // Remove has a replica removed from the group. It is not expected to come back.
 func (w *World) Remove(id protocol.ID, then func()) {
 	w.gone[id] = true

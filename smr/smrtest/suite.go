@@ -115,7 +115,9 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 	}
 	if seed%10 == 5 {
 		sc.Faults &^= sim.LostDisk // which has replicas replaced itself
-		sc.Script = func(w *World) { w.exchange([]protocol.ID{1, 2}, []protocol.ID{6, 7}, func() {}) }
+		sc.Script = func(w *World) {
+			w.whenBegun(func() { w.exchange([]protocol.ID{1, 2}, []protocol.ID{6, 7}, func() {}) })
+		}
 	}
 	sc.Replay = fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d", p.Name, seed)
 	return sc
