@@ -8,23 +8,26 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
 
 // The code that store.md shows.
 
-func deposit(ctx context.Context, cfg rcgrpc.Config) error {
-	conn, err := rcgrpc.Dial(cfg)
+func deposit(ctx context.Context, file string, o storeservice.ClientOptions) error {
+	cfg, err := storeconfig.ReadClient(file, "")
+	if err != nil {
+		return err
+	}
+	conn, err := storeservice.Dial(cfg, o)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	c, err := client.New(client.Config{Backend: conn})
+	c, err := conn.Transactions(client.Spec, 0)
 	if err != nil {
 		return err
 	}
@@ -59,15 +62,10 @@ func TestStorePage(t *testing.T) {
 		for _, s := range sites {
 			defer startStoreMachine(t, network, dir, s.Name)()
 		}
-		tlsConfig, err := files.TLS.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		cfg := rcgrpc.Config{Topology: files.Store.Topology(), TLS: tlsConfig, Dial: network.DialContext("a"), RoundTrip: 20 * time.Millisecond}
 		for range 2 {
-			if err := deposit(ctx, cfg); err != nil {
+			if err := deposit(ctx, filepath.Join(dir, storeconfig.ClientFile), storeservice.ClientOptions{Dial: network.DialContext("a")}); err != nil {
 				t.Fatal(err)
 			}
 		}

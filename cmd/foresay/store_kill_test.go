@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/history"
-	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
 	"github.com/foresay/foresay/wan"
 )
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 // An explanation says what a transaction waited for, and what it would have had to wait for at least. Times are in milliseconds since the transaction began.

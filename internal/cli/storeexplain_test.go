@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 const msec = time.Millisecond

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/store/storeconfig"
 )
 
 func (p *program) storeInitCommand() *cobra.Command {

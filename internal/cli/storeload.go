@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
 	"github.com/foresay/foresay/workload"
 )
 

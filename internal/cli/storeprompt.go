@@ -8,9 +8,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 const storePromptHelp = `get KEY, put KEY VALUE, delete KEY: each a transaction of its own, unless it stands after begin

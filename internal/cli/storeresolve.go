@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/cli/storeservice"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 type resolveFlags struct {

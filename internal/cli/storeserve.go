@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 func (p *program) storeServeCommand() *cobra.Command {

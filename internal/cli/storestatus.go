@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/storeservice"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 func (p *program) storeStatusCommand() *cobra.Command {

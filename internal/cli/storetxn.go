@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foresay/foresay/internal/cli/storeservice"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
 )
 
 func (p *program) storeTxnCommand() *cobra.Command {

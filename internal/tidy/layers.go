@@ -32,7 +32,7 @@ type room struct {
 // rooms lists every room of the house. The first pattern that fits a directory
 // decides, so exceptions stand first.
 func rooms() []room {
-	return []room{
+	return append([]room{
 		{pattern: "api/...", layer: generated},
 		{pattern: "protocol/...", layer: contract},
 		{pattern: "quorum/...", layer: contract},
@@ -56,6 +56,8 @@ func rooms() []room {
 
 		// A protocol's own connection knows the protocol; what serves a group knows them all.
 		{pattern: "smr/service/...", layer: assembly},
+		{pattern: "store/storeservice/...", layer: assembly},
+		{pattern: "store/storeconfig/...", layer: assembly},
 		{pattern: "store/replicatedcommit/rcgrpc/...", layer: assembly},
 
 		{pattern: "smr", layer: pure},
@@ -67,7 +69,12 @@ func rooms() []room {
 		{pattern: "bft/...", layer: pure, protocol: true},
 		{pattern: "internal/spectree/...", layer: pure},
 		{pattern: "internal/critpath/...", layer: pure},
+	}, upperRooms()...)
+}
 
+// upperRooms are those that pure code does not see.
+func upperRooms() []room {
+	return []room{
 		{pattern: ".", layer: runner},
 		{pattern: "specgrpc/...", layer: runner},
 		{pattern: "observe/...", layer: runner},

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
-	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode/epoch"
+	"github.com/foresay/foresay/store/storeconfig"
 )
 
 // changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one.

@@ -17,9 +17,9 @@ import (
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/internal/cli/metrics"
-	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wal"
 )
 

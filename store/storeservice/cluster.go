@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
-	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )

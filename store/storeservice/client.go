@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/storeconfig"
 )
 
 // ClientOptions are what a client takes beside its file. The zero value is right for a process of its own.

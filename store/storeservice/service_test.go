@@ -17,9 +17,9 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
-	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -219,7 +219,7 @@ func (w *world) figures() {
 	for machine := range w.running {
 		page := w.page(machine, "/metrics", http.StatusOK)
 		metricstest.Check(w, page, "foresay_store_")
-		metricstest.Documented(w, []string{page}, "foresay_store_", "../../../docs/store.md")
+		metricstest.Documented(w, []string{page}, "foresay_store_", "../../docs/store.md")
 		for _, want := range []string{
 			`foresay_store_aborted_transactions_total\{cause="stale read",shard="\d"\} 1`,
 			`foresay_store_refusing_votes_total\{cause="stale read",shard="\d"\} 1`,

@@ -7,13 +7,19 @@ import (
 	"github.com/foresay/foresay/internal/cli/configfile"
 )
 
+// TLSFiles are the files of certificates that a MachineConfig or ClientConfig names.
+type TLSFiles = configfile.TLSFiles
+
+// Log is what a MachineConfig says about the log.
+type Log = configfile.Log
+
 // A ClientConfig is the file of clients. Names of files in it are relative to its own directory.
 type ClientConfig struct {
 	StoreFile string `json:"store"`
 	// Views are files of the store by names of sites, with the addresses that clients there use.
-	Views    map[string]string    `json:"views,omitempty"`
-	TLS      *configfile.TLSFiles `json:"tls,omitempty"`
-	Insecure bool                 `json:"insecure,omitempty"`
+	Views    map[string]string `json:"views,omitempty"`
+	TLS      *TLSFiles         `json:"tls,omitempty"`
+	Insecure bool              `json:"insecure,omitempty"`
 
 	File  string `json:"-"` // where this was read
 	Store *Store `json:"-"` // what StoreFile holds, or the view that was asked for

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
-	"github.com/foresay/foresay/internal/cli/storeconfig"
 	"github.com/foresay/foresay/internal/rcnode/epoch"
+	"github.com/foresay/foresay/store/storeconfig"
 )
 
 // ballotState is what is on disk of the agreement on an epoch.

@@ -8,14 +8,14 @@ import (
 
 // A MachineConfig is the file of one machine. Names of files in it are relative to its own directory.
 type MachineConfig struct {
-	StoreFile string               `json:"store"`
-	Machine   string               `json:"machine"`
-	Listen    Listen               `json:"listen,omitzero"`
-	Data      string               `json:"data"`
-	TLS       *configfile.TLSFiles `json:"tls,omitempty"`
-	Insecure  bool                 `json:"insecure,omitempty"`
-	Metrics   string               `json:"metrics,omitempty"`
-	Log       configfile.Log       `json:"log,omitzero"`
+	StoreFile string    `json:"store"`
+	Machine   string    `json:"machine"`
+	Listen    Listen    `json:"listen,omitzero"`
+	Data      string    `json:"data"`
+	TLS       *TLSFiles `json:"tls,omitempty"`
+	Insecure  bool      `json:"insecure,omitempty"`
+	Metrics   string    `json:"metrics,omitempty"`
+	Log       Log       `json:"log,omitzero"`
 
 	Store *Store `json:"-"` // what StoreFile holds
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/store/storeconfig"
 )
 
 // tenant is whose a data directory is, and the last epoch in which it was used.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/foresay/foresay/internal/cli/storeconfig"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
 )
 
