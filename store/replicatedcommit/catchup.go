@@ -18,19 +18,19 @@ type catchUpTimer struct{}
 // catchUp is a server's copying of what others have carried out while it was away. Meanwhile it votes and answers reads as before: its own votes are on its disk, and what it has missed
 // others refuse.
 type catchUp struct {
-	owing        map[protocol.ID]Owing  // by server: what it says, if that is not paid
-	paid         map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
-	source       protocol.ID            // zero: none is copied
-	round        uint64                 // tells this copy from earlier ones, whose pages may still be on their way
-	from         string
-	since        uint64
-	covers       map[protocol.ID]Owing      // what was owed when the copy began
-	copied       map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
-	kept         bool                       // how far the copy is, is on disk
-	tries        int                        // how often the page was asked for
-	failed       uint64                     // sites whose servers did not answer since a copy was completed, as bits
-	asked, least time.Duration              // when the page was asked for, and how soon one came at best
-	timed        bool                       // the timer runs
+	owing  map[protocol.ID]Owing  // by server: what it says, if that is not paid
+	paid   map[protocol.ID]uint64 // the serial of what was paid last, should the word of it be lost
+	source protocol.ID            // zero: none is copied
+	round  uint64                 // tells this copy from earlier ones, whose pages may still be on their way
+	from   string
+	since  uint64
+	covers map[protocol.ID]Owing      // what was owed when the copy began
+	copied map[protocol.ID]partCopied // by server: what has been copied of what it owes, if that is not all
+	kept   bool                       // how far the copy is, is on disk
+	tries  int                        // how often the page was asked for
+	failed uint64                     // sites whose servers did not answer since a copy was completed, as bits
+	pace   copyPace
+	timed  bool // the timer runs
 }
 
 // partCopied are sites that have been copied for a debt, as bits.
@@ -46,18 +46,24 @@ const (
 	catchUpYield = 4
 )
 
+// copyPace is at which pace a server copies another one, which has other work to do.
+type copyPace struct{ asked, least time.Duration } // when the page was asked for, and how soon one came at best
+
 // pause returns how long to wait after a page.
-func (c *catchUp) pause(now, roundTrip time.Duration, page []KeyValue) time.Duration {
+func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration {
 	bytes := 0
-	for _, kv := range page {
+	for _, kv := range page.Values {
 		bytes += len(kv.Key) + len(kv.Value.Bytes)
+	}
+	for _, t := range page.Txns {
+		bytes += contentBytes(nil, t.Txn.Writes)
 	}
 	took := max(now-c.asked, 0)
 	if c.least == 0 || took < c.least {
 		c.least = took
 	}
 	late := min(took-c.least, 2*roundTrip)
-	return max(roundTrip/catchUpPace, time.Duration(len(page))*catchUpValue, sendTime(bytes)) + catchUpYield*late
+	return max(roundTrip/catchUpPace, time.Duration(len(page.Values)+len(page.Txns))*catchUpValue, sendTime(bytes)) + catchUpYield*late
 }
 
 func newCatchUp() catchUp {
@@ -163,7 +169,7 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 	if c.source == 0 && !s.beginCatchUp(env) {
 		return
 	}
-	c.asked = env.Now
+	c.pace.asked = env.Now
 	env.Send(c.source, Copy{Stage: CopyValues, From: c.from, Since: c.since, Round: c.round})
 	c.timed = true
 	env.After(2*s.cfg.RoundTrip, catchUpTimer{})
@@ -172,7 +178,7 @@ func (s *Server) goOnCatchingUp(env *protocol.Env[Message]) {
 // beginCatchUp chooses whom to copy: a server of the shard that pays the most debts, one that is there rather than others.
 func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	c := &s.catchUp
-	c.source, c.from, c.tries, c.covers, c.round, c.least = 0, "", 1, maps.Clone(c.owing), newRound(env), 0
+	c.source, c.from, c.tries, c.covers, c.round, c.pace = 0, "", 1, maps.Clone(c.owing), newRound(env), copyPace{}
 	c.since = math.MaxUint64
 	for _, m := range c.owing { //pure:ok the least is the same in any order
 		c.since = min(c.since, m.Since)
@@ -228,7 +234,7 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
-		env.After(c.pause(env.Now, s.cfg.RoundTrip, m.Values), catchUpTimer{})
+		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, m), catchUpTimer{})
 	}
 }
 

@@ -3,6 +3,7 @@ package replicatedcommit
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,6 +159,9 @@ func playOnline(seed uint64, skip rules) (*world, error) {
 	if err := w.sim.RunUntil(time.Minute, synced); err != nil {
 		return w, fmt.Errorf("site %d copies: %w", first, err)
 	}
+	if err := w.sim.Run(roundTrip); err != nil { // that it has copied all is on its disks before an operator hears of it
+		return w, err
+	}
 	if seed%2 == 1 {
 		if err := w.replaceOnline((first+2)%len(w.layout.Sites), nil); err != nil {
 			return w, err
@@ -202,5 +206,33 @@ func TestRetireMutations(t *testing.T) {
 			}
 			t.Error("nobody noticed")
 		})
+	}
+}
+
+// TestCopyIsPaced: a newcomer leaves its sources time for others, so its copy takes at least the least time for each value. It fails if pages are asked for at once.
+func TestCopyIsPaced(t *testing.T) {
+	s := newScript(t, nil)
+	const keys, size = 6000, 1000
+	for part := range keys / 1000 {
+		var all []store.Key
+		for i := range 1000 {
+			all = append(all, store.Key(fmt.Sprintf("%06d", part*1000+i)))
+		}
+		d, _ := s.done(200, s.submit(200, strings.Repeat("x", size), all...))
+		want(t, d, store.Committed)
+	}
+	s.settle()
+	s.newEpoch(false)
+	server := s.layout.Sites[2].Shards[0]
+	start := s.sim.Now()
+	for s.status(server).Syncing {
+		s.run(roundTrip / 10)
+	}
+	// Half of the keys are the shard's. A page of 256 KiB is sent in a round trip, and then the server waits.
+	pages := time.Duration(keys * size / 2 / maxPageBytes)
+	if took, least := s.sim.Now()-start, pages*roundTrip+sendTime(keys*size/2)*3/4; took < least {
+		t.Errorf("%d pages were copied in %v; want %v at least", pages, took, least)
+	} else {
+		t.Logf("%d pages were copied in %v; want %v at least", pages, took, least)
 	}
 }

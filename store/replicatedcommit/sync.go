@@ -67,6 +67,7 @@ type copyTimer struct{ source protocol.ID }
 type source struct {
 	stage Stage
 	from  string
+	pace  copyPace
 }
 
 // newcomer is a server's part in taking a lost one's place: its site is of a later epoch than the store. Until it has what enough others have it votes for nothing and answers
@@ -123,6 +124,7 @@ func (s *Server) askCopy(env *protocol.Env[Message], peer protocol.ID) {
 	}
 	if s.admission.admitted {
 		env.Send(peer, Copy{Stage: src.stage, From: src.from})
+		src.pace.asked = env.Now
 	}
 	env.After(2*s.cfg.RoundTrip, copyTimer{peer})
 }
@@ -155,7 +157,11 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.maybeSynced(env)
 		return
 	}
-	s.askCopy(env, from)
+	if len(m.Values)+len(m.Txns) == 0 {
+		s.askCopy(env, from)
+		return
+	}
+	env.After(src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
 }
 
 // takeValues puts values that another server holds into the key space, if they are newer than what is there.

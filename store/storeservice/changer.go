@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 			return nil, fmt.Errorf("site %s has several machines, which must not be in different epochs: stop all machines of all sites first", s.Name)
 		}
 		sites = append(sites, []string{s.Machines[0].Name})
+	}
+	if copies := c.copying(ctx); lost == "" && copies != "" {
+		return nil, fmt.Errorf("machine %s still copies what the other sites have, and needs all of them: wait until 'foresay store status --wait' says that it is admitted", copies)
 	}
 	want, err := next.Encode()
 	if err != nil {
@@ -79,6 +83,18 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 		say("machine %s is of epoch %d", m, s.Epoch)
 	}
 	return s, nil
+}
+
+// copying returns a machine that has not copied all that the others have, empty if there is none. Two such machines of three would wait for each other.
+func (c *Client) copying(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, max(8*c.cfg.Store.RoundTripTime(), 2*time.Second))
+	defer cancel()
+	for _, s := range c.Status(ctx) {
+		if slices.ContainsFunc(s.Shards, func(sh ShardStatus) bool { return sh.State == Syncing }) {
+			return s.Machine
+		}
+	}
+	return ""
 }
 
 // askAll asks machines at the same time, and returns the answers of those that answer.
