@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -38,9 +39,10 @@ func (p *program) kvCommand(use, short, long string, args int, do func(context.C
 	return c
 }
 
-// kvAnswer is what a call came to. A value that is no text is in Base64.
+// kvAnswer is what a call came to. A value that is no text is in Base64, a key that is none in both ways.
 type kvAnswer struct {
 	Key         string     `json:"key"`
+	KeyBase64   []byte     `json:"key_base64,omitempty"`
 	Value       string     `json:"value,omitempty"`
 	ValueBase64 []byte     `json:"value_base64,omitempty"`
 	Version     uint64     `json:"version"`
@@ -49,6 +51,15 @@ type kvAnswer struct {
 
 	raw  []byte
 	show bool // the value, not the version
+}
+
+// MarshalJSON adds the key in Base64 if JSON cannot have it as text.
+func (a kvAnswer) MarshalJSON() ([]byte, error) {
+	if !utf8.ValidString(a.Key) {
+		a.KeyBase64 = []byte(a.Key)
+	}
+	type plain kvAnswer
+	return json.Marshal(plain(a))
 }
 
 func (a kvAnswer) text() string {

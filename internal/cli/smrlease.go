@@ -117,19 +117,15 @@ func (p *program) leaseKeepCommand() *cobra.Command {
 
 // keepLease renews a lease whose TTL the service knows.
 func keepLease(ctx context.Context, client *service.Client, id kv.LeaseID, timeout time.Duration) error {
-	first, cancel := context.WithTimeout(ctx, timeout)
+	asked, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := client.KeepAlive(first, id); err != nil {
-		return err
-	}
-	began := time.Now()
-	leases, err := client.Leases(first)
+	leases, err := client.Leases(asked)
 	if err != nil {
 		return err
 	}
 	for _, l := range leases {
 		if l.ID == id {
-			return client.Keep(ctx, id, l.TTL-time.Since(began))
+			return client.Keep(ctx, id, l.TTL)
 		}
 	}
 	return &service.LeaseEndedError{Lease: id}

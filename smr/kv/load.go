@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -15,6 +16,14 @@ type Load struct {
 	Leases    []Lease // in order of their IDs
 	Items     []Item  // in order of their versions
 	Last      bool
+}
+
+// Check returns an error if the part does not fit an empty store whose version is After.
+func (l Load) Check() error {
+	if why := New().unfit(&l); why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // Encode returns the command that loads the part. Its result is OK, a Conflict with the version that is there, or Malformed if the part does not fit.

@@ -14,6 +14,7 @@ import (
 	"io"
 	"slices"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/foresay/foresay/smr/kv"
@@ -209,24 +210,12 @@ func (c *Client) restored(ctx context.Context, b *Backup) (uint64, error) {
 
 // check validates a backup that may come from a file.
 func (b *Backup) check() error {
-	before := uint64(0)
 	for _, i := range b.Items {
-		if i.Version <= before || i.Version > b.Version {
-			return fmt.Errorf("the key %q of version %d is out of order", i.Key, i.Version)
+		if len(i.Value) > MaxValueBytes || len(i.Key) > MaxKeyBytes {
+			return fmt.Errorf("the key %.40q has %d bytes and its value %d, more than %d or %d", i.Key, len(i.Key), len(i.Value), MaxKeyBytes, MaxValueBytes)
 		}
-		if len(i.Value) > MaxValueBytes {
-			return fmt.Errorf("the key %q has a value of %d bytes, more than %d", i.Key, len(i.Value), MaxValueBytes)
-		}
-		before = i.Version
 	}
-	before = 0
-	for _, l := range b.Leases {
-		if uint64(l.ID) <= before || uint64(l.ID) > b.Version {
-			return fmt.Errorf("the lease %d is out of order", l.ID)
-		}
-		before = uint64(l.ID)
-	}
-	return nil
+	return kv.Load{To: b.Version, Leases: b.Leases, Items: b.Items}.Check()
 }
 
 // The file of a backup is lines of JSON: one that says what it is, one for each lease and key, and one with the checksum of all lines before.
@@ -259,13 +248,13 @@ type (
 const (
 	backupKind   = "foresay smr"
 	backupFormat = 1
-	// maxBackupLine bounds a line: a value in Base64, its key likewise, and the rest.
-	maxBackupLine = 4 << 20
+	// maxBackupLine bounds a line: a value and its key, as text of which each byte may need two, or in Base64, and the rest.
+	maxBackupLine = 2*(MaxValueBytes+MaxKeyBytes) + 1024
 )
 
-// text returns bytes as a string if they are one, else as bytes, which JSON has in Base64.
+// text returns bytes as a string if they are one without control characters, of which JSON makes six bytes each, else as bytes, which it has in Base64.
 func text(b []byte) (string, []byte) {
-	if utf8.Valid(b) {
+	if utf8.Valid(b) && !bytes.ContainsFunc(b, unicode.IsControl) {
 		return string(b), nil
 	}
 	return "", b
@@ -273,6 +262,9 @@ func text(b []byte) (string, []byte) {
 
 // WriteTo writes the backup as lines of JSON. The last one has a checksum, without which the file cannot be read: a part of a file is noticed.
 func (b *Backup) WriteTo(to io.Writer) (int64, error) {
+	if err := b.check(); err != nil {
+		return 0, fmt.Errorf("backup: %w", err)
+	}
 	w := &summing{to: bufio.NewWriter(to), sum: sha256.New()}
 	w.line(backupHead{Backup: backupKind, Format: backupFormat, Version: b.Version, Leases: len(b.Leases), Keys: len(b.Items)})
 	for _, l := range b.Leases {
@@ -303,14 +295,14 @@ func (w *summing) line(v any) {
 	if w.err != nil {
 		return
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		w.err = err
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // it is for no page
+	if w.err = encoder.Encode(v); w.err != nil {
 		return
 	}
-	b = append(b, '\n')
-	w.sum.Write(b)
-	n, err := w.to.Write(b)
+	w.sum.Write(b.Bytes())
+	n, err := w.to.Write(b.Bytes())
 	w.bytes += int64(n)
 	w.err = err
 }

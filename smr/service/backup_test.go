@@ -157,6 +157,42 @@ func contents(b *Backup) []string {
 	return out
 }
 
+// TestBackupsOfAnyBytes: what is written is read, whatever the keys and values are; what could not be restored is not written.
+func TestBackupsOfAnyBytes(t *testing.T) {
+	for _, one := range []string{"\x00", "<", "\"", "\u2028", "\xff", "a", "\\", "\x7f", "\u0080"} {
+		b := &Backup{Version: 2, Items: []kv.Item{
+			{Key: []byte(strings.Repeat(one, MaxKeyBytes/len(one))), Value: []byte(strings.Repeat(one, MaxValueBytes/len(one))), Version: 1}, {Value: []byte(one), Version: 2},
+		}}
+		var file bytes.Buffer
+		if _, err := b.WriteTo(&file); err != nil {
+			t.Fatal(err)
+		}
+		read, err := ReadBackup(&file)
+		if err != nil {
+			t.Errorf("of %q: %v", one, err)
+			continue
+		}
+		for i, want := range b.Items {
+			if got := read.Items[i]; !bytes.Equal(got.Key, want.Key) || !bytes.Equal(got.Value, want.Value) {
+				t.Errorf("item %d of %q is another one", i, one)
+			}
+		}
+	}
+	for name, b := range map[string]*Backup{
+		"a key twice":   {Version: 2, Items: []kv.Item{{Key: []byte("a"), Version: 1}, {Key: []byte("a"), Version: 2}}},
+		"a large key":   {Version: 1, Items: []kv.Item{{Key: make([]byte, MaxKeyBytes+1), Version: 1}}},
+		"a large value": {Version: 1, Items: []kv.Item{{Value: make([]byte, MaxValueBytes+1), Version: 1}}},
+		"no lease":      {Version: 2, Items: []kv.Item{{Key: []byte("a"), Version: 2, Lease: 1}}},
+		"a short lease": {Version: 2, Leases: []kv.Lease{{ID: 1}}},
+		"out of order":  {Version: 2, Items: []kv.Item{{Key: []byte("a"), Version: 2}, {Key: []byte("b"), Version: 1}}},
+		"of the future": {Version: 2, Items: []kv.Item{{Key: []byte("a"), Version: 3}}},
+	} {
+		if n, err := b.WriteTo(new(bytes.Buffer)); err == nil || n != 0 {
+			t.Errorf("%s: %d bytes were written, %v", name, n, err)
+		}
+	}
+}
+
 // TestBackupFilesAreChecked: a file that was cut off or changed anywhere is an error that names the line.
 func TestBackupFilesAreChecked(t *testing.T) {
 	b := &Backup{

@@ -12,6 +12,9 @@ import (
 // MaxValueBytes bounds a value. It is well below what hosts take as one message.
 const MaxValueBytes = 1 << 20
 
+// MaxKeyBytes bounds a key.
+const MaxKeyBytes = 64 << 10
+
 // A ConflictError says that a key has another version than the one that a change was for; nothing was changed.
 type ConflictError struct {
 	Key     string
@@ -31,7 +34,7 @@ func (c *Client) Put(ctx context.Context, key string, value []byte) (version uin
 
 // PutLeased is Put of a key that is removed when the lease ends. If the lease has ended, the error is a [*LeaseEndedError].
 func (c *Client) PutLeased(ctx context.Context, key string, value []byte, lease kv.LeaseID) (version uint64, err error) {
-	r, err := c.write(ctx, value, kv.PutLeased([]byte(key), value, lease))
+	r, err := c.write(ctx, key, value, kv.PutLeased([]byte(key), value, lease))
 	return r.Version, leaseError(lease, r, err)
 }
 
@@ -47,7 +50,7 @@ func (c *Client) Get(ctx context.Context, key string) (item kv.Item, found bool,
 
 // Delete removes a key and returns the version of its removal. It returns false if the key was not there.
 func (c *Client) Delete(ctx context.Context, key string) (version uint64, found bool, err error) {
-	r, err := c.write(ctx, nil, kv.Delete([]byte(key)))
+	r, err := c.write(ctx, key, nil, kv.Delete([]byte(key)))
 	return r.Version, err == nil && r.Status != kv.NotFound, err
 }
 
@@ -59,7 +62,7 @@ func (c *Client) CompareAndSet(ctx context.Context, key string, version uint64, 
 
 // CompareAndSetLeased is CompareAndSet of a key that is removed when the lease ends. If the lease has ended, the error is a [*LeaseEndedError].
 func (c *Client) CompareAndSetLeased(ctx context.Context, key string, version uint64, value []byte, lease kv.LeaseID) (uint64, error) {
-	r, err := c.write(ctx, value, kv.CompareAndSetLeased([]byte(key), version, value, lease))
+	r, err := c.write(ctx, key, value, kv.CompareAndSetLeased([]byte(key), version, value, lease))
 	if err == nil && r.Status == kv.Conflict {
 		err = &ConflictError{Key: key, Want: version, Version: r.Version, Value: r.Value}
 	}
@@ -73,8 +76,11 @@ func (c *Client) Scan(ctx context.Context, from, to string, limit int) (items []
 	return r.Items, r.More, err
 }
 
-// write has a command executed. A value that is too large is rejected here: replicas would have to be told it first.
-func (c *Client) write(ctx context.Context, value, command []byte) (kv.Result, error) {
+// write has a command executed. A key or value that is too large is rejected here: replicas would have to be told it first.
+func (c *Client) write(ctx context.Context, key string, value, command []byte) (kv.Result, error) {
+	if len(key) > MaxKeyBytes {
+		return kv.Result{}, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the key has %d bytes, more than %d", len(key), MaxKeyBytes)}
+	}
 	if len(value) > MaxValueBytes {
 		return kv.Result{}, &client.RejectedError{Kind: smr.Execute, Reason: fmt.Sprintf("the value has %d bytes, more than %d", len(value), MaxValueBytes)}
 	}

@@ -38,19 +38,19 @@ func leaseError(lease kv.LeaseID, r kv.Result, err error) error {
 // Grant makes a lease that ends when it was not renewed for ttl, kv.MinTTL to kv.MaxTTL. Its keys are removed then. It may end late, by a few round
 // trips for each replica that is down, and never early.
 func (c *Client) Grant(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
-	r, err := c.write(ctx, nil, kv.Grant(ttl))
+	r, err := c.write(ctx, "", nil, kv.Grant(ttl))
 	return kv.LeaseID(r.Version), err
 }
 
 // KeepAlive renews a lease. If the lease has ended, the error is a [*LeaseEndedError].
 func (c *Client) KeepAlive(ctx context.Context, lease kv.LeaseID) error {
-	r, err := c.write(ctx, nil, kv.KeepAlive(lease))
+	r, err := c.write(ctx, "", nil, kv.KeepAlive(lease))
 	return leaseError(lease, r, err)
 }
 
 // Revoke ends a lease and removes its keys. If the lease had ended before, the error is a [*LeaseEndedError].
 func (c *Client) Revoke(ctx context.Context, lease kv.LeaseID) error {
-	r, err := c.write(ctx, nil, kv.Revoke(lease))
+	r, err := c.write(ctx, "", nil, kv.Revoke(lease))
 	return leaseError(lease, r, err)
 }
 
@@ -60,25 +60,34 @@ func (c *Client) Leases(ctx context.Context) ([]kv.Lease, error) {
 	return r.Leases, err
 }
 
-// Keep renews a lease of the given TTL until ctx is done, which is no error. Otherwise the lease has ended or, if it could not be renewed in time, may
-// have: the error is a [*LeaseEndedError]. The caller has renewed or granted the lease just before.
+// Keep renews a lease of the given TTL, at once and then three times in each TTL, until ctx is done, which is no error. Otherwise the lease has ended or,
+// if it could not be renewed in time, may have: the error is a [*LeaseEndedError].
 func (c *Client) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) error {
+	if ttl < kv.MinTTL {
+		return fmt.Errorf("keep lease %d: no lease has a TTL of %v; the least is %v", lease, ttl, kv.MinTTL)
+	}
+	return c.keep(ctx, lease, ttl, time.Now().Add(ttl))
+}
+
+// keep is Keep of a lease that lasts until then if it is not renewed.
+func (c *Client) keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration, until time.Time) error {
 	tick := time.NewTicker(ttl / 3)
 	defer tick.Stop()
-	for until := time.Now().Add(ttl); ; {
+	why := errors.New("this process was not running in time")
+	for time.Until(until) > 0 {
 		began := time.Now()
 		err := c.keepOnce(ctx, lease, min(ttl/3, time.Until(until)))
-		_, ended := errors.AsType[*LeaseEndedError](err)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case err == nil:
+		}
+		if _, ended := errors.AsType[*LeaseEndedError](err); ended {
+			return err
+		}
+		if err == nil {
 			// The lease has ttl from when the renewal was executed, which was after it began.
 			until = began.Add(ttl)
-		case ended:
-			return err
-		case time.Until(until) <= 0:
-			return &LeaseEndedError{Lease: lease, Err: err}
+		} else {
+			why = err
 		}
 		select {
 		case <-ctx.Done():
@@ -86,6 +95,7 @@ func (c *Client) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) 
 		case <-tick.C:
 		}
 	}
+	return &LeaseEndedError{Lease: lease, Err: why}
 }
 
 func (c *Client) keepOnce(ctx context.Context, lease kv.LeaseID, within time.Duration) error {
@@ -99,6 +109,7 @@ func (c *Client) keepOnce(ctx context.Context, lease kv.LeaseID, within time.Dur
 // and pauses of this process can still have f go on while another one holds the lock, so whatever f changes elsewhere should refuse a token lower than
 // the highest it has seen: each holder gets a higher one.
 func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error) (err error) {
+	began := time.Now()
 	lease, err := c.Grant(ctx, ttl)
 	if err != nil {
 		return fmt.Errorf("lock %q: %w", name, err)
@@ -106,7 +117,7 @@ func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f
 	held, stop := context.WithCancelCause(ctx)
 	kept := make(chan error, 1)
 	go func() {
-		err := c.Keep(held, lease, ttl)
+		err := c.keep(held, lease, ttl, began.Add(ttl))
 		stop(err)
 		kept <- err
 	}()
@@ -116,7 +127,8 @@ func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f
 		if errors.Is(err, lost) {
 			lost = nil // f, or the wait for the lock, has told it already
 		}
-		err = errors.Join(err, lost, c.release(ctx, lease))
+		err = errors.Join(err, lost)
+		c.release(ctx, lease)
 	}()
 	token, err := c.acquire(held, name, lease)
 	if err != nil {
@@ -125,16 +137,11 @@ func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f
 	return f(held, token)
 }
 
-// release ends the lease of a lock. Whether that comes through or not, the lease ends by itself too.
-func (c *Client) release(ctx context.Context, lease kv.LeaseID) error {
+// release ends the lease of a lock. If that does not come through, the lease ends by itself.
+func (c *Client) release(ctx context.Context, lease kv.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	err := c.Revoke(ctx, lease)
-	_, ended := errors.AsType[*LeaseEndedError](err)
-	if _, unknown := errors.AsType[*client.UnknownError](err); ended || unknown {
-		return nil
-	}
-	return err
+	_ = c.Revoke(ctx, lease)
 }
 
 // acquire makes a key with a lease when nobody else has it, and returns its version.

@@ -157,7 +157,7 @@ func (l *lessor) end(ctx context.Context, c *Client, leases []kv.Lease) {
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, lessorPatience)
 			defer cancel()
-			r, err := c.write(ctx, nil, kv.Expire(lease.ID, lease.Renewals))
+			r, err := c.write(ctx, "", nil, kv.Expire(lease.ID, lease.Renewals))
 			_, unknown := errors.AsType[*client.UnknownError](err)
 			switch {
 			case err == nil && r.Status == kv.OK:
