@@ -39,7 +39,8 @@ type doubts struct {
 	calls []cancellable
 	held  []overtaken
 	timer *time.Timer
-	set   time.Time // that of the timer, if it runs
+	set   time.Time     // that of the timer, if it runs
+	over  chan struct{} // closed when the task ends; nil if nobody waits for that
 }
 
 // A call takes long if that is so many times what its site's quickest calls took lately,
@@ -172,9 +173,29 @@ func (t *task) doubt() {
 	t.doubtLater()
 }
 
-// end has the calls not be looked at any more.
+// over returns a channel that is closed when the task ends. The task has none of its own,
+// since hardly anybody waits for that only. Under mu.
+func (t *task) over() <-chan struct{} {
+	t.mayDoubt()
+	d := t.doubts
+	if d.over == nil {
+		d.over = make(chan struct{})
+		if t.ended {
+			close(d.over)
+		}
+	}
+	return d.over
+}
+
+// end has the calls not be looked at any more: the task ends.
 func (d *doubts) end() {
-	if d != nil && d.timer != nil {
+	if d == nil {
+		return
+	}
+	if d.timer != nil {
 		d.timer.Stop()
+	}
+	if d.over != nil && !isClosed(d.over) {
+		close(d.over)
 	}
 }

@@ -393,8 +393,9 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 			c.attempt.cut = !unneeded
 			t.todo = append(t.todo, duty{kind: dutyCancel, of: c.attempt})
 		}
+		over := t.over()
 		t.unlock()
-		return t.outlast(l, u, w)
+		return t.outlast(l, u, w, over)
 	}
 	t.tree.Drop(u, unneeded)
 	where := t.whereOf(c.tree)
@@ -402,14 +403,14 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	return end.error(where)
 }
 
-// outlast waits for the answer of a use whose attempt ends, or for the end of the task: the
+// outlast waits for the answer of a use whose attempt ends, or for the task to be over: the
 // run may have taken a guess at another goroutine's call since, and then the task ends with
 // its context, and nobody takes the answer.
-func (t *task) outlast(l *lane, u *spectree.Use, w *waiter) error {
+func (t *task) outlast(l *lane, u *spectree.Use, w *waiter, over <-chan struct{}) error {
 	select {
 	case <-w.ready:
 		return nil
-	case <-t.done:
+	case <-over:
 	}
 	t.mu.Lock()
 	if u.Answer() == spectree.Waiting {
