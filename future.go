@@ -384,6 +384,9 @@ func (ft *futureTransport) Ended(err error) error {
 	}
 	t.mu.Lock()
 	op, ended := opOf(t.tree.Awaited()), t.err
+	if op == nil { // its last call has just ended, most likely as this one does
+		op = t.firstCall.op
+	}
 	t.mu.Unlock()
 	if ended != nil { // with the same context, most likely
 		return ended

@@ -67,8 +67,9 @@ func (g *Group) Wait() error {
 	var began time.Time
 	if g.lane != nil {
 		began = g.lane.run.task.clock()
-	}
-	if g.lane != nil {
+		g.lane.run.task.mu.Lock()
+		g.lane.beside()
+		g.lane.run.task.mu.Unlock()
 		g.lane.idle.Store(true)
 	}
 	g.wg.Wait()
@@ -141,8 +142,17 @@ func (l *lane) fork() *lane {
 	t := l.run.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	l.beside()
 	l.run.lanes.Add(1)
 	return newLane(l, t.tree.Fork(l.tree))
+}
+
+// beside tells the tree if the lane's code, which does something now, waits for a Group, or
+// has ended: then another goroutine shares the lane. Under mu.
+func (l *lane) beside() {
+	if l.idle.Load() {
+		l.run.task.tree.Shared()
+	}
 }
 
 func newLane(parent *lane, tl *spectree.Lane) *lane {

@@ -152,6 +152,7 @@ func (op *Operation) conflict() string {
 func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) error {
 	ended := ctx.Err() != nil
 	t.mu.Lock()
+	l.beside()
 	for waited := false; ; {
 		if err := l.run.check(); err != nil {
 			return err

@@ -2,6 +2,7 @@ package specgrpc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -143,4 +144,62 @@ func (w *world) overlap(p overlapping, plainServer bool, g string) {
 	if g != "wrong" && len(impl.notes()) != 2*before {
 		w.Errorf("the calls were %v, want as many as plainly, %v", impl.notes()[before:], impl.notes()[:before])
 	}
+}
+
+// TestGroupsOfGoroutines: two goroutines that share the task's context each use a Group, one of them after a write, and then a guess is wrong. In a replay
+// the write is answered at once, so the Groups may begin in the other order: no write is sent once more, and the task succeeds.
+func TestGroupsOfGoroutines(t *testing.T) {
+	for range 10 {
+		inWorld(t, func(w *world) {
+			impl := &kvServer{
+				get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+					return value(r.GetKey()), pause(ctx, overlapWork)
+				},
+				append: func(ctx context.Context, _ *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
+					return &kvpb.AppendResponse{}, pause(ctx, overlapWork)
+				},
+			}
+			_, addr := w.serve("a", func(s *grpc.Server) { kvpb.RegisterTestKVServer(s, impl) })
+			c := kvpb.NewTestKVClient(w.dial(addr))
+			time.Sleep(time.Second)
+			if _, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, groups(ctx, c) }); err != nil {
+				w.Error(err)
+			}
+			written := map[string]int{}
+			for _, note := range impl.notes() {
+				written[note]++
+			}
+			for _, key := range []string{"2", "3", "4"} {
+				if n := written["append "+key+"+="]; n != 1 {
+					w.Errorf("%s was written %d times: %v", key, n, impl.notes())
+				}
+			}
+		})
+	}
+}
+
+func groups(ctx context.Context, c kvpb.TestKVClient) error {
+	read := func(ctx context.Context, key string) error {
+		_, err := c.Get(ctx, &kvpb.GetRequest{Key: key})
+		return err
+	}
+	write := func(ctx context.Context, key string) error {
+		_, err := c.Append(ctx, &kvpb.AppendRequest{Key: key})
+		return err
+	}
+	return beside(func() error {
+		g := foresay.NewGroup(ctx)
+		g.Go(func(ctx context.Context) error { return errors.Join(read(ctx, "1"), write(ctx, "2"), write(ctx, "3")) })
+		return g.Wait()
+	}, func() error {
+		if err := write(ctx, "4"); err != nil {
+			return err
+		}
+		g := foresay.NewGroup(ctx)
+		g.Go(func(ctx context.Context) error { return read(ctx, "5") })
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		return read(foresay.Predicting(ctx, value("wrong")), "6")
+	})
 }
