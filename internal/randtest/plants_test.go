@@ -134,6 +134,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
 		"spendUnasked":       {all, "one program in three thousand shows it, and not each time; the engine has TestSpentAnswers"},
 		"neverPin":           {"TestMustPin", "goroutines that race for equal effects on one context may be stopped, pinned or not"},
+		"trustRelatives":     {all, "a goroutine of a Group that uses the context around it is noticed, and its run pinned; futures show it in few programs"},
 		"keepOrder":          {"TestOrderOfSharedLanes", "one program in a thousand shows it"},
 	}
 }
