@@ -19,9 +19,6 @@ func futurePlants() []plant {
 			name: "guesses outlive that the code gave the call up", first: []int{1119}, sketch: "a read that a timer cancels", dir: ".",
 			old: "\t\tt.tree.Insist(u)\n", new: "\t\tif !MUTANT {\nt.tree.Insist(u)\n}\n",
 		}, {
-			name: "a write trusts what other goroutines guess", sketch: "goroutines that write with the outer context", dir: "internal/spectree",
-			old: "\tif s.Effect != None && !c.irrevocable() {\n", new: "\tif s.Effect != None && !c.irrevocable() && !MUTANT {\n",
-		}, {
 			name: "a Confirm that nobody heard counts", sketch: "staged writes, and a pause", dir: "specgrpc",
 			old: "\tcase w == confirmed && unconfirmed:\n", new: "\tcase w == confirmed && unconfirmed && !MUTANT:\n",
 		},

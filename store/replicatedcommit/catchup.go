@@ -186,24 +186,35 @@ func (s *Server) beginCatchUp(env *protocol.Env[Message]) bool {
 	if bits.OnesCount64(c.failed) == len(s.peers) {
 		c.failed = 0 // they are asked again
 	}
+	c.source = s.bestSource()
+	if c.source == 0 && c.failed != 0 && len(c.owing) > 0 { // those that are left have nothing more to give
+		c.failed = 0
+		c.source = s.bestSource()
+	}
+	return c.source != 0
+}
+
+// bestSource returns the peer that pays most of what is owed, of those that have not failed; 0 if none pays any.
+func (s *Server) bestSource() (source protocol.ID) {
+	c := &s.catchUp
 	best := 0
-	for _, source := range s.peers {
+	for _, peer := range s.peers {
 		worth := 0
 		for from, m := range c.owing { //pure:ok a sum is the same in any order
-			if all, is := s.copiedWith(from, m, source); is {
+			if all, is := s.copiedWith(from, m, peer); is {
 				worth += 8
 			} else if all != c.copied[from].sites || m.Serial != c.copied[from].serial {
 				worth += 4 // one of several
 			}
 		}
-		if _, ok := c.owing[source]; ok {
+		if _, ok := c.owing[peer]; ok {
 			worth++ // it is there
 		}
-		if c.failed&(1<<s.shards[source].site) == 0 && worth > best {
-			best, c.source = worth, source
+		if c.failed&(1<<s.shards[peer].site) == 0 && worth > best {
+			best, source = worth, peer
 		}
 	}
-	return c.source != 0
+	return source
 }
 
 // copiedWith returns the sites that are copied for a debt when a server is, and whether that pays it. A server that is not owed anything itself by the same debtor has carried out all

@@ -53,7 +53,7 @@ func messages() []Message {
 		Page{Stage: CopyTxns, From: "a", Next: "b", Old: 7, Debts: []Debt{{Server: 31, Since: 5, Upto: 6}}, Txns: []SettledTxn{{Txn: store.Txn{ID: id, Writes: parts[0].Writes}, Shards: shards, Commit: true}, {Txn: store.Txn{ID: id}, Shards: shards, Old: true}}},
 		Page{Stage: CopyValues, Values: []KeyValue{{"k0", store.Value{Version: id, Present: true, Bytes: []byte("x")}}, {"k1", store.Value{Version: id}}}},
 		Look{ID: id},
-		Seen{ID: id, State: Wanting},
+		Seen{ID: id, State: Wanting}, Seen{ID: id, State: Aborted, Old: true},
 	}
 }
 

@@ -217,3 +217,28 @@ func TestNewcomersCopyAbortsOfWhatIsGone(t *testing.T) {
 		t.Errorf("the newcomer has %+v, and says %v", r, newcomer.server.Check())
 	}
 }
+
+// TestLooksTellOfAbortsOfWhatIsGone: a newcomer that takes over an abort which rests on what is gone, from a shard or from its coordinator, says so: the transaction may have been committed.
+func TestLooksTellOfAbortsOfWhatIsGone(t *testing.T) {
+	b := newServerBench(t)
+	id := store.TxnID{Time: uint64(b.now), Client: 1}
+	b.give(10, Decide{ID: id, Shards: []uint32{0}, Old: true}) // it has not heard of it before
+	b.give(21, Look{ID: id})
+	var seen []Seen
+	for _, e := range b.env.Out {
+		if m, ok := e.Msg.(Seen); ok {
+			seen = append(seen, m)
+		}
+	}
+	if want := (Seen{ID: id, State: Aborted, Old: true}); len(seen) != 1 || seen[0] != want {
+		t.Fatalf("it answers %+v, want %+v", seen, want)
+	}
+	for old, want := range map[bool]store.Reason{true: store.Old, false: store.Fenced} {
+		newcomer := newServerBench(t)
+		newcomer.server.newcomer.looks = map[store.TxnID]*look{id: {shards: []uint32{0}, seen: map[protocol.ID]bool{}}}
+		newcomer.give(21, Seen{ID: id, State: Aborted, Old: old})
+		if r := newcomer.server.txns[id]; r == nil || r.state != Aborted || r.reason != want {
+			t.Errorf("old %v: the newcomer has %+v, want the reason %v", old, r, want)
+		}
+	}
+}

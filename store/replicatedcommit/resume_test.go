@@ -1,6 +1,7 @@
 package replicatedcommit
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -87,5 +88,51 @@ func TestSeveralAreCopied(t *testing.T) {
 	}
 	if len(copied) != 2 {
 		t.Errorf("it is paid when of four other sites %v are copied, want 2", copied)
+	}
+}
+
+// TestSourcesAreAskedAgain: where several are to be copied, and after the first one nobody answers for long, those that are left are asked again.
+func TestSourcesAreAskedAgain(t *testing.T) {
+	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2), skip: ruleAdmission})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 11, rand.New(rand.NewPCG(1, 1)))
+	asked := map[protocol.ID]int{}
+	var last Copy
+	step := func(call func()) {
+		t.Helper()
+		env.Begin(time.Hour)
+		call()
+		for _, e := range env.Out {
+			if m, ok := e.Msg.(Copy); ok {
+				asked[e.To]++
+				last = m
+			}
+		}
+		if err := n.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owing := Owing{Serial: 5, Since: 1000, To: 1<<5 - 1}
+	step(func() { n.Start(env, nil) })
+	step(func() { n.Receive(env, 22, owing) })
+	step(func() { n.Expire(env, catchUpTimer{}) })
+	for first := range maps.Clone(asked) {
+		step(func() { n.Receive(env, first, Page{Stage: CopyValues, Round: last.Round}) })
+	}
+	for range 40 {
+		step(func() { n.Receive(env, 22, owing) })
+		for range 7 {
+			step(func() { n.Expire(env, catchUpTimer{}) })
+		}
+	}
+	if len(asked) != 4 {
+		t.Errorf("of four others %v were asked", asked)
+	}
+	for id, times := range asked {
+		if times > 1 && times < 12 {
+			t.Errorf("server %d was asked %d times, and then no more", id, times)
+		}
 	}
 }

@@ -15,6 +15,7 @@ type (
 	Seen struct {
 		ID    store.TxnID
 		State State
+		Old   bool // it is aborted there since it was forgotten elsewhere, which is no outcome
 	}
 )
 
@@ -78,16 +79,16 @@ func (s *Server) onLook(env *protocol.Env[Message], from protocol.ID, m Look) {
 	if _, ok := s.shards[from]; !ok || from == s.cfg.ID {
 		return
 	}
-	st := Undecided
+	st, old := Undecided, false
 	if r := s.txns[m.ID]; r != nil {
-		st = r.now()
+		st, old = r.now(), r.tookForOld()
 	} else if m.ID.Time <= s.old {
 		st = s.forgotten(m.ID)
 		if st == Gone && s.newcomer.syncing {
 			st = Undecided // who told this one says so, too, and until when
 		}
 	}
-	env.Send(from, Seen{m.ID, st})
+	env.Send(from, Seen{ID: m.ID, State: st, Old: old})
 }
 
 func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
@@ -100,6 +101,7 @@ func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
 	case Committed, Wanting:
 		s.endLookWith(env, m.ID, l, Committed)
 	case Aborted:
+		l.old = m.Old // an abort for another reason is an outcome
 		s.endLookWith(env, m.ID, l, Aborted)
 	case Gone: // not known before the debt is paid
 	default:
@@ -122,11 +124,13 @@ func (s *Server) endLookWith(env *protocol.Env[Message], id store.TxnID, l *look
 	r := s.txns[id]
 	if r == nil {
 		r = &record{id: id, state: No, reason: store.Fenced, shards: l.shards}
+		s.watch(env, r)
 		if l.old {
 			r.reason = store.Old
 		}
-		s.watch(env, r)
 		s.save(env, r)
+	} else if l.old && state == Aborted && r.state == No {
+		r.reason = store.Old
 	}
 	if state != No && r.state == No {
 		s.decide(env, r, state)

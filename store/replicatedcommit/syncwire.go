@@ -26,7 +26,8 @@ func syncKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](51, func(w *writer, m Seen) {
 			store.AppendVersion(w, m.ID)
 			w.Uint(uint64(m.State))
-		}, func(r *reader) Seen { return Seen{store.ReadVersion(r), readState(r)} }),
+			w.Bool(m.Old)
+		}, func(r *reader) Seen { return Seen{store.ReadVersion(r), readState(r), r.Bool()} }),
 		wirefmt.NewKind[Message](52, func(w *writer, m Owing) {
 			w.Uint(m.Serial)
 			w.Uint(m.Since)

@@ -197,6 +197,9 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 			return
 		}
 		r = s.unprepared(env, m.ID, m.Shards)
+		if m.Old {
+			r.reason = store.Old
+		}
 		s.decide(env, r, state)
 		s.watch(env, r)
 	case (r.state == Yes || r.state == No) && m.Old && p.site != s.place.site:
