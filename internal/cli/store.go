@@ -26,7 +26,7 @@ func (p *program) storeCommand() *cobra.Command {
 			"                 then foresay store txn put KEY VALUE --client DIR/client.json",
 	}
 	group(c)
-	c.AddCommand(p.storeDevCommand(), p.storeInitCommand(), p.storeConfigCommand(), p.storeServeCommand(), p.storeTxnCommand(), p.storeLoadCommand(),
+	c.AddCommand(p.storeDevCommand(), p.storeInitCommand(), p.storeConfigCommand(), p.storeServeCommand(), p.storeTxnCommand(), p.storeLoadCommand(), p.storeBenchCommand(),
 		p.storeStatusCommand(), p.storeResolveCommand())
 	return c
 }
