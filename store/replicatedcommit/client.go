@@ -17,11 +17,15 @@ type (
 	submitTimer struct{ id store.TxnID }
 )
 
-// tries is how often a client asks before it gives an answer that is none. From recoverFrom on it asks for a decision without the votes that are missing.
+// A client asks so often, and for so long, before it gives an answer that is none. From recoverFrom on it asks for a decision without the votes that are missing.
 const (
 	tries       = 6
+	askFor      = 3 * time.Second // a machine may be busy, however near it is
 	recoverFrom = 2
 )
+
+// slower is by how many powers of two a client waits longer after it has asked so often.
+func slower(asked int) int { return min(max(asked-tries, 0), 5) }
 
 // Client is the node of an application that reads and commits transactions: [Get], [Submit] and [Query] each have one answer.
 type Client struct {
@@ -33,9 +37,10 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
-	near         [][]time.Duration // by site and shard: how long it takes to answer a read; 0 is not known
-	silent       []time.Duration   // by site: since when it has not answered commits; 0: it has
-	pace         pace
+	near         [][]time.Duration      // by site and shard: how long it takes to answer a read; 0 is not known
+	silent       []time.Duration        // by site: since when it has not answered commits; 0: it has
+	pace         pace                   // of commits
+	reading      pace                   // of reads
 	nearGets     uint64                 // reads from the nearest site
 	getRefs      map[uint64]uint64      // of gets, by the application's numbers
 	submitRefs   map[uint64]store.TxnID // of submits, likewise
@@ -47,6 +52,7 @@ type get struct {
 	answers []*ReadReply // by site
 	first   *ReadReply
 	tries   int
+	begun   time.Duration
 	sent    time.Duration // when all sites were asked, or the nearest
 	wait    time.Duration // until they are asked again
 	only    int           // the site that was asked alone, noSite if all were
@@ -145,13 +151,13 @@ func (c *Client) onGet(env *protocol.Env[Message], m Get) {
 		return
 	}
 	c.n++
-	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites)), only: noSite}
+	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites)), only: noSite, begun: env.Now}
 	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
 	c.sendGet(env, c.n, g)
 }
 
 func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
-	if g.tries == tries {
+	if g.tries >= tries && env.Now-g.begun >= askFor {
 		c.endGet(env, n)
 		env.Send(protocol.App, Got{Ref: g.ask.Ref})
 		return
@@ -161,7 +167,7 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	if !g.ask.Priority.IsZero() {
 		held *= queueFor
 	}
-	g.wait = held + c.cfg.RoundTrip
+	g.wait = held + c.ReadPatience() - c.cfg.RoundTrip
 	switch {
 	case g.only != noSite: // it does not answer, and others are nearer until it does
 		c.near[g.only][shard] += c.cfg.RoundTrip
@@ -172,6 +178,7 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 		}
 	}
 	g.tries++
+	g.wait <<= slower(g.tries)
 	g.sent = env.Now
 	for _, i := range c.cfg.Layout.unfenced() {
 		if g.answers[i] == nil && (g.only == noSite || g.only == i) {
@@ -234,6 +241,9 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	}
 	if g.tries == 1 && g.ask.Priority.IsZero() { // others may have waited for their turn
 		c.measured(p, env.Now-g.sent)
+		if g.queued == 0 {
+			c.reading.saw(env.Now-g.sent, c.cfg.RoundTrip)
+		}
 	}
 	c.see(max(m.Hint, m.Value.Version.Time))
 	if m.Queued && !g.done && g.queued < maxQueued*len(g.answers) {
@@ -347,7 +357,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 }
 
 func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
-	if s.tries == tries {
+	if s.tries >= tries && (env.Now-s.begun >= askFor || c.stuck(s)) {
 		c.giveUp(env, s)
 		return
 	}
@@ -362,9 +372,9 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	s.tries++
 	wait := c.Patience()
 	if c.firstHealthy(env) != noSite { // what takes long then is a site that is away, and asking again finds that out
-		wait = 2*c.cfg.RoundTrip + sendTime(c.pace.bytes)
+		wait = c.ReadPatience() + sendTime(c.pace.bytes)
 	}
-	env.After(wait, submitTimer{s.txn.ID})
+	env.After(wait<<slower(s.tries), submitTimer{s.txn.ID})
 }
 
 // askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the decision.
@@ -387,7 +397,7 @@ func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
 	first, silent := noSite, false
 	for _, i := range c.cfg.Layout.unfenced() {
-		if since := c.silent[i]; since != 0 && env.Now-since > 2*c.cfg.RoundTrip+sendTime(c.pace.bytes) {
+		if since := c.silent[i]; since != 0 && env.Now-since > c.ReadPatience()+sendTime(c.pace.bytes) {
 			silent = true
 		} else if first == noSite {
 			first = i
@@ -410,7 +420,7 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 		return
 	}
 	if s.sent == 0 && !s.firm {
-		c.pace.saw(min(max(env.Now-s.begun, 0), maxLag*c.cfg.RoundTrip))
+		c.pace.saw(env.Now-s.begun, c.cfg.RoundTrip)
 	}
 	s.votes[p.site] = m
 	yes, no, o := s.count()
@@ -465,11 +475,17 @@ func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decid
 	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.site)
 }
 
+// stuck tells whether sites have voted differently, so that those that are missing decide: to ask for longer gains nothing before they are back.
+func (c *Client) stuck(s *submit) bool {
+	yes, no, _ := s.count()
+	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority()
+}
+
 // giveUp says what is known of a transaction whose decision does not come.
 func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
-	yes, no, refused := s.count()
+	_, _, refused := s.count()
 	o := store.Outcome{Verdict: store.Unknown}
-	if yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority() {
+	if c.stuck(s) {
 		o.Verdict = store.Blocked
 		for i, v := range s.votes {
 			if v.ID.IsZero() && !c.cfg.Layout.Sites[i].Fenced {
@@ -538,7 +554,7 @@ func (c *Client) endGet(env *protocol.Env[Message], n uint64) {
 // Check implements protocol.Checked.
 func (c *Client) Check() error {
 	for _, id := range slices.SortedFunc(maps.Keys(c.submits), func(a, b store.TxnID) int { return cmp.Compare(a.Time, b.Time) }) {
-		if s := c.submits[id]; s.tries < 1 || s.tries > tries || s.txn.ID != id {
+		if s := c.submits[id]; s.tries < 1 || s.txn.ID != id {
 			return fmt.Errorf("replicatedcommit: client %d: transaction %v, kept as %v, was tried %d times", c.cfg.ID, s.txn.ID, id, s.tries)
 		}
 	}

@@ -297,8 +297,12 @@ func (c *Coordinator) ask(env *protocol.Env[Message], server protocol.ID, m Mess
 	env.Send(server, m)
 }
 
-// awayAfter is how many round trips a site or a server may leave something unanswered until others no longer wait for it.
-const awayAfter = 16
+// How long a site or a server may leave something unanswered until others no longer wait for it: so many round trips, and a time that a busy machine on a near network may need. What is kept for
+// it until then is little; what it is owed after that costs a walk over all keys.
+const (
+	awayAfter = 16
+	leastAway = 3 * time.Second
+)
 
 // away tells whether nothing has been heard for long of a server that has something to answer, or of its whole site.
 func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool {
@@ -307,7 +311,7 @@ func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool 
 	if c.silent[site] != 0 && (!quiet || c.silent[site] < since) {
 		since, quiet = c.silent[site], true
 	}
-	return quiet && env.Now-since > awayAfter*c.cfg.RoundTrip && !c.cfg.skip.has(ruleOwe)
+	return quiet && env.Now-since > max(awayAfter*c.cfg.RoundTrip, leastAway) && !c.cfg.skip.has(ruleOwe)
 }
 
 // carriedOut tells whether all servers have carried out a decision, but for those that are away, which are returned. A majority of the sites has whole, so that what it wrote can be copied

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -59,8 +60,14 @@ type (
 	gateEnd   struct{ ref uint64 } // how long the site is left to answer: coordinators and shards say nothing to what they cannot take
 )
 
-// gatePatience is how many round trips, and times that it takes to send what is asked, a site has to answer: more than clients wait, so that they repeat what they ask before.
+// gatePatience is how many round trips, and times that it takes to send what is asked, a site has to answer, and longer if it is near and busy: more than clients wait, so that they repeat what
+// they ask before.
 const gatePatience = 8
+
+// patience is how long the site has to answer what has so many bytes.
+func (g *Gate) patience(bytes int) time.Duration {
+	return max(gatePatience*(g.cfg.RoundTrip+sendTime(bytes)), 2*leastLag)
+}
 
 // Gate is the node by which clients that are no nodes reach a site: it hands what they ask to the site's shards and coordinators, and the answers back. It keeps
 // nothing, and repeats nothing: its clients do.
@@ -170,7 +177,7 @@ func (g *Gate) onRead(env *protocol.Env[Message], m GateRead) {
 	}
 	g.n++
 	g.reads[g.n], g.numbers[m.Ref] = m.Ref, g.n
-	env.After(gatePatience*g.cfg.RoundTrip, gateEnd{m.Ref})
+	env.After(g.patience(0), gateEnd{m.Ref})
 	env.Send(g.cfg.Layout.Sites[g.site].Shards[g.cfg.Layout.shardOf(m.Key)], ReadRequest{Ref: g.n, Key: m.Key, Priority: m.Priority})
 }
 
@@ -190,7 +197,7 @@ func (g *Gate) onCommit(env *protocol.Env[Message], m GateCommit) {
 	c := &gateCommit{id: m.Txn.ID, recover: m.Recover}
 	g.commits[m.Ref] = c
 	g.byTxn[c.id] = append(g.byTxn[c.id], m.Ref)
-	env.After(gatePatience*(g.cfg.RoundTrip+sendTime(contentBytes(m.Txn.Reads, m.Txn.Writes))), gateEnd{m.Ref})
+	env.After(g.patience(contentBytes(m.Txn.Reads, m.Txn.Writes)), gateEnd{m.Ref})
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, gateTimer{m.Ref})
 	}

@@ -2,7 +2,8 @@ package replicatedcommit
 
 import "time"
 
-// A pace is how long sites take to answer a client's commits, or decisions take to follow a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with load and with how much is sent.
+// A pace is how long sites take to answer a client's reads or commits, or decisions take to follow a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with
+// load and with how much is sent.
 type pace struct {
 	mean, deviation time.Duration // averages that forget; 0: there was none
 	bytes           int           // of transactions that are on their way
@@ -11,12 +12,19 @@ type pace struct {
 const (
 	// leastRate is a rate at which transactions surely get to a site, in bytes a second.
 	leastRate = 4 << 20
-	// maxLag bounds what is waited for slow answers, in round trips: later is a failure.
-	maxLag = 16
+	// What is waited for slow answers is at most so many round trips, and on a near network so long: later is a failure.
+	maxLag   = 16
+	leastLag = time.Second
 )
 
+// longestLag bounds what is waited for slow answers.
+func longestLag(roundTrip time.Duration) time.Duration {
+	return max(maxLag*roundTrip, leastLag)
+}
+
 // saw learns from an answer that came after so long.
-func (p *pace) saw(took time.Duration) {
+func (p *pace) saw(took, roundTrip time.Duration) {
+	took = min(max(took, 0), longestLag(roundTrip))
 	if p.mean == 0 {
 		p.mean, p.deviation = took, took/2
 		return
@@ -25,9 +33,9 @@ func (p *pace) saw(took time.Duration) {
 	p.mean += (took - p.mean) / 8
 }
 
-// lag returns how long answers take, all but a few, between a number of round trips and maxLag of them.
+// lag returns how long answers take, all but a few, a number of round trips at least.
 func (p *pace) lag(least int, roundTrip time.Duration) time.Duration {
-	return max(time.Duration(least)*roundTrip, min(p.mean+4*p.deviation, maxLag*roundTrip))
+	return max(time.Duration(least)*roundTrip, min(p.mean+4*p.deviation, longestLag(roundTrip)))
 }
 
 // Bytes returns how large what a request carries is.
@@ -38,6 +46,9 @@ func (m CommitRequest) Bytes() int { return contentBytes(m.Txn.Reads, m.Txn.Writ
 func (c *Client) Patience() time.Duration {
 	return c.pace.lag(2, c.cfg.RoundTrip) + sendTime(c.pace.bytes)
 }
+
+// ReadPatience returns how long the client waits at present for answers to a read that nothing holds up. Whoever carries the client's messages may ask, as with Patience.
+func (c *Client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }
 
 // sendTime returns how long it takes at most to send so many bytes.
 func sendTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / leastRate }

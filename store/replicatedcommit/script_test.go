@@ -251,7 +251,7 @@ func TestSilentSiteDecides(t *testing.T) {
 
 // TestLostAnswer: the client hears nothing of its commit, and learns of it later by asking.
 func TestLostAnswer(t *testing.T) {
-	s := newScript(t, nil)
+	s := newScript(t, func(c *Config) { c.Retain = 20 * time.Second })
 	for _, id := range s.nodes() {
 		s.sim.Cut(id, 200)
 	}

@@ -294,10 +294,10 @@ type flight struct {
 
 // begin sends a message, unless it is a large one that is on its way already. It is called with mu held.
 func (c *Conn) begin(to *machine, id protocol.ID, msg rc.Message) {
-	timeout := 4 * c.cfg.RoundTrip
+	timeout := max(4*c.cfg.RoundTrip, 2*c.node.ReadPatience())
 	landed := func() {}
 	if m, ok := msg.(rc.CommitRequest); ok {
-		timeout = max(timeout, 2*c.node.Patience())
+		timeout = max(4*c.cfg.RoundTrip, 2*c.node.Patience())
 		if m.Bytes() > largeBytes {
 			f := flight{id, m.Txn.ID}
 			if c.flights[f] {
