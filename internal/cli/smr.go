@@ -32,24 +32,26 @@ func (p *program) smrCommand() *cobra.Command {
 	c.AddCommand(p.smrDevCommand(), p.smrInitCommand(), p.smrConfigCommand(), p.smrServeCommand(),
 		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
 		p.smrLeaseCommand(), p.smrLockCommand(), p.smrBackupCommand(), p.smrRestoreCommand(),
+		p.smrQuotaCommand(), p.smrRecoverCommand(),
 		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
 	return c
 }
 
 // clientFlags say how a command reaches the service, and how long it waits for it.
 type clientFlags struct {
-	config    string
-	addresses []string
-	cluster   string
-	protocol  string
-	ca        string
-	cert      string
-	key       string
-	insecure  bool
-	roundTrip time.Duration
-	nearest   uint32
-	timeout   time.Duration
-	json      bool
+	config     string
+	addresses  []string
+	cluster    string
+	protocol   string
+	generation string
+	ca         string
+	cert       string
+	key        string
+	insecure   bool
+	roundTrip  time.Duration
+	nearest    uint32
+	timeout    time.Duration
+	json       bool
 }
 
 const defaultCluster = "foresay"
@@ -59,6 +61,7 @@ func (f *clientFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.addresses, "addr", nil, "instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")
 	flags.StringVar(&f.cluster, "cluster", defaultCluster, "with --addr: the cluster's name")
 	flags.StringVar(&f.protocol, "protocol", "raft", "with --addr: the cluster's protocol, one of "+strings.Join(catalog.Names(), ", "))
+	flags.StringVar(&f.generation, "generation", "", "with --addr: the `generation` of a group that 'smr recover' made")
 	flags.StringVar(&f.ca, "ca", "", "with --addr: the `file` of the cluster's authority")
 	flags.StringVar(&f.cert, "cert", "", "with --addr: the `file` of the client's certificate")
 	flags.StringVar(&f.key, "key", "", "with --addr: the `file` of the certificate's key")
@@ -81,7 +84,7 @@ func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
 	case f.addresses == nil:
 		return nil, usagef("smr: say where the service is, by --config or --addr; 'foresay smr dev' starts one")
 	}
-	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Insecure: f.insecure}
+	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Generation: f.generation, Insecure: f.insecure}
 	if f.roundTrip != 0 {
 		c.RoundTrip = f.roundTrip.String()
 	}

@@ -7,12 +7,11 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
-// formatVersion is the first byte of commands, queries and results; of snapshots too.
+// formatVersion is the first byte of commands, queries and results.
 const formatVersion = 2
 
 type op byte
 
-// The operations that may change the store stand before opGet.
 const (
 	opPut op = iota + 1
 	opDelete
@@ -26,7 +25,12 @@ const (
 	opScan
 	opChanges
 	opLeases
+	opQuota
+	opUsage
 )
+
+// changes tells whether an operation may change the store.
+func (o op) changes() bool { return o < opGet || o == opQuota }
 
 // request is a command or a query.
 type request struct {
@@ -39,6 +43,7 @@ type request struct {
 	lease   LeaseID
 	ttl     time.Duration
 	load    *Load
+	quota   Quota
 }
 
 // Put returns the command that sets a key's value. Its result has the new version.
@@ -106,6 +111,9 @@ func (q request) encode() []byte {
 		w.Bytes(q.end)
 		w.Uint(q.version)
 		w.Uint(q.limit)
+	case opQuota:
+		w.Uint(q.quota.Bytes)
+		w.Uint(q.quota.Keys)
 	}
 	return w.Buf
 }
@@ -119,7 +127,7 @@ func decodeRequest(b []byte) (request, error) {
 	switch q.op {
 	case opPut:
 		q.value, q.lease = r.Bytes(), LeaseID(r.Uint())
-	case opDelete, opGet, opLeases:
+	case opDelete, opGet, opLeases, opUsage:
 	case opCompareAndSet:
 		q.version, q.value, q.lease = r.Uint(), r.Bytes(), LeaseID(r.Uint())
 	case opGrant:
@@ -134,6 +142,8 @@ func decodeRequest(b []byte) (request, error) {
 		q.end, q.limit = r.Bytes(), r.Uint()
 	case opChanges:
 		q.end, q.version, q.limit = r.Bytes(), r.Uint(), r.Uint()
+	case opQuota:
+		q.quota = Quota{Bytes: r.Uint(), Keys: r.Uint()}
 	default:
 		r.Failf("there is no operation %d", q.op)
 	}
@@ -157,6 +167,8 @@ const (
 	Malformed
 	// Compacted says that the store does not remember changes so far back.
 	Compacted
+	// QuotaExceeded says that the store would hold more than its Quota; the command changed nothing.
+	QuotaExceeded
 )
 
 func (s Status) String() string {
@@ -171,6 +183,8 @@ func (s Status) String() string {
 		return "malformed"
 	case Compacted:
 		return "compacted"
+	case QuotaExceeded:
+		return "quota exceeded"
 	}
 	return fmt.Sprintf("status %d", byte(s))
 }
@@ -203,12 +217,12 @@ const itemBytes = 5
 type Result struct {
 	Status  Status
 	Version uint64  // of the key: the new one of a change, the one that is there otherwise. Of Grant, the lease's ID. Of queries for several, the store's
-	Value   []byte  // of Get, and of a Conflict
+	Value   []byte  // of Get, and of a Conflict; see Result.Usage
 	Lease   LeaseID // of Get: what the key ends with
 	Items   []Item  // of Scan, in order of their keys; of Changes, in order of their versions
 	Leases  []Lease // of Leases, in order of their IDs
 	More    bool    // there are more than Items
-	Message string  // if Malformed
+	Message string  // if Malformed or QuotaExceeded
 }
 
 func (r Result) encode() []byte {
@@ -236,7 +250,7 @@ func DecodeResult(b []byte) (Result, error) {
 		return Result{}, fmt.Errorf("kv: result of version %d, this program knows version %d", v, formatVersion)
 	}
 	out := Result{Status: Status(r.Byte()), Version: r.Uint(), Value: r.Bytes(), Lease: LeaseID(r.Uint())}
-	if out.Status < OK || out.Status > Compacted {
+	if out.Status < OK || out.Status > QuotaExceeded {
 		r.Failf("there is no status %d", byte(out.Status))
 	}
 	for range r.List(itemBytes) {

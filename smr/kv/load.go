@@ -68,6 +68,7 @@ func (s *Store) loadPart(l *Load) Result {
 	for _, i := range l.Items {
 		key := string(i.Key)
 		s.items[key] = item{i.Value, i.Version, i.Lease}
+		s.bytes += len(key) + len(i.Value)
 		s.fresh = append(s.fresh, key)
 		s.tie(key, 0, i.Lease)
 	}
@@ -91,7 +92,7 @@ func (s *Store) unfit(l *Load) string {
 		return fmt.Sprintf("there would be more than %d leases", MaxLeases)
 	}
 	before = l.After
-	keys := map[string]bool{}
+	keys, bytes := map[string]bool{}, 0
 	for _, i := range l.Items {
 		_, there := s.items[string(i.Key)]
 		_, leased := s.leases[i.Lease]
@@ -104,6 +105,7 @@ func (s *Store) unfit(l *Load) string {
 			return fmt.Sprintf("the key %q ends with lease %d, which is not there", i.Key, i.Lease)
 		}
 		before, keys[string(i.Key)] = i.Version, true
+		bytes += len(i.Key) + len(i.Value)
 	}
-	return ""
+	return s.overQuota(bytes, len(keys))
 }

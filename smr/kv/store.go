@@ -23,6 +23,8 @@ type Store struct {
 	// keys are in order, but for those in fresh, and may hold some that are not there any more; scans put that right.
 	keys    []string
 	fresh   []string
+	bytes   int // of all keys and values
+	quota   Quota
 	leases  map[LeaseID]*tied
 	changes changes
 	loading bool                      // a part of a backup was loaded, and not the last one
@@ -49,14 +51,14 @@ func (s *Store) run(b []byte, write bool) []byte {
 	if err != nil {
 		return Result{Status: Malformed, Message: err.Error()}.encode()
 	}
-	if !write && q.op < opGet {
+	if !write && q.op.changes() {
 		return Result{Status: Malformed, Message: "kv: a query that would change the store"}.encode()
 	}
 	return s.execute(q).encode()
 }
 
 func (s *Store) execute(q request) Result {
-	if s.loading && q.op < opLoad {
+	if s.loading && q.op.changes() && q.op != opLoad {
 		return Result{Status: Malformed, Message: "a backup is being restored"}
 	}
 	switch q.op {
@@ -82,6 +84,11 @@ func (s *Store) execute(q request) Result {
 		return s.changesAfter(q)
 	case opLeases:
 		return s.listLeases()
+	case opQuota:
+		s.quota = q.quota
+		return s.showUsage()
+	case opUsage:
+		return s.showUsage()
 	}
 	return s.scan(q)
 }
@@ -92,10 +99,18 @@ func (s *Store) put(q request) Result {
 	}
 	key := string(q.key)
 	before, ok := s.items[key]
+	moreBytes, moreKeys := len(q.value)-len(before.value), 0
+	if !ok {
+		moreBytes, moreKeys = len(key)+len(q.value), 1
+	}
+	if why := s.overQuota(moreBytes, moreKeys); why != "" {
+		return Result{Status: QuotaExceeded, Message: why}
+	}
 	if !ok {
 		s.fresh = append(s.fresh, key)
 	}
 	s.last++
+	s.bytes += moreBytes
 	s.items[key] = item{q.value, s.last, q.lease}
 	s.tie(key, before.lease, q.lease)
 	s.changes.add(Item{Key: []byte(key), Value: q.value, Version: s.last, Lease: q.lease})
@@ -109,6 +124,7 @@ func (s *Store) delete(q request) Result {
 		return Result{Status: NotFound}
 	}
 	delete(s.items, key)
+	s.bytes -= len(key) + len(before.value)
 	s.last++
 	s.tie(key, before.lease, 0)
 	s.changes.add(Item{Key: []byte(key), Version: s.last, Deleted: true})
@@ -166,9 +182,15 @@ func (s *Store) sort() {
 	s.fresh = nil
 }
 
+// The versions of snapshots.
+const (
+	snapshotWithoutQuota = 2
+	snapshotVersion      = 3
+)
+
 // Snapshot writes the store, in the order of its keys.
 func (s *Store) Snapshot(to io.Writer) error {
-	w := wirefmt.Writer{Buf: []byte{formatVersion}}
+	w := wirefmt.Writer{Buf: []byte{snapshotVersion}}
 	w.Uint(s.last)
 	w.List(len(s.items))
 	for _, key := range slices.Sorted(maps.Keys(s.items)) {
@@ -188,6 +210,8 @@ func (s *Store) Snapshot(to io.Writer) error {
 	for _, i := range s.changes.items {
 		i.write(&w)
 	}
+	w.Uint(s.quota.Bytes)
+	w.Uint(s.quota.Keys)
 	if _, err := to.Write(w.Buf); err != nil {
 		return fmt.Errorf("kv: snapshot: %w", err)
 	}
@@ -201,8 +225,9 @@ func (s *Store) Restore(from io.Reader) error {
 		return fmt.Errorf("kv: restore: %w", err)
 	}
 	r := wirefmt.NewReader(b.Bytes())
-	if v := r.Byte(); r.Err() == nil && v != formatVersion {
-		return fmt.Errorf("kv: snapshot of version %d, this program knows version %d", v, formatVersion)
+	version := r.Byte()
+	if r.Err() == nil && version != snapshotVersion && version != snapshotWithoutQuota {
+		return fmt.Errorf("kv: snapshot of version %d, this program knows versions %d and %d", version, snapshotWithoutQuota, snapshotVersion)
 	}
 	restored := New()
 	restored.last = r.Uint()
@@ -210,6 +235,9 @@ func (s *Store) Restore(from io.Reader) error {
 	restored.readLeases(r)
 	restored.loading = r.Bool()
 	restored.readChanges(r)
+	if version == snapshotVersion {
+		restored.quota = Quota{Bytes: r.Uint(), Keys: r.Uint()}
+	}
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("kv: snapshot: %w", err)
 	}
@@ -231,6 +259,7 @@ func (s *Store) readItems(r *wirefmt.Reader) {
 			r.Failf("the key %q is out of order, or its version %d out of range", key, there.version)
 		}
 		s.items[key] = there
+		s.bytes += len(key) + len(there.value)
 		s.keys = append(s.keys, key)
 	}
 }

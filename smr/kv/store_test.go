@@ -192,6 +192,13 @@ func TestAgainstTwin(t *testing.T) {
 			t.Fatalf("step %d (-want +got):\n%s", step, diff)
 		}
 		if step%500 == 0 {
+			bytes := 0
+			for _, i := range w.items {
+				bytes += len(i.Key) + len(i.Value)
+			}
+			if u := store.Usage(); u != (kv.Usage{Bytes: uint64(bytes), Keys: uint64(len(w.items))}) {
+				t.Fatalf("step %d: %+v, want %d bytes of %d keys", step, u, bytes, len(w.items))
+			}
 			store = restored(t, store)
 		}
 	}

@@ -24,6 +24,7 @@ func Protocol() smr.Protocol {
 			}
 			return c, nil
 		},
+		Salvage:    salvage,
 		Codec:      Codec(),
 		Leaderless: true,
 	}

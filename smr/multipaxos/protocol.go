@@ -24,6 +24,7 @@ func Protocol() smr.Protocol {
 			}
 			return c, nil
 		},
-		Codec: Codec(),
+		Salvage: salvage,
+		Codec:   Codec(),
 	}
 }

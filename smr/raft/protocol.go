@@ -30,6 +30,7 @@ func Protocol() smr.Protocol {
 			}
 			return c, nil
 		},
-		Codec: wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
+		Salvage: salvage,
+		Codec:   wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
 	}
 }

@@ -87,10 +87,13 @@ func (c *Client) write(ctx context.Context, key string, value, command []byte) (
 	return known(c.kv.Execute(ctx, command))
 }
 
-// known returns an error also if the store did not know what it was asked.
+// known returns an error also if the store did not know what it was asked, or has no room for it.
 func known(r kv.Result, err error) (kv.Result, error) {
 	if err != nil {
 		return r, err
+	}
+	if r.Status == kv.QuotaExceeded {
+		return r, &QuotaError{r.Message}
 	}
 	return r, r.Err()
 }

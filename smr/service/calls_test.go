@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/smr/client"
+	"github.com/foresay/foresay/smr/kv"
 )
 
 // TestCalls has a client make each kind of call, and end.
@@ -89,6 +90,17 @@ func checkCalls(ctx context.Context, t *testing.T, c *Client) {
 	check("put of too much", 0, err, "0, execute: rejected: the value has 1048577 bytes, more than 1048576")
 	_, err = c.Put(ctx, "large", bytes.Repeat([]byte{1}, MaxValueBytes))
 	check("put of as much as there can be", 0, err, "0, <nil>")
+	_, err = c.SetQuota(ctx, kv.Quota{Keys: 2})
+	check("quota", 0, err, "0, <nil>")
+	_, err = c.CompareAndSet(ctx, "more", 0, nil)
+	check("a key too many", 0, err, "0, the quota is used up: there are 2 keys of 2, and there would be 1 more")
+	if _, ok := errors.AsType[*QuotaError](err); !ok {
+		t.Errorf("it has no QuotaError: %v", err)
+	}
+	u, err := c.Usage(ctx)
+	check("usage", u, err, "{1048583 2 {0 2}}, <nil>")
+	u, err = c.SetQuota(ctx, kv.Quota{})
+	check("no quota", u, err, "{1048583 2 {0 0}}, <nil>")
 }
 
 // checkWatch watches a key while it is changed, and while a majority is away.

@@ -150,7 +150,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
 	c.host, err = host.New(host.Config{
 		Network: transport.Config{
-			Cluster: clusterName(cfg.Cluster, cfg.Protocol), FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+			Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation), FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 		},
 		Logger: o.Logger,
 	})

@@ -11,12 +11,13 @@ import (
 
 // A ClientConfig is the file of clients. Names of files in it are relative to its own directory.
 type ClientConfig struct {
-	Cluster   string    `json:"cluster"`
-	Protocol  string    `json:"protocol"`
-	Members   []Member  `json:"members"`
-	TLS       *TLSFiles `json:"tls,omitempty"`
-	Insecure  bool      `json:"insecure,omitempty"`
-	RoundTrip string    `json:"round_trip,omitempty"`
+	Cluster    string    `json:"cluster"`
+	Protocol   string    `json:"protocol"`
+	Generation string    `json:"generation,omitempty"` // as in Config
+	Members    []Member  `json:"members"`
+	TLS        *TLSFiles `json:"tls,omitempty"`
+	Insecure   bool      `json:"insecure,omitempty"`
+	RoundTrip  string    `json:"round_trip,omitempty"`
 
 	proto     smr.Protocol
 	roundTrip time.Duration
@@ -34,7 +35,7 @@ func ReadClientConfig(name string) (*ClientConfig, error) {
 
 // Check validates a configuration that was not read from a file.
 func (c *ClientConfig) Check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	err := group.check()
 	c.proto, c.roundTrip = group.proto, group.roundTrip
 	return err
@@ -53,6 +54,8 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
   // One of %v.
   // The same everywhere, else hosts do not talk.
   "protocol": "raft",
+  // Only in a group that 'foresay smr recover' made, which writes it; the same everywhere.
+  // "generation": "2-5f3a09c1",
   // Who this replica is. No two have the same ID, and one that lost its disk comes back with another.
   "id": 1,
   // Where it listens, for other replicas and for clients. Left out: its address in members.

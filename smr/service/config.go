@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"time"
 
@@ -15,18 +16,20 @@ import (
 
 // A Config is the file of one replica. Names of files in it are relative to its own directory.
 type Config struct {
-	Cluster   string      `json:"cluster"`
-	Protocol  string      `json:"protocol"`
-	ID        protocol.ID `json:"id"`
-	Listen    string      `json:"listen,omitempty"`
-	Advertise string      `json:"advertise,omitempty"`
-	Members   []Member    `json:"members"`
-	Join      bool        `json:"join,omitempty"`
-	Data      string      `json:"data"`
-	TLS       *TLSFiles   `json:"tls,omitempty"`
-	Insecure  bool        `json:"insecure,omitempty"`
-	Metrics   string      `json:"metrics,omitempty"`
-	Log       Log         `json:"log,omitzero"`
+	Cluster  string `json:"cluster"`
+	Protocol string `json:"protocol"`
+	// Generation is "" but in a group that Recover made. Hosts of different generations do not talk.
+	Generation string      `json:"generation,omitempty"`
+	ID         protocol.ID `json:"id"`
+	Listen     string      `json:"listen,omitempty"`
+	Advertise  string      `json:"advertise,omitempty"`
+	Members    []Member    `json:"members"`
+	Join       bool        `json:"join,omitempty"`
+	Data       string      `json:"data"`
+	TLS        *TLSFiles   `json:"tls,omitempty"`
+	Insecure   bool        `json:"insecure,omitempty"`
+	Metrics    string      `json:"metrics,omitempty"`
+	Log        Log         `json:"log,omitzero"`
 
 	RoundTrip     string      `json:"round_trip,omitempty"`
 	Leader        protocol.ID `json:"leader,omitempty"`
@@ -75,7 +78,7 @@ func (c *Config) beside(file string) {
 
 // check validates the configuration and fills in what follows from it.
 func (c *Config) check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	if err := group.check(); err != nil {
 		return err
 	}
@@ -128,12 +131,13 @@ func (c *Config) check() error {
 
 // A group is what replicas and clients must know of a service.
 type group struct {
-	Cluster   string
-	Protocol  string
-	Members   []Member
-	TLS       *TLSFiles
-	Insecure  bool
-	RoundTrip string
+	Cluster    string
+	Protocol   string
+	Generation string
+	Members    []Member
+	TLS        *TLSFiles
+	Insecure   bool
+	RoundTrip  string
 
 	proto     smr.Protocol
 	roundTrip time.Duration
@@ -146,6 +150,9 @@ func (g *group) check() error {
 	var err error
 	if g.proto, err = catalog.Protocol(g.Protocol); err != nil {
 		return configfile.Field("protocol", err)
+	}
+	if g.Generation != "" && !generationForm.MatchString(g.Generation) {
+		return configfile.Fieldf("generation", "%q is none that 'foresay smr recover' wrote, such as 2-5f3a09c1", g.Generation)
 	}
 	if len(g.Members) == 0 {
 		return configfile.Fieldf("members", "there are none")
@@ -169,10 +176,17 @@ func (g *group) check() error {
 	return configfile.CheckTLS(g.TLS, g.Insecure)
 }
 
-// clusterName is what hosts compare when they connect. Those of different protocols would take each other's messages for their own.
-func clusterName(cluster, protocolName string) string {
-	return fmt.Sprintf("%s (%s)", cluster, protocolName)
+// clusterName is what hosts compare when they connect. Those of different protocols would take each other's messages for their own, and those of a group that was recovered must
+// not hear members that were declared dead.
+func clusterName(cluster, protocolName, generation string) string {
+	if generation == "" {
+		return fmt.Sprintf("%s (%s)", cluster, protocolName)
+	}
+	return fmt.Sprintf("%s (%s, generation %s)", cluster, protocolName, generation)
 }
+
+// generationForm is a number, from 2 on, and what tells apart two recoveries of the same group.
+var generationForm = regexp.MustCompile(`^([1-9][0-9]{0,8})-[0-9a-f]{8}$`)
 
 func checkID(field string, id protocol.ID) error {
 	if id == 0 || id >= firstClient {

@@ -122,7 +122,7 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		}
 		address = free[0]
 	}
-	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
+	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Generation: base.Generation, ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
 	if err := writeReplica(dir, ca, c); err != nil {
 		return fail(err)
 	}

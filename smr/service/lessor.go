@@ -137,7 +137,7 @@ func (l *lessor) connect() (*Client, error) {
 	members := l.members
 	l.mu.Unlock()
 	cfg := &ClientConfig{
-		Cluster: l.cfg.Cluster, Protocol: l.cfg.Protocol, Members: members, TLS: l.cfg.TLS, Insecure: l.cfg.Insecure, RoundTrip: l.cfg.RoundTrip,
+		Cluster: l.cfg.Cluster, Protocol: l.cfg.Protocol, Generation: l.cfg.Generation, Members: members, TLS: l.cfg.TLS, Insecure: l.cfg.Insecure, RoundTrip: l.cfg.RoundTrip,
 	}
 	if err := cfg.Check(); err != nil {
 		return nil, err

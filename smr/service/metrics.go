@@ -54,6 +54,10 @@ func (r *Replica) figures(page *metrics.Page, s Status) {
 	gauge("snapshot_slot", "The slot of the newest snapshot.", float64(s.Snapshot))
 	gauge("log_records", "Records in the log.", float64(s.Log))
 	gauge("sessions", "Open sessions of clients.", float64(s.Sessions))
+	gauge("keys", "Keys that the store of this replica holds.", float64(s.Keys))
+	gauge("data_bytes", "Bytes of keys and values that it holds.", float64(s.Bytes))
+	gauge("quota_keys", "Keys that it may hold, 0 for any number.", float64(s.QuotaKeys))
+	gauge("quota_bytes", "Bytes of keys and values that it may hold, 0 for any number.", float64(s.QuotaBytes))
 	gauge("members", "Members of the group.", float64(len(s.Members)))
 
 	h := r.host.Stats()

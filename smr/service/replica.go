@@ -49,6 +49,7 @@ type Replica struct {
 	executed *prometheus.HistogramVec
 	commits  prometheus.Histogram
 	store    *wal.Store
+	machine  *kv.Store // of the node's goroutine
 	disk     string
 	host     *host.Host
 	node     *host.Node[smr.Message]
@@ -109,7 +110,7 @@ func (r *Replica) open(o ReplicaOptions) error {
 		}
 	}
 	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol), IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation), IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	r.host, err = host.New(host.Config{Network: network, Listener: r.listener, Logger: r.log})
 	if err != nil {
@@ -129,14 +130,14 @@ func (r *Replica) addNodes() error {
 	if r.store, err = wal.Open(r.cfg.Data, wal.Options{Logger: r.log}); err != nil {
 		return err
 	}
-	disk, err := r.openDisk()
+	disk, err := openDisk(r.cfg, r.store)
 	if err != nil {
 		return err
 	}
 	r.disk = disk.Identity()
-	machine := kv.New()
-	machine.ObserveLeases(r.lessor.observe)
-	cfg := r.cfg.replica(machine)
+	r.machine = kv.New()
+	r.machine.ObserveLeases(r.lessor.observe)
+	cfg := r.cfg.replica(r.machine)
 	cfg.Executed = func(o smr.Outcome, took time.Duration) {
 		r.executed.WithLabelValues(o.String()).Observe(took.Seconds())
 	}
@@ -157,19 +158,22 @@ func (r *Replica) addNodes() error {
 	return err
 }
 
-// openDisk finds the replica's part of its directory, which must be nobody else's.
-func (r *Replica) openDisk() (*waldisk.Disk, error) {
-	name := fmt.Sprintf("%s/replica-%d", r.cfg.Protocol, r.cfg.ID)
-	names, err := r.store.Names()
+// openDisk finds a replica's part of its directory, which must be nobody else's.
+func openDisk(cfg *Config, store *wal.Store) (*waldisk.Disk, error) {
+	name := fmt.Sprintf("%s/replica-%d", cfg.Protocol, cfg.ID)
+	if cfg.Generation != "" {
+		name += "/generation-" + cfg.Generation
+	}
+	names, err := store.Names()
 	if err != nil {
 		return nil, err
 	}
 	for _, other := range names {
 		if other != name {
-			return nil, fmt.Errorf("the directory %s is that of %s, not of %s", r.cfg.Data, other, name)
+			return nil, fmt.Errorf("the directory %s is that of %s, not of %s", cfg.Data, other, name)
 		}
 	}
-	return waldisk.New(r.store, name)
+	return waldisk.New(store, name)
 }
 
 // close gives back what OpenReplica took.

@@ -28,7 +28,12 @@ type Status struct {
 	Snapshot      smr.Slot    `json:"snapshot"`
 	Sessions      int         `json:"sessions"`
 	Members       []Member    `json:"members"`
+	Keys          uint64      `json:"keys"`  // what this replica's store holds
+	Bytes         uint64      `json:"bytes"` // of keys and values
+	QuotaKeys     uint64      `json:"quota_keys,omitempty"`
+	QuotaBytes    uint64      `json:"quota_bytes,omitempty"`
 	Protocol      string      `json:"protocol"`
+	Generation    string      `json:"generation,omitempty"`
 	Disk          string      `json:"disk"`
 	UptimeSeconds int64       `json:"uptime_seconds"`
 	Error         string      `json:"error,omitempty"` // why it is unreachable
@@ -92,10 +97,13 @@ func (r *Replica) query(then func(Status)) (smr.CallID, error) {
 	return id, nil
 }
 
+// describe is called by the replica's goroutine.
 func (r *Replica) describe(s smr.Status) Status {
+	u := r.machine.Usage()
 	out := Status{
 		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: r.cfg.proto.Leaderless, Ready: s.Ready(), Term: s.Ballot,
-		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: r.cfg.Protocol, Disk: r.disk,
+		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: r.cfg.Protocol, Generation: r.cfg.Generation, Disk: r.disk,
+		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(r.started) / time.Second),
 	}
 	for _, m := range s.Members {

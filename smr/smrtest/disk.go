@@ -29,7 +29,12 @@ func (d *Disk) Env() *protocol.Env[smr.Message] {
 
 // Write puts what a call has written on the disk, and begins the next call at a time.
 func (d *Disk) Write(env *protocol.Env[smr.Message], now time.Duration) {
-	for _, e := range env.Out {
+	d.keep(env.Out)
+	env.Begin(now)
+}
+
+func (d *Disk) keep(out []protocol.Effect[smr.Message]) {
+	for _, e := range out {
 		switch e.Kind {
 		case protocol.KindAppend:
 			d.Log = append(d.Log, protocol.Record[smr.Message]{Index: e.Index, Msg: e.Msg})
@@ -42,7 +47,6 @@ func (d *Disk) Write(env *protocol.Env[smr.Message], now time.Duration) {
 			delete(d.keys, string(e.Key))
 		}
 	}
-	env.Begin(now)
 }
 
 // Get is part of protocol.Keys.

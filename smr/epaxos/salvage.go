@@ -1,0 +1,45 @@
+package epaxos
+
+import (
+	"errors"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// salvage executes what is decided, and then what is not, with the dependencies that were accepted here. What was executed depends on nothing that was not, so it keeps its order. A
+// change of the members and a checkpoint that are not decided are left out: they would make void, or forget, what comes after them.
+func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (smr.Salvaged, error) {
+	r, err := NewReplica(cfg)
+	if err != nil {
+		return smr.Salvaged{}, err
+	}
+	if _, err := r.load(env, log); err != nil {
+		return smr.Salvaged{}, err
+	}
+	r.execute(env)
+	doubtful := 0
+	r.woken = nil
+	for k := range r.rows {
+		w := &r.rows[k]
+		for x := w.done + 1; x <= w.top(); x++ {
+			i := w.at(x)
+			switch {
+			case i.executed:
+				continue
+			case i.phase == committed:
+			case i.cmd == nil || i.nothing || len(i.deps) == 0 || i.cmd.changes() || i.cmd.Kind == Checkpoint:
+				i.nothing, i.deps = true, make(Deps, len(r.rows))
+			default:
+				doubtful++
+			}
+			i.phase, i.settling = committed, false
+			r.woken = append(r.woken, i)
+		}
+	}
+	r.execute(env)
+	if r.broken {
+		return smr.Salvaged{}, errors.New("epaxos: the state machine makes no snapshot")
+	}
+	return r.state.Salvaged(doubtful), nil
+}

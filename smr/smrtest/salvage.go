@@ -1,0 +1,118 @@
+package smrtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Salvage has groups live under faults, and salvages the disk of each replica again and again: whatever the replica had executed must come out, in the same order.
+func Salvage(t *testing.T, p smr.Protocol, seeds uint64) {
+	t.Helper()
+	checks, doubtful := 0, 0
+	for seed := uint64(1); seed <= seeds; seed++ {
+		var failed error
+		watched := p
+		watched.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+			s := &salvager{p: p, cfg: cfg, ids: map[int]commandID{}}
+			s.cfg.Machine = nil
+			m := cfg.Machine.(*machine)
+			note := m.note
+			m.note = func(first int, id commandID) {
+				s.ids[first] = id
+				note(first, id)
+			}
+			s.live = m
+			n, err := p.NewReplica(cfg)
+			s.Node = n
+			s.after = func() {
+				if s.calls++; s.calls%97 != 0 || failed != nil {
+					return
+				}
+				d, err := s.check()
+				if failed = err; err == nil {
+					checks++
+					doubtful += d
+				}
+			}
+			return s, err
+		}
+		sc := Swarm(watched, seed)
+		sc.brief = true
+		if _, err := Play(sc); err != nil {
+			t.Fatal(err)
+		}
+		if failed != nil {
+			t.Fatalf("seed %d: %v", seed, failed)
+		}
+	}
+	if checks == 0 || doubtful == 0 {
+		t.Errorf("%d disks were salvaged, with %d commands that were not decided: nothing was tried", checks, doubtful)
+	}
+}
+
+// salvager is a replica whose disk can be looked at.
+type salvager struct {
+	protocol.Node[smr.Message]
+	p     smr.Protocol
+	cfg   smr.ReplicaConfig
+	live  *machine
+	ids   map[int]commandID // what the replica executed since it began or restored a snapshot, by position
+	disk  Disk
+	calls int
+	after func()
+}
+
+// check salvages the disk, and compares what comes out with what the replica has executed.
+func (s *salvager) check() (doubtful int, err error) {
+	cfg := s.cfg
+	out := newMachine(func(at int, id commandID) {
+		if want, ok := s.ids[at]; ok && at < s.live.count && want != id && err == nil {
+			err = fmt.Errorf("replica %d had executed command %d at %d, and its disk gives %d", cfg.ID, want, at, id)
+		}
+	})
+	cfg.Machine = out
+	found, failed := s.p.SalvageDisk(cfg, s.disk.Env(), s.disk.Log)
+	said := func(why string) bool { return strings.Contains(failed.Error(), why) }
+	switch {
+	case failed != nil && (s.live.count == 0 || said("is no member") || said("was refused") || cfg.Join && said("has never taken part")):
+		return 0, nil
+	case failed != nil:
+		return 0, fmt.Errorf("replica %d: %w", cfg.ID, failed)
+	case err == nil && out.count < s.live.count:
+		err = fmt.Errorf("replica %d had executed %d commands, and its disk gives %d", cfg.ID, s.live.count, out.count)
+	}
+	return found.Doubtful, err
+}
+
+func (s *salvager) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
+	s.disk = Disk{Log: append([]protocol.Record[smr.Message](nil), log...), keys: map[string][]byte{}, next: env.NextIndex()}
+	for k, v := range env.Scan([]byte{}, nil) {
+		s.disk.keys[string(k)] = v
+	}
+	s.Node.Start(env, log)
+	s.disk.keep(env.Out)
+}
+
+func (s *salvager) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	s.Node.Receive(env, from, msg)
+	s.disk.keep(env.Out)
+	s.after()
+}
+
+func (s *salvager) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
+	s.Node.Expire(env, t)
+	s.disk.keep(env.Out)
+	s.after()
+}
+
+// Broken is part of protocol.Linked.
+func (s *salvager) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
+	if l, ok := s.Node.(protocol.Linked[smr.Message]); ok {
+		l.Broken(env, from)
+		s.disk.keep(env.Out)
+	}
+}
