@@ -71,12 +71,18 @@ func (n *Node) accept(c *commit, b *Batch) {
 }
 
 func (n *Node) plan(c *commit, low, next uint64) {
+	limit := n.store.readCacheLimit()
 	for _, o := range c.ops {
 		n.younger.add(o)
-		if o.kind == opAppend {
+		switch o.kind {
+		case opAppend:
 			n.garbage += len(o.value)
+		case opPut, opDelete:
+			n.cache.wrote(o, limit)
+		case opTruncate:
 		}
 	}
+	n.commits++
 	if low > n.low {
 		c.low = low
 		if low-n.swept >= sweepRecords || n.garbage >= sweepBytes {

@@ -23,23 +23,32 @@ func (n *Node) Keys() Keys { return Keys{n} }
 // Get returns the value of a key. It must not be changed.
 func (k Keys) Get(key []byte) ([]byte, bool) {
 	n := k.node
+	limit := n.store.readCacheLimit()
 	n.mu.Lock()
 	w, ok := n.younger.get(key)
 	if !ok {
 		w, ok = n.older.get(key)
 	}
+	if !ok {
+		w, ok = n.cache.get(key, limit)
+	}
+	commits := n.commits
 	n.mu.Unlock()
 	if ok {
 		return w.value, !w.deleted
 	}
-	value, err := n.store.get(append(n.keyPrefix[:len(n.keyPrefix):len(n.keyPrefix)], key...))
-	if err != nil {
-		if !errors.Is(err, pebble.ErrNotFound) {
-			n.store.fail(fmt.Errorf("node %q: read key %x: %w", n.name, key, err))
-		}
+	value, err := n.store.read(append(n.keyPrefix[:len(n.keyPrefix):len(n.keyPrefix)], key...))
+	absent := errors.Is(err, pebble.ErrNotFound)
+	if err != nil && !absent {
+		n.store.fail(fmt.Errorf("node %q: read key %x: %w", n.name, key, err))
 		return nil, false
 	}
-	return value, true
+	n.mu.Lock()
+	if n.commits == commits { // it is not older than what is in the database
+		n.cache.put(write{key: bytes.Clone(key), value: value, deleted: absent}, limit)
+	}
+	n.mu.Unlock()
+	return value, !absent
 }
 
 // Scan goes through the keys from lo up to, but not including, hi, in their order, as they are when the loop begins; hi of nil is no end.

@@ -27,7 +27,9 @@ type Node struct {
 	garbage int      // bytes of records that were appended since the last sweep, at most
 	younger *pending // of commits that wait
 	older   *pending // of the group that is being written; nil outside of one
-	broken  error    // a commit was refused: what follows it stands on nothing
+	cache   readCache
+	commits uint64 // how many were accepted
+	broken  error  // a commit was refused: what follows it stands on nothing
 }
 
 // A Record is an entry of a node's log.
@@ -57,6 +59,7 @@ func (s *Store) Node(name string) (*Node, error) {
 		return nil, fmt.Errorf("wal: %s: node %q: %w", s.dir, name, err)
 	}
 	s.nodes[name] = n
+	s.nodeCount.Add(1)
 	return n, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,8 +28,10 @@ type Options struct {
 	Delay time.Duration
 	// MaxPendingBytes is how much may wait for the disk before Commit blocks; 0 is 16 MiB. A single larger batch is let through.
 	MaxPendingBytes int
-	// CacheBytes is the size of the cache for reads; 0 is 16 MiB.
+	// CacheBytes is the size of the database's cache, of blocks of its files; 0 is 16 MiB.
 	CacheBytes int64
+	// ReadCacheBytes is about how much is kept of what [Keys.Get] returned, over all nodes, so that it need not be looked up again; 0 is 32 MiB.
+	ReadCacheBytes int
 	// MemTableBytes is how much of what was written last is also kept in memory before it goes into sorted files; 0 is 16 MiB. Truncated records that
 	// never left it cost nothing more.
 	MemTableBytes uint64
@@ -39,6 +42,7 @@ type Options struct {
 const (
 	defaultPendingBytes  = 16 << 20
 	defaultCacheBytes    = 16 << 20
+	defaultReadCache     = 32 << 20
 	defaultMemTableBytes = 16 << 20
 	minMemTableBytes     = 32 << 10
 )
@@ -52,6 +56,8 @@ func (o Options) validate() (Options, error) {
 		return o, fmt.Errorf("wal: Options.MaxPendingBytes is negative: %d", o.MaxPendingBytes)
 	case o.CacheBytes < 0:
 		return o, fmt.Errorf("wal: Options.CacheBytes is negative: %d", o.CacheBytes)
+	case o.ReadCacheBytes < 0:
+		return o, fmt.Errorf("wal: Options.ReadCacheBytes is negative: %d", o.ReadCacheBytes)
 	case o.MemTableBytes != 0 && o.MemTableBytes < minMemTableBytes:
 		return o, fmt.Errorf("wal: Options.MemTableBytes is %d, less than %d", o.MemTableBytes, minMemTableBytes)
 	}
@@ -60,6 +66,9 @@ func (o Options) validate() (Options, error) {
 	}
 	if o.MaxPendingBytes == 0 {
 		o.MaxPendingBytes = defaultPendingBytes
+	}
+	if o.ReadCacheBytes == 0 {
+		o.ReadCacheBytes = defaultReadCache
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = defaultCacheBytes
@@ -87,8 +96,12 @@ type Store struct {
 
 	write func([]*commit) error // puts a group on the disk: writeGroup, unless a test plants a fault
 
+	read func(key []byte) ([]byte, error) // looks a key up in the database: get, unless a test looks on
+
 	opening sync.Mutex // taken before gate
 	nodes   map[string]*Node
+
+	nodeCount atomic.Int64 // of nodes
 
 	gate    sync.RWMutex // guards shut; taken alone
 	shut    bool         // no more reads
@@ -129,7 +142,7 @@ func open(dir string, opts Options, plant func(*Store)) (*Store, error) {
 	}
 	s.fs = newGuardFS(opts.FS, s.fail)
 	s.fs.created, s.fs.removes = s.noteNewest, s.noteRemoval
-	s.write = s.writeGroup
+	s.write, s.read = s.writeGroup, s.get
 	if plant != nil {
 		plant(s)
 	}

@@ -105,6 +105,7 @@ func TestMistakesInAMachine(t *testing.T) {
 		{start + `, "data": "d", "insecure": true, "tls": {"ca": "x"}}`, `m.json:2: insecure: it excludes tls`},
 		{start + `, "data": "d", "insecure": true, "listen": {"peers": "x"}}`, `m.json:2: listen.peers: "x": missing port in address`},
 		{start + `, "data": "d", "insecure": true, "metrics": "x"}`, `m.json:2: metrics: "x": missing port in address`},
+		{start + `, "data": "d", "insecure": true, "cache_bytes": -1}`, `m.json:2: cache_bytes: -1 is less than 0`},
 		{start + `, "data": "d", "insecure": true, "log": {"level": "loud"}}`, `m.json:2: log.level: "loud" is not one of`},
 	} {
 		_, err := ReadMachine(write(t, dir, "m.json", tc.text))

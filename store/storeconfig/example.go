@@ -55,6 +55,8 @@ const machineExample = `// A machine's file, for 'foresay store serve --config F
   "tls": {"ca": "ca.pem", "cert": "machine-oregon.pem", "key": "machine-oregon-key.pem"},
   // Where /metrics (Prometheus' text) and /ready are served by HTTP. Left out: nowhere.
   "metrics": "127.0.0.1:7480",
+  // How many bytes of what is on the disk are also kept in memory. Left out: 64 MiB.
+  "cache_bytes": 67108864,
   "log": {"level": "info", "format": "text"}
 }
 `

@@ -15,10 +15,14 @@ type MachineConfig struct {
 	TLS       *TLSFiles `json:"tls,omitempty"`
 	Insecure  bool      `json:"insecure,omitempty"`
 	Metrics   string    `json:"metrics,omitempty"`
-	Log       Log       `json:"log,omitzero"`
+	// CacheBytes is how much of what is on the disk is also kept in memory.
+	CacheBytes int `json:"cache_bytes,omitempty"`
+	Log        Log `json:"log,omitzero"`
 
 	Store *Store `json:"-"` // what StoreFile holds
 }
+
+const defaultCacheBytes = 64 << 20
 
 // Listen says where a machine listens, if that is not where others find it.
 type Listen struct {
@@ -69,6 +73,12 @@ func (c *MachineConfig) check(file string) (err error) {
 		if err := configfile.CheckAddress("metrics", c.Metrics, true); err != nil {
 			return err
 		}
+	}
+	switch {
+	case c.CacheBytes < 0:
+		return configfile.Fieldf("cache_bytes", "%d is less than 0", c.CacheBytes)
+	case c.CacheBytes == 0:
+		c.CacheBytes = defaultCacheBytes
 	}
 	if err := c.Log.Check(); err != nil {
 		return err

@@ -89,7 +89,9 @@ func (m *Machine) open(o *MachineOptions) error {
 		}
 	}
 	// The log's lock also keeps a second process from the directory.
-	if m.store, err = wal.Open(filepath.Join(m.cfg.Data, "log"), wal.Options{Logger: m.log}); err != nil {
+	if m.store, err = wal.Open(filepath.Join(m.cfg.Data, "log"), wal.Options{
+		Logger: m.log, CacheBytes: int64(m.cfg.CacheBytes / 2), ReadCacheBytes: m.cfg.CacheBytes / 2, // of blocks, and of single keys
+	}); err != nil {
 		return fail(err)
 	}
 	if m.changes, err = openChanges(m.cfg); err != nil {
