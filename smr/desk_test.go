@@ -56,6 +56,21 @@ func TestDeskTellsHowLongItTook(t *testing.T) {
 	}
 }
 
+// TestDeskForgetsBytes: what cannot be proposed is given back with the room that it took.
+func TestDeskForgetsBytes(t *testing.T) {
+	d, state, env := newDesk(t, 9)
+	d.cfg.MaxPendingBytes = 4
+	open := d.Take(env, 9, OpenRequest{Nonce: 5}, nil)[0]
+	d.Applied(env, open, state.Apply(1, open))
+	for seq := Seq(1); seq < 5; seq++ {
+		entries := d.Take(env, 9, Request{Session: 1, Acked: 1, Commands: []RequestedCommand{{Seq: seq, Command: []byte("123")}}}, nil)
+		if len(entries) != 1 {
+			t.Fatalf("command %d is not taken: the desk has %d bytes", seq, d.bytes)
+		}
+		d.GiveBack(env, entries)
+	}
+}
+
 func TestDeskTakesOnce(t *testing.T) {
 	d, state, env := newDesk(t, 3)
 	entries := d.Take(env, 9, OpenRequest{Nonce: 5}, nil)

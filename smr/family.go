@@ -18,6 +18,8 @@ type Protocol struct {
 	Salvage func(cfg ReplicaConfig, env *protocol.Env[Message], log []protocol.Record[Message]) (Salvaged, error)
 	// Leaderless protocols have commands decided by each replica; there is no Status.Leader.
 	Leaderless bool
+	// HandsOver says that a leader takes a HandOver.
+	HandsOver bool
 }
 
 // ReplicaConfig is what a replica of any protocol of the family is made from. A zero value of an optional field is its default.

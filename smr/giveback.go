@@ -7,7 +7,11 @@ import (
 )
 
 // Forget says that an entry that was taken is not proposed. The protocol answers the client.
-func (d *Desk) Forget(e Entry) { delete(d.taken, ticketFor(e)) }
+func (d *Desk) Forget(e Entry) {
+	t := ticketFor(e)
+	d.bytes -= d.taken[t].bytes
+	delete(d.taken, t)
+}
 
 // GiveBack says that entries that were taken cannot be proposed now. The clients are told that there is too much to do, and ask again.
 func (d *Desk) GiveBack(env *protocol.Env[Message], entries []Entry) {

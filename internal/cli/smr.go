@@ -33,7 +33,7 @@ func (p *program) smrCommand() *cobra.Command {
 		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
 		p.smrLeaseCommand(), p.smrLockCommand(), p.smrBackupCommand(), p.smrRestoreCommand(),
 		p.smrQuotaCommand(), p.smrRecoverCommand(),
-		p.smrStatusCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
+		p.smrStatusCommand(), p.smrLeadCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
 	return c
 }
 

@@ -21,7 +21,7 @@ func (p *program) smrServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run one replica of a key-value service",
 		Long: "Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log goes to standard error.\n\n" +
-			"SIGTERM or an interrupt ends it when what it wrote is on disk; a second one ends it at once, which loses nothing that was\n" +
+			"SIGTERM or an interrupt ends it when what it wrote is on disk, and another replica leads if it did; a second one ends it at once, which loses nothing that was\n" +
 			"acknowledged. It ends with status 1 if it must not take part: if its disk was lost, if another disk is known under its ID.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

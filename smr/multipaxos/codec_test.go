@@ -37,6 +37,7 @@ func messages() []smr.Message {
 		smr.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
 		smr.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},
 		smr.Hello{From: 1, Join: true},
+		multipaxos.Lead{From: 1, Ballot: 2},
 		smr.Welcome{From: 1, Asked: 2, Known: 3, Reason: "no"},
 		multipaxos.PreVote{From: 1, Ballot: 1<<32 | 1, Commit: 9},
 		multipaxos.PreVoteReply{From: 1, Ballot: 2, Granted: true, Promised: 1},

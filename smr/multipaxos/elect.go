@@ -84,7 +84,12 @@ func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.I
 	if r.role != candidate || !c.pre || m.Ballot != c.ballot || !c.votes.Add(from) || !r.majority(&c.votes) {
 		return
 	}
-	*c = candidacy{ballot: c.ballot, above: c.above, low: r.commit + 1, decide: r.commit}
+	r.stand(env, c.ballot)
+}
+
+// stand begins phase 1 in a ballot.
+func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
+	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
 	r.asked = env.Now
 	r.askForPromises(env)
 	env.After(r.times(1), campaignTimer{})

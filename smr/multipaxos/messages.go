@@ -74,6 +74,12 @@ type (
 		Match  smr.Slot
 	}
 
+	// Lead asks the follower to lead in the place of the ballot's leader, without asking whether that is welcome.
+	Lead struct {
+		From   smr.Incarnation
+		Ballot Ballot
+	}
+
 	// Follows answers a leader's question: when the sender got it, it had promised no higher ballot.
 	Follows struct {
 		From   smr.Incarnation
@@ -159,6 +165,8 @@ func Codec() protocol.Codec[smr.Message] {
 			func(r *wirefmt.Reader) Refusal { return Refusal{smr.Incarnation(r.Uint()), Ballot(r.Uint())} }),
 		wirefmt.NewKind[smr.Message](73, func(w *wirefmt.Writer, m Removed) { w.Uint(uint64(m.From)) },
 			func(r *wirefmt.Reader) Removed { return Removed{smr.Incarnation(r.Uint())} }),
+		wirefmt.NewKind[smr.Message](74, func(w *wirefmt.Writer, m Lead) { w.Uint(uint64(m.From)); w.Uint(uint64(m.Ballot)) },
+			func(r *wirefmt.Reader) Lead { return Lead{smr.Incarnation(r.Uint()), Ballot(r.Uint())} }),
 		wirefmt.NewKind[smr.Message](80, func(w *wirefmt.Writer, m PromiseRecord) { w.Uint(uint64(m.Ballot)); w.Uint(uint64(m.Commit)) },
 			func(r *wirefmt.Reader) PromiseRecord { return PromiseRecord{Ballot(r.Uint()), smr.Slot(r.Uint())} }),
 		wirefmt.NewKind[smr.Message](81, appendAcceptRecord, readAcceptRecord),

@@ -24,7 +24,8 @@ func Protocol() smr.Protocol {
 			}
 			return c, nil
 		},
-		Salvage: salvage,
-		Codec:   Codec(),
+		Salvage:   salvage,
+		HandsOver: true,
+		Codec:     Codec(),
 	}
 }

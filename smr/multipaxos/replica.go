@@ -166,7 +166,14 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		env.Send(protocol.App, r.status(q.ID))
 		return
 	}
-	if from == protocol.App || r.admission.Refused() {
+	if from == protocol.App {
+		if h, ok := msg.(smr.HandOver); ok {
+			to, reason := r.handOver(env, h.To)
+			env.Send(protocol.App, smr.HandingOver{ID: h.ID, To: to, Reason: reason})
+		}
+		return
+	}
+	if r.admission.Refused() {
 		return
 	}
 	switch msg := msg.(type) {
@@ -221,6 +228,8 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onMissing(env, from, msg)
 	case Refusal:
 		r.onRefusal(env, msg)
+	case Lead:
+		r.onLead(env, from, msg)
 	}
 }
 
@@ -252,6 +261,8 @@ func sender(msg smr.Message) (smr.Incarnation, bool) {
 	case Follows:
 		return m.From, true
 	case Missing:
+		return m.From, true
+	case Lead:
 		return m.From, true
 	case Refusal:
 		return m.From, true

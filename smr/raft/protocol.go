@@ -30,7 +30,8 @@ func Protocol() smr.Protocol {
 			}
 			return c, nil
 		},
-		Salvage: salvage,
-		Codec:   wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
+		Salvage:   salvage,
+		HandsOver: true,
+		Codec:     wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
 	}
 }

@@ -12,13 +12,12 @@ import (
 
 // replica is a member of a Raft group.
 type replica struct {
-	cfg   smr.ReplicaConfig
-	core  core
-	state *smr.State
-	desk  *smr.Desk
-	adm   *smr.Admission
-	reads reads
-
+	cfg       smr.ReplicaConfig
+	core      core
+	state     *smr.State
+	desk      *smr.Desk
+	adm       *smr.Admission
+	reads     reads
 	halted    string // why the replica does nothing any more; "" if it does
 	led       bool   // as of the last call
 	ledSince  uint64 // the index of the last entry when it began to lead
@@ -100,6 +99,10 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	switch msg := msg.(type) {
 	case rpc:
 		r.onRPC(env, from, msg)
+	case smr.HandOver:
+		if from == protocol.App {
+			r.onHandOver(env, msg)
+		}
 	case smr.Request, smr.OpenRequest:
 		r.onRequest(env, from, msg)
 	case smr.ChangeRequest:
@@ -187,6 +190,9 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	}
 	switch msg.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgVote:
+		if string(msg.GetContext()) == forced {
+			break
+		}
 		if r.led || r.hasLeader && env.Now-r.leaderAt < r.patience() && env.Now >= r.leaderAt {
 			if msg.GetTerm() > r.core.term() {
 				return // there is a leader: a replica that does not hear it is not to disturb [Raft thesis §9.6]

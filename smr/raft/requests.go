@@ -24,6 +24,12 @@ func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, ms
 }
 
 func (r *replica) propose(env *protocol.Env[smr.Message], entries []smr.Entry) {
+	if r.handsOver() {
+		for _, e := range entries {
+			r.desk.Forget(e) // its client asks the next leader
+		}
+		return
+	}
 	batch := make([]*raftpb.Entry, len(entries))
 	for i, e := range entries {
 		batch[i] = &raftpb.Entry{Data: encodeEntry(e)}

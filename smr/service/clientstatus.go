@@ -32,15 +32,8 @@ func (c *Client) onStatus(msg statusMessage) {
 // done; the statuses are in order of the replicas, and those of the ones that did not answer say why.
 func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	number := rand.Uint64()
-	answers := make(chan told, 64)
-	c.mu.Lock()
-	c.asking[number] = answers
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.asking, number)
-	}()
+	answers, forget := c.expect(number)
+	defer forget()
 	got := map[protocol.ID]Status{}
 	again := time.NewTicker(statusRepeat)
 	defer again.Stop()
@@ -73,6 +66,19 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 		case <-ctx.Done():
 			return c.summary(got), nil
 		}
+	}
+}
+
+// expect returns where the answers to a question will come, until forget is called.
+func (c *Client) expect(number uint64) (answers chan told, forget func()) {
+	answers = make(chan told, 64)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking[number] = answers
+	return answers, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.asking, number)
 	}
 }
 

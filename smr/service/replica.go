@@ -56,7 +56,8 @@ type Replica struct {
 	status   *host.Node[statusMessage]
 	lessor   *lessor
 	started  time.Time
-	desk     statusDesk
+	desk     questionDesk[smr.Status]
+	handing  questionDesk[smr.HandingOver]
 	refused  chan string       // has an element if the replica must not take part
 	members  chan []smr.Member // has the newest members if they have changed
 	joiners  chan Member       // replicas that wait to be added
@@ -191,12 +192,24 @@ func (r *Replica) close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the replica until ctx ends; it then makes durable what was written, and returns nil. The error is a *RefusedError if the replica must not
+// Run runs the replica until ctx ends; it then hands over, if it leads, makes durable what was written, and returns nil. The error is a *RefusedError if the replica must not
 // take part.
 func (r *Replica) Run(ctx context.Context) error {
 	r.log.Info("replica: starts", "id", r.cfg.ID, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "address", r.listener.Addr().String(),
 		"data", r.cfg.Data, "disk", r.disk)
+	asked := ctx
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		select {
+		case <-asked.Done():
+			r.retire()
+			end()
+		case <-ctx.Done():
+		}
+		return nil
+	})
 	group.Go(func() error { return r.host.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx) })
 	group.Go(func() error { return r.lessor.run(ctx) })
@@ -214,7 +227,9 @@ func (r *Replica) Run(ctx context.Context) error {
 func (r *Replica) onMessage(msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
-		r.desk.take(m)
+		r.desk.take(m.ID, m)
+	case smr.HandingOver:
+		r.handing.take(m.ID, m)
 	case smr.MembersChanged:
 		r.lessor.know(m.Members)
 		select {

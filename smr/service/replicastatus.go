@@ -42,27 +42,27 @@ type Status struct {
 // Unreachable is the Role of a replica that did not answer.
 const Unreachable = "unreachable"
 
-// maxQuestions bounds the questions about a replica's status that are not answered.
+// maxQuestions bounds the questions to a replica that are not answered.
 const maxQuestions = 256
 
-var errQuestions = errors.New("service: too many ask for the replica's status")
+var errQuestions = errors.New("service: too many ask the replica")
 
-// A statusDesk knows who waits for a replica's status.
-type statusDesk struct {
+// A questionDesk knows who waits for a replica's answers.
+type questionDesk[A any] struct {
 	mu      sync.Mutex
 	last    smr.CallID
-	waiting map[smr.CallID]func(smr.Status)
+	waiting map[smr.CallID]func(A)
 }
 
 // ask notes a question, which the caller delivers under the number returned.
-func (d *statusDesk) ask(then func(smr.Status)) (smr.CallID, error) {
+func (d *questionDesk[A]) ask(then func(A)) (smr.CallID, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.waiting) >= maxQuestions {
 		return 0, errQuestions
 	}
 	if d.waiting == nil {
-		d.waiting = map[smr.CallID]func(smr.Status){}
+		d.waiting = map[smr.CallID]func(A){}
 	}
 	d.last++
 	d.waiting[d.last] = then
@@ -70,7 +70,7 @@ func (d *statusDesk) ask(then func(smr.Status)) (smr.CallID, error) {
 }
 
 // forget removes a question, and returns nil if it was answered.
-func (d *statusDesk) forget(id smr.CallID) func(smr.Status) {
+func (d *questionDesk[A]) forget(id smr.CallID) func(A) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	then := d.waiting[id]
@@ -78,9 +78,9 @@ func (d *statusDesk) forget(id smr.CallID) func(smr.Status) {
 	return then
 }
 
-func (d *statusDesk) take(s smr.Status) {
-	if then := d.forget(s.ID); then != nil {
-		then(s)
+func (d *questionDesk[A]) take(id smr.CallID, a A) {
+	if then := d.forget(id); then != nil {
+		then(a)
 	}
 }
 
@@ -134,6 +134,8 @@ func (r *Replica) onStatus(msg statusMessage) {
 	switch m := msg.(type) {
 	case asked:
 		r.answer(m)
+	case leadAsked:
+		r.onLead(m)
 	case hereIs:
 		if m.from >= firstClient || configfile.CheckAddress("", m.address, false) != nil {
 			r.log.Warn("replica: somebody who is no replica, or has no address, wants to join", "from", m.from, "address", m.address)

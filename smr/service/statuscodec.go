@@ -32,6 +32,21 @@ type (
 		address string
 	}
 
+	// leadNow asks a replica that leads to have another one lead. The answer is a leadAnswer in JSON.
+	leadNow struct {
+		Number uint64
+		To     protocol.ID
+	}
+	// leadAll goes from a client's application to its node, and leadAsked from a replica's node to its application.
+	leadAll struct {
+		leader protocol.ID
+		leadNow
+	}
+	leadAsked struct {
+		from protocol.ID
+		leadNow
+	}
+
 	// askAll goes from a client's application to its node.
 	askAll struct {
 		number uint64
@@ -60,7 +75,9 @@ func statusCodec() protocol.Codec[statusMessage] {
 		wirefmt.NewKind[statusMessage](2, func(w *wirefmt.Writer, m answer) { w.Uint(m.Number); w.Bytes(m.Body) },
 			func(r *wirefmt.Reader) answer { return answer{r.Uint(), r.Bytes()} }),
 		wirefmt.NewKind[statusMessage](3, func(w *wirefmt.Writer, m here) { w.String(m.Address) },
-			func(r *wirefmt.Reader) here { return here{r.String()} }))
+			func(r *wirefmt.Reader) here { return here{r.String()} }),
+		wirefmt.NewKind[statusMessage](4, func(w *wirefmt.Writer, m leadNow) { w.Uint(m.Number); w.Uint(uint64(m.To)) },
+			func(r *wirefmt.Reader) leadNow { return leadNow{r.Uint(), protocol.ID(r.Uint32())} }))
 }
 
 // statusNode hands questions about a replica's status and their answers to and fro. It keeps nothing.
@@ -78,6 +95,10 @@ func (statusNode) Receive(env *protocol.Env[statusMessage], from protocol.ID, ms
 		env.Send(protocol.App, told{from, m})
 	case here:
 		env.Send(protocol.App, hereIs{from, m.Address})
+	case leadNow:
+		env.Send(protocol.App, leadAsked{from, m})
+	case leadAll:
+		env.Send(m.leader, m.leadNow)
 	case hereAll:
 		for _, id := range m.to {
 			env.Send(id, here{m.address})

@@ -133,6 +133,7 @@ func (c *client) done(d smr.Done) {
 	if d.Outcome == smr.Committed {
 		w.gap = max(w.gap, now-w.lastDone)
 		w.lastDone = now
+		w.longest = max(w.longest, now-k.began)
 		c.lastCommit = k.began
 	}
 	k.then(d)

@@ -101,9 +101,12 @@ func calls(atLeast int) func(*World, Report) error {
 }
 
 // WhoLeads calls then with the replica that says that it leads, or else the first one that is up.
-func (w *World) WhoLeads(then func(protocol.ID)) {
+func (w *World) WhoLeads(then func(protocol.ID)) { w.whoLeadsIn(time.Millisecond, then) }
+
+// whoLeadsIn is WhoLeads with a time for the replicas to answer, whose disks may be busy.
+func (w *World) whoLeadsIn(d time.Duration, then func(protocol.ID)) {
 	w.askStatus()
-	w.Sim.After(time.Millisecond, func() {
+	w.Sim.After(d, func() {
 		var leader protocol.ID
 		ballot := uint64(0)
 		for _, id := range w.replicas {

@@ -34,12 +34,16 @@ type World struct {
 	counts    [4]int // calls by outcome
 	lastDone  time.Duration
 	gap       time.Duration
+	longest   time.Duration // that a call took which was committed
 	// token is the highest slot that any client was told: with it, each call says that it comes after all that were done. Only if durable.
 	token   smr.Slot
-	fresh   int   // replicas that took the place of others
-	changes int   // of the members, that are asked for
-	stopped bool  // clients begin nothing any more
-	err     error // of what must not happen
+	fresh   int  // replicas that took the place of others
+	changes int  // of the members, that are asked for
+	stopped bool // clients begin nothing any more
+	// handing is who is to lead, as a leader said last, and handedOver how often that came to be.
+	handing    protocol.ID
+	handedOver int
+	err        error // of what must not happen
 }
 
 // appliedLog is what one incarnation of a replica applied since it began or last restored a snapshot.
@@ -138,6 +142,8 @@ func (w *World) app(from protocol.ID, msg smr.Message) {
 		}
 	case smr.Status:
 		w.status[from] = msg
+	case smr.HandingOver:
+		w.handing = msg.To
 	case smr.Refused:
 		w.refused[from] = msg.Reason
 		if !w.gone[from] {

@@ -1,0 +1,166 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// ErrNoHandOver says that the leadership of a protocol cannot be handed over.
+var ErrNoHandOver = errors.New("leadership is handed over with raft and multipaxos only")
+
+// A HandOverError says that the leader did not hand over, and why.
+type HandOverError struct {
+	Leader protocol.ID
+	Reason string
+}
+
+func (e *HandOverError) Error() string {
+	return fmt.Sprintf("replica %d does not hand over: %s", e.Leader, e.Reason)
+}
+
+// handOverPause is the time between two looks whether the successor leads.
+const handOverPause = 20 * time.Millisecond
+
+// HandOver has another member lead, or whichever is up to date if to is 0, and returns who led and who does. It waits until the successor says that it leads. The group stands still
+// for about two round trips.
+func (c *Client) HandOver(ctx context.Context, to protocol.ID) (from, leader protocol.ID, err error) {
+	if !c.cfg.proto.HandsOver {
+		return 0, 0, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoHandOver)
+	}
+	for {
+		statuses, err := c.Status(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		now := leaderOf(statuses)
+		switch {
+		case now != 0 && now == to && from == 0:
+			return now, now, nil
+		case now != 0 && from == 0:
+			if to, err = c.askToLead(ctx, now, to); err != nil {
+				return now, 0, err
+			}
+			from = now
+		case now != 0 && now == to:
+			return from, now, nil
+		}
+		select {
+		case <-ctx.Done():
+			return from, 0, fmt.Errorf("hand over: replica %d does not lead yet: %w", to, ctx.Err())
+		case <-time.After(handOverPause):
+		}
+	}
+}
+
+// leaderOf returns who leads: of those who say that they do the one of the highest term; 0 if nobody does.
+func leaderOf(statuses []Status) protocol.ID {
+	best := Status{}
+	for _, s := range statuses {
+		if s.Leader == s.Replica && s.Replica != 0 && s.Term >= best.Term {
+			best = s
+		}
+	}
+	return best.Replica
+}
+
+// askToLead asks the leader to hand over, and returns to whom it does.
+func (c *Client) askToLead(ctx context.Context, leader, to protocol.ID) (protocol.ID, error) {
+	number := rand.Uint64()
+	answers, forget := c.expect(number)
+	defer forget()
+	if err := c.status.Deliver(ctx, leadAll{leader, leadNow{number, to}}); err != nil {
+		return 0, fmt.Errorf("hand over: %w", err)
+	}
+	select {
+	case m := <-answers:
+		var a leadAnswer
+		if err := json.Unmarshal(m.Body, &a); err != nil {
+			return 0, fmt.Errorf("hand over: the answer of replica %d: %w", leader, err)
+		}
+		if a.Reason != "" {
+			return 0, &HandOverError{leader, a.Reason}
+		}
+		return a.To, nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("hand over: replica %d, which leads, does not answer: %w", leader, ctx.Err())
+	}
+}
+
+// leadAnswer is a replica's answer, in JSON.
+type leadAnswer struct {
+	To     protocol.ID `json:"to,omitempty"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+// handOver asks the replica's node to hand over; then is called on the node's goroutine, and must not wait.
+func (r *Replica) handOver(to protocol.ID, then func(leadAnswer)) error {
+	if !r.cfg.proto.HandsOver {
+		then(leadAnswer{Reason: ErrNoHandOver.Error()})
+		return nil
+	}
+	id, err := r.handing.ask(func(h smr.HandingOver) { then(leadAnswer{h.To, h.Reason}) })
+	if err != nil {
+		return err
+	}
+	if err := r.node.TryDeliver(smr.HandOver{ID: id, To: to}); err != nil {
+		r.handing.forget(id)
+		return err
+	}
+	return nil
+}
+
+// onLead answers a client that wants another leader.
+func (r *Replica) onLead(q leadAsked) {
+	err := r.handOver(q.To, func(a leadAnswer) {
+		body, err := json.Marshal(a)
+		if err == nil {
+			err = r.status.TryDeliver(answered{q.from, answer{q.Number, body}})
+		}
+		if err != nil {
+			r.log.Warn("replica: an answer was not sent", "to", q.from, "err", err)
+		}
+	})
+	if err != nil {
+		r.log.Warn("replica: a request to hand over was dropped", "from", q.from, "err", err)
+	}
+}
+
+// patience of a leader that ends: how long it waits for its successor, in round trips, if one was found.
+const farewellTrips = 10
+
+// retire hands over before the replica ends, if it leads and another member is up to date. It waits for the successor, but not for long.
+func (r *Replica) retire() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellTrips*max(r.cfg.roundTrip, 100*time.Millisecond))
+	defer cancel()
+	begun := make(chan leadAnswer, 1)
+	if err := r.handOver(0, func(a leadAnswer) { begun <- a }); err != nil {
+		return
+	}
+	select {
+	case a := <-begun:
+		if a.Reason != "" {
+			return // it does not lead, or there is nobody to hand over to
+		}
+		r.log.Info("replica: hands over before it ends", "to", a.To)
+	case <-ctx.Done():
+		return
+	}
+	for {
+		s, err := r.Status(ctx)
+		if err != nil || s.Leader != 0 && s.Leader != r.cfg.ID {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(handOverPause):
+		}
+	}
+}
