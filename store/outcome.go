@@ -88,6 +88,6 @@ func (r Reason) String() string {
 type Outcome struct {
 	Verdict Verdict
 	Reason  Reason   // of an abort: one of a site that refused it
-	Sites   []string // of a blocked one: those whose votes are missing
-	Detail  string   // of a rejected one: what is wrong with it
+	Sites   []string // of what is not decided: those whose votes are missing
+	Detail  string   // of a rejected one: what is wrong with it; of an unknown one: what those sites say, if anything
 }

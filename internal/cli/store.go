@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -107,13 +106,20 @@ func plain(err error) string {
 		return s + "; it took no effect"
 	}
 	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
-		return fmt.Sprintf("unknown: transaction %v may have taken effect, or may yet, once", unknown.Txn.ID)
+		s := fmt.Sprintf("unknown: transaction %v may have taken effect, or may yet, once", unknown.Txn.ID)
+		if len(unknown.Sites) > 0 {
+			s += "; no vote of " + joined(unknown.Sites)
+		}
+		return s
 	}
 	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
 		return fmt.Sprintf("blocked: transaction %v waits until one of these sites is back or fenced: %s", blocked.Txn.ID, joined(blocked.Sites))
 	}
 	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return unavailable.Error() + "; it took no effect"
+	}
+	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
+		return rejected.Error() + "; it took no effect"
 	}
 	return err.Error()
 }
@@ -124,8 +130,5 @@ func failure(err error) error {
 		return nil
 	}
 	_, code := storeVerdict(err)
-	if errors.Is(err, context.DeadlineExceeded) && code == 1 {
-		err = fmt.Errorf("the store did not answer in time: %w", err)
-	}
 	return exitError{code, fmt.Errorf("store txn: %s", plain(err))}
 }

@@ -144,7 +144,7 @@ func siteNames(sites []wan.Site) []string {
 // useDevStore carries out commands, or waits until ctx ends.
 func (p *program) useDevStore(ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, commands io.Reader, person bool) error {
 	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
-	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: &storeFlags{timeout: devPatience}}, more: d.more, moreHelp: storeDevHelp}
+	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: devPatience}}, more: d.more, moreHelp: storeDevHelp}
 	defer d.close()
 	if err := d.goTo(at); err != nil {
 		return fmt.Errorf("store dev: %w", err)

@@ -184,19 +184,29 @@ func TestOutcomes(t *testing.T) {
 			storeOutcome{Outcome: "aborted", Reason: "locked", Error: "aborted: locked, after 2 attempts; it took no effect"},
 		},
 		{
-			&client.UnknownError{Txn: txn}, codeUnknown,
-			storeOutcome{Outcome: "unknown", Transaction: "7/f", Error: "unknown: transaction 7/f may have taken effect, or may yet, once"},
+			&client.UnknownError{Txn: txn, Sites: []string{"b"}}, codeUnknown,
+			storeOutcome{
+				Outcome: "unknown", Transaction: "7/f", MayCommit: true, Sites: []string{"b"},
+				Error: "unknown: transaction 7/f may have taken effect, or may yet, once; no vote of b",
+			},
 		},
 		{
 			&client.BlockedError{Txn: txn, Sites: []string{"b", "c"}}, codeBlocked,
 			storeOutcome{
-				Outcome: "blocked", Transaction: "7/f", Sites: []string{"b", "c"},
+				Outcome: "blocked", Transaction: "7/f", MayCommit: true, Sites: []string{"b", "c"},
 				Error: "blocked: transaction 7/f waits until one of these sites is back or fenced: b, c",
 			},
 		},
 		{
-			&client.UnavailableError{Key: "k"}, 1,
-			storeOutcome{Outcome: "failed", Error: `client: read "k": too few sites answer; it took no effect`},
+			&client.UnavailableError{Key: "k", Sites: []string{"b", "c"}, Err: context.DeadlineExceeded}, 1,
+			storeOutcome{
+				Outcome: "failed", Sites: []string{"b", "c"}, Key: "k",
+				Error: `client: read "k": too few sites answer, not b, c: context deadline exceeded; it took no effect`,
+			},
+		},
+		{
+			&client.RejectedError{Detail: "nothing was sent: b: no answer", Sites: []string{"b"}}, 1,
+			storeOutcome{Outcome: "failed", Sites: []string{"b"}, Error: "client: the transaction was rejected: nothing was sent: b: no answer; it took no effect"},
 		},
 		{fmt.Errorf("read: %w", context.DeadlineExceeded), 1, storeOutcome{Outcome: "failed", Error: "read: context deadline exceeded"}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/foresay/foresay/store"
@@ -120,7 +121,7 @@ func (s *storePrompt) command(ctx context.Context, words []string) error {
 	case words[0] == "status":
 		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
 		defer cancel()
-		return writeStoreStatus(s.p.Out, s.conn.Status(look))
+		return writeStoreStatus(s.p.Out, s.conn.Status(look), filepath.Dir(s.flags.client))
 	case words[0] == "help":
 		for _, text := range []string{storePromptHelp, s.moreHelp, storePromptQuit} {
 			if text != "" {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
+	"github.com/foresay/foresay/wal"
 )
 
 func (p *program) storeServeCommand() *cobra.Command {
@@ -40,13 +42,15 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 	for { // once for each epoch
 		m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
 		if err != nil {
+			if _, damaged := errors.AsType[*wal.DamageError](err); damaged {
+				return fmt.Errorf("store serve: %w\n%s", err, replaceSite(cfg))
+			}
 			return fmt.Errorf("store serve: %w", err)
 		}
 		err = m.Run(ctx)
 		if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
 			if refused.Forgot {
-				return fmt.Errorf("store serve: refused: %w\nnever start this disk again; run: foresay store resolve --dir DIR --site %s --replace NEWSITE=PEERS/CLIENT",
-					refused, siteOf(cfg))
+				return fmt.Errorf("store serve: refused: %w\n%s", refused, replaceSite(cfg))
 			}
 			return fmt.Errorf("store serve: refused: %w", refused)
 		}
@@ -64,11 +68,7 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 	}
 }
 
-// siteOf returns the name of a machine's site.
-func siteOf(cfg *storeconfig.MachineConfig) string {
-	t := cfg.Store.Topology()
-	if i, _, ok := t.Find(cfg.Machine); ok {
-		return t.Sites[i].Name
-	}
-	return "SITE"
+// replaceSite says how to go on without a machine's disk.
+func replaceSite(cfg *storeconfig.MachineConfig) string {
+	return fmt.Sprintf("never start this disk again; run: foresay store resolve --dir %s --site %s --replace NEWSITE=PEERS/CLIENT", filepath.Dir(cfg.StorePath()), cfg.SiteName())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -20,14 +21,15 @@ func (p *program) storeStatusCommand() *cobra.Command {
 		Short: "Show how each machine and shard is",
 		Long: "Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other sites to know its disk; syncing: it\n" +
 			"copies what another site has; refused: it must not), how many transactions it remembers, how many of them are not decided or are\n" +
-			"blocked, and how many keys are locked. Exits with 1 if nobody answers.\n" +
+			"blocked, how many keys are locked, and how many votes and reads are held until keys are free. Below that it says why machines do not\n" +
+			"take part, which transactions are blocked, and the command that ends that. Exits with 1 if nobody answers.\n" +
 			"With --wait it waits until all machines answer and take part.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withStore(&f, func(client *storeservice.Client) error {
 				ctx, cancel := context.WithTimeout(c.Context(), f.timeout)
 				defer cancel()
-				return p.storeStatus(ctx, client, wait, f.json)
+				return p.storeStatus(ctx, client, filepath.Dir(f.client), wait, f.json)
 			})
 		},
 	}
@@ -39,7 +41,7 @@ func (p *program) storeStatusCommand() *cobra.Command {
 // storeStatusWithin bounds one look of status: a machine that takes longer is not reached.
 const storeStatusWithin = 2 * time.Second
 
-func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, wait, asJSON bool) error {
+func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir string, wait, asJSON bool) error {
 	var statuses []storeservice.Status
 	for {
 		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
@@ -58,9 +60,9 @@ func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, wait,
 	}
 	var err error
 	if asJSON {
-		err = p.writeJSON(statuses)
+		err = p.writeJSON(withRemedies(statuses, dir))
 	} else {
-		err = writeStoreStatus(p.Out, statuses)
+		err = writeStoreStatus(p.Out, statuses, dir)
 	}
 	if err != nil {
 		return err
@@ -76,20 +78,41 @@ func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, wait,
 	return fmt.Errorf("store status: no machine answers")
 }
 
-func writeStoreStatus(w io.Writer, statuses []storeservice.Status) error {
+// statusWithRemedy is a machine's status, and what ends the trouble of its site.
+type statusWithRemedy struct {
+	storeservice.Status
+	Remedy *storeservice.Remedy `json:"remedy,omitempty"`
+}
+
+func withRemedies(statuses []storeservice.Status, dir string) []statusWithRemedy {
+	remedies := storeservice.Remedies(statuses, dir)
+	var out []statusWithRemedy
+	for _, s := range statuses {
+		row := statusWithRemedy{Status: s}
+		for _, r := range remedies {
+			if r.Site == s.Site {
+				row.Remedy = &r
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys")
+	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys\theld")
 	for _, s := range statuses {
 		if s.State == storeservice.Unreachable || s.State == storeservice.Fenced {
-			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t-\t-\t-\t-\n", s.Site, s.Machine, s.Address, s.State)
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t-\t-\t-\t-\t-\n", s.Site, s.Machine, s.Address, s.State)
 			continue
 		}
 		machine := fmt.Sprintf("%s\t%s\t%s\t%d\t%v", s.Site, s.Machine, s.Address, s.Epoch, time.Duration(s.UptimeSeconds)*time.Second)
 		if len(s.Shards) == 0 {
-			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\n", machine, s.State)
+			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\t-\n", machine, s.State)
 		}
 		for _, sh := range s.Shards {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided, sh.Blocked, sh.Locked)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided, sh.Blocked, sh.Locked, sh.Held+sh.Waiting)
 			machine = "\t\t\t\t" // said once
 		}
 	}
@@ -98,6 +121,16 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status) error {
 	}
 	if why := storeservice.Complaints(statuses); why != "" {
 		fmt.Fprintln(w, why)
+	}
+	for _, s := range statuses {
+		for _, sh := range s.Shards {
+			for _, t := range sh.BlockedTransactions {
+				fmt.Fprintf(w, "transaction %s is blocked at machine %s, shard %d, %v old\n", t.ID, s.Machine, sh.Shard, time.Duration(t.AgeSeconds)*time.Second)
+			}
+		}
+	}
+	for _, r := range storeservice.Remedies(statuses, dir) {
+		fmt.Fprintf(w, "site %s: %s; if it is gone for good, run:\n  %s\n", r.Site, r.Trouble, r.Command)
 	}
 	return nil
 }

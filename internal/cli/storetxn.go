@@ -143,8 +143,10 @@ func (r storeRead) String() string {
 // A storeOutcome is what a transaction came to, for programs.
 type storeOutcome struct {
 	Outcome     string       `json:"outcome"`
-	Reason      string       `json:"reason,omitempty"` // of an abort
-	Sites       []string     `json:"sites,omitempty"`  // that a blocked one waits for
+	Reason      string       `json:"reason,omitempty"`             // of an abort
+	MayCommit   bool         `json:"may_have_committed,omitempty"` // whether it may have taken effect, or may yet, for all that is known
+	Sites       []string     `json:"sites,omitempty"`              // that were waited for in vain
+	Key         string       `json:"key,omitempty"`                // that was being read
 	Error       string       `json:"error,omitempty"`
 	Transaction string       `json:"transaction,omitempty"` // its name, if it is not known what became of it
 	Reads       []storeRead  `json:"reads"`
@@ -153,7 +155,7 @@ type storeOutcome struct {
 
 func newStoreOutcome(reads []storeRead, err error) storeOutcome {
 	word, _ := storeVerdict(err)
-	out := storeOutcome{Outcome: word, Reads: reads}
+	out := storeOutcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}
 	if reads == nil {
 		out.Reads = []storeRead{}
 	}
@@ -164,7 +166,13 @@ func newStoreOutcome(reads []storeRead, err error) storeOutcome {
 		out.Reason = aborted.Reason.String()
 	}
 	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
-		out.Transaction = unknown.Txn.ID.String()
+		out.Transaction, out.Sites = unknown.Txn.ID.String(), unknown.Sites
+	}
+	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
+		out.Sites = rejected.Sites
+	}
+	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
+		out.Sites, out.Key = unavailable.Sites, string(unavailable.Key)
 	}
 	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
 		out.Transaction, out.Sites = blocked.Txn.ID.String(), blocked.Sites

@@ -2,6 +2,8 @@ package rcnode
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -21,18 +23,65 @@ const (
 	lastPoll  = time.Second
 )
 
+// A machine that does not take part says why in the log: for the first time after complainAfter, and again when the reason has changed, but not more often than that, or has lasted for
+// complainEvery.
+const (
+	complainAfter = 3 * time.Second
+	complainEvery = time.Minute
+)
+
 // serveWhenReady says that the machine serves once all of its shards are admitted and have copied what they lack: before that they answer no reads.
 // What takes part once does so until the machine stops.
 func (n *Node) serveWhenReady(ctx context.Context) {
+	began, said, at := time.Now(), "", time.Time{}
 	for wait := firstPoll; !n.ready(ctx); wait = min(2*wait, lastPoll) {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}
+		if time.Since(began) < complainAfter {
+			continue
+		}
+		if why := n.obstacles(ctx); why != "" && (why != said && time.Since(at) >= complainAfter || time.Since(at) >= complainEvery) {
+			n.cfg.Logger.Warn("store: machine does not take part yet", "machine", n.cfg.Machine, "why", why)
+			said, at = why, time.Now()
+		}
 	}
 	n.setHealth(healthpb.HealthCheckResponse_SERVING)
 	n.cfg.Logger.Info("store: machine serves", "machine", n.cfg.Machine)
+}
+
+// obstacles says what the machine waits for, empty if it is ready or stops.
+func (n *Node) obstacles(ctx context.Context) string {
+	servers, err := n.Servers(ctx)
+	if err != nil {
+		return ""
+	}
+	var out []string
+	for _, st := range servers {
+		switch {
+		case st.Refused != "": // it ends with that
+		case st.Syncing:
+			out = append(out, fmt.Sprintf("shard %d has copied %d of %d servers", st.Shard, st.Copied, st.Needed))
+		case !st.Admitted:
+			out = append(out, fmt.Sprintf("shard %d waits for the other sites to say whether they know its disk", st.Shard))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	for _, p := range n.Peers() {
+		switch {
+		case p.Refused:
+			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %v", p.Machine, p.Err))
+		case !p.Reachable && p.Err != nil:
+			out = append(out, fmt.Sprintf("machine %s cannot be reached: %v", p.Machine, p.Err))
+		case !p.Reachable:
+			out = append(out, fmt.Sprintf("machine %s does not answer", p.Machine))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 func (n *Node) ready(ctx context.Context) bool {

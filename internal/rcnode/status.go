@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/transport"
 )
@@ -108,10 +109,58 @@ func (n *Node) Stats() (nodes map[string]host.NodeStats, network transport.Stats
 	return nodes, stats.Network
 }
 
+// A Peer is how the machine stands with another one.
+type Peer struct {
+	Machine, Site string
+	Reachable     bool
+	Err           error // why it is not, if that is known
+	Refused       bool  // the two do not belong together: by certificate, store or epoch
+}
+
+// Peers returns how the machine stands with the others, in the topology's order.
+func (n *Node) Peers() []Peer {
+	links := map[protocol.ID]transport.PeerStats{}
+	for _, p := range n.host.Stats().Network.Peers {
+		links[p.ID] = p
+	}
+	var out []Peer
+	for _, s := range n.cfg.Topology.Sites {
+		if s.Fenced {
+			continue
+		}
+		for _, m := range s.Machines {
+			if m.Name == n.cfg.Machine {
+				continue
+			}
+			p := Peer{Machine: m.Name, Site: s.Name}
+			ids, _ := Members(n.cfg.Topology, m.Name) // which is in it
+			for _, id := range ids {
+				link := links[id]
+				p.Reachable = p.Reachable || link.State == transport.Up
+				if link.Err != nil && (p.Err == nil || link.Refused) {
+					p.Err, p.Refused = link.Err, link.Refused
+				}
+			}
+			if p.Reachable && !p.Refused {
+				p.Err = nil
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Status returns how the machine is.
 func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	out := &pb.StatusResponse{
 		Machine: n.cfg.Machine, Site: n.cfg.Topology.Sites[n.site].Name, Epoch: n.cfg.Topology.Epoch, UptimeSeconds: int64(time.Since(n.started) / time.Second),
+	}
+	for _, p := range n.Peers() {
+		row := &pb.PeerStatus{Machine: p.Machine, Site: p.Site, Reachable: p.Reachable, Refused: p.Refused}
+		if p.Err != nil {
+			row.Error = p.Err.Error()
+		}
+		out.Peers = append(out.Peers, row)
 	}
 	servers, err := n.Servers(ctx)
 	if err != nil {
@@ -120,10 +169,13 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	for _, st := range servers {
 		row := &pb.ShardStatus{
 			Shard: uint32(st.Shard), Admitted: st.Admitted, Syncing: st.Syncing, Refused: st.Refused, Transactions: uint64(st.Txns), Undecided: uint64(st.Undecided),
-			Blocked: uint64(st.Blocked), Wanting: uint64(st.Wanting), Locks: uint64(st.Locks), Waiting: uint64(st.Waiting), Reservations: uint64(st.Reservations),
+			Blocked: uint64(st.Blocked), Wanting: uint64(st.Wanting), Locks: uint64(st.Locks), Waiting: uint64(st.Waiting), Reservations: uint64(st.Reservations), Held: uint64(st.Held),
 		}
 		if id := st.OldestUndecided; !id.IsZero() {
 			row.OldestUndecided = &pb.Version{Time: id.Time, Client: uint64(id.Client)}
+		}
+		for _, id := range st.OldestBlocked {
+			row.BlockedTransactions = append(row.BlockedTransactions, &pb.Version{Time: id.Time, Client: uint64(id.Client)})
 		}
 		out.Shards = append(out.Shards, row)
 	}

@@ -38,31 +38,43 @@ type attempt struct {
 	trace      *attemptTrace  // nil: none is wanted
 	validation *validation    // nil: the commit is sent when all reads are known
 	watch      *watch         // nil: in a task
-	settled    *settledReads
+	reads      *reads
 }
 
-// settledReads are answers that need no validation where they are all that a transaction did.
-type settledReads struct {
-	mu  sync.Mutex
-	all map[store.Read]bool
+// reads is what is known of an attempt's reads, those of all its runs.
+type reads struct {
+	mu      sync.Mutex
+	settled map[store.Read]bool // answers that need no validation where they are all that a transaction did
+	asked   map[store.Key]int   // how many reads of a key have no answer
 }
 
-func (s *settledReads) saw(key store.Key, a Answer) {
+// ask notes that a key is asked for, or that an answer came.
+func (s *reads) ask(key store.Key, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked == nil {
+		s.asked = map[store.Key]int{}
+	}
+	s.asked[key] += n
+}
+
+func (s *reads) saw(key store.Key, a Answer) {
+	s.ask(key, -1)
 	if !a.Settled {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[store.Read]bool{}
+	if s.settled == nil {
+		s.settled = map[store.Read]bool{}
 	}
-	s.all[store.Read{Key: key, Version: a.Value.Version}] = true
+	s.settled[store.Read{Key: key, Version: a.Value.Version}] = true
 }
 
-func (s *settledReads) has(r store.Read) bool {
+func (s *reads) isSettled(r store.Read) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.all[r]
+	return s.settled[r]
 }
 
 // predicatedTries is how many attempts of a transaction are predicated at most: the nearest site may be cut off from the others, and never know better.
@@ -76,7 +88,7 @@ func newTxn(ctx context.Context, c *Client) *txn {
 func (t *txn) begin(ctx context.Context) *attempt {
 	t.attempts++
 	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: foresay.InTask(ctx), began: time.Now(), priority: t.priority,
-		settled: &settledReads{}}
+		reads: &reads{}}
 	if a.mode == Auto {
 		a.mode = t.client.control.choose(t.class)
 	}
@@ -106,7 +118,7 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 		return Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted}}
 	}
 	a.trace.commitBegins()
-	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.settled.has(reads[0]) { // a task may have read long ago, for an earlier transaction
+	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0]) { // a task may have read long ago, for an earlier transaction
 		return Decision{Txn: store.Txn{Priority: a.priority, Reads: reads}, Outcome: store.Outcome{Verdict: store.Committed}}
 	}
 	return a.client.performCommit(ctx, a.priority, reads, writes)

@@ -9,11 +9,12 @@ import (
 // A Backend reads and commits at the sites of a store: what a protocol's connection offers, such as rcgrpc.Conn. Its methods may be called concurrently.
 type Backend interface {
 	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called with it, at most once; it may be another one. A priority reserves the key.
-	// The error is an UnavailableError, or wraps ctx's.
+	// The error is an UnavailableError, which wraps ctx's if that is why.
 	Read(ctx context.Context, key store.Key, p store.Priority, first func(Answer)) (Answer, error)
 	// ReadNearest returns what the nearest site that answers holds, which may be old.
 	ReadNearest(ctx context.Context, key store.Key, p store.Priority) (Answer, error)
-	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that is Unknown.
+	// Commit commits a transaction, which it names. When ctx ends before the outcome is known, that is Unknown, or Rejected if
+	// nothing was sent.
 	Commit(ctx context.Context, s Submission) Decision
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision

@@ -83,7 +83,7 @@ func (c *committing) Accept(any) (any, bool) { return nil, false }
 // Resolve asks again for the outcome of a transaction that was unknown or blocked. nil: it is committed.
 func (c *Client) Resolve(ctx context.Context, txn store.Txn) error {
 	if err := foresay.Barrier(ctx); err != nil {
-		return err
+		return &UnknownError{Txn: txn, Err: err}
 	}
 	d := c.cfg.Backend.Resolve(ctx, txn)
 	if d.Outcome.Verdict == store.Rejected {

@@ -21,8 +21,9 @@
 // # Outcomes
 //
 // A nil error: the transaction is committed, at all sites for good. [AbortedError]: it took no effect. [UnknownError] and [BlockedError]: nobody could tell yet;
-// it has taken effect once, or will, or never will, and [Client.Resolve] asks again. Trying such a transaction again can execute it twice. [RejectedError]: it was
-// malformed and never sent. [UnavailableError]: too few sites answered reads; it took no effect.
+// it has taken effect once, or will, or never will, and [Client.Resolve] asks again. Trying such a transaction again can execute it twice. [RejectedError]: it
+// was never sent, as it is malformed or nobody could be reached. [UnavailableError]: too few sites answered reads; it took no effect. [MayHaveCommitted] tells the two kinds apart. A
+// context's end is wrapped by one of these errors.
 //
 // # Modes
 //

@@ -1,11 +1,21 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/foresay/foresay/store"
 )
+
+// MayHaveCommitted tells whether a transaction that ended with an error may have taken effect, or may yet: nobody could tell. Such a transaction must not be made again as if it had failed;
+// [Client.Resolve] asks for its outcome.
+func MayHaveCommitted(err error) bool {
+	return errors.As(err, new(*UnknownError)) || errors.As(err, new(*BlockedError))
+}
 
 // An AbortedError says that a transaction took no effect, however often it was tried.
 type AbortedError struct {
@@ -22,10 +32,7 @@ func (e *AbortedError) Error() string {
 	if e.Attempts > 1 {
 		s += fmt.Sprintf(", after %d attempts", e.Attempts)
 	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return withDetail(s, "", e.Err)
 }
 
 // Unwrap returns Err.
@@ -35,8 +42,9 @@ func (e *AbortedError) Unwrap() error { return e.Err }
 type UnknownError struct {
 	// Txn is for Resolve. If it has no ID, nobody can ask.
 	Txn    store.Txn
-	Detail string // what sites or the connection said, if anything
-	Err    error  // why nobody waited longer, if the context ended
+	Sites  []string // whose answers were waited for in vain
+	Detail string   // what sites or the connection said, if anything
+	Err    error    // why nobody waited longer, if the context ended
 }
 
 func (e *UnknownError) Error() string {
@@ -44,13 +52,7 @@ func (e *UnknownError) Error() string {
 	if !e.Txn.ID.IsZero() {
 		s = fmt.Sprintf("client: the outcome of transaction %v is unknown", e.Txn.ID)
 	}
-	if e.Detail != "" {
-		s += ": " + e.Detail
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return withDetail(s+unanswered(", no vote of ", e.Sites), e.Detail, e.Err)
 }
 
 // Unwrap returns Err.
@@ -66,15 +68,26 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("client: transaction %v is blocked until one of these sites is back or fenced: %s", e.Txn.ID, strings.Join(e.Sites, ", "))
 }
 
-// A RejectedError says that a transaction was never sent.
-type RejectedError struct{ Detail string }
+// A RejectedError says that a transaction was never sent: it took no effect, and never will.
+type RejectedError struct {
+	Detail string
+	Sites  []string // that could not be reached, if that is why
+	Err    error    // why nobody tried longer, if the context ended
+}
 
-func (e *RejectedError) Error() string { return "client: the transaction was rejected: " + e.Detail }
+func (e *RejectedError) Error() string {
+	return withDetail("client: the transaction was rejected", e.Detail, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RejectedError) Unwrap() error { return e.Err }
 
 // An UnavailableError says that too few sites answered, or that this client asks too much at once. The transaction took no effect.
 type UnavailableError struct {
 	Key    store.Key // that was read; empty if it was the validation that nobody answered
+	Sites  []string  // whose answers were waited for in vain, as far as is known
 	Detail string    // what those that did not answer said, if anything
+	Err    error     // why nobody waited longer, if the context ended or the connection was closed
 }
 
 func (e *UnavailableError) Error() string {
@@ -82,23 +95,99 @@ func (e *UnavailableError) Error() string {
 	if e.Key != "" {
 		s = fmt.Sprintf("client: read %.40q: too few sites answer", e.Key)
 	}
-	if e.Detail != "" {
-		s += ": " + e.Detail
+	return withDetail(s+unanswered(", not ", e.Sites), e.Detail, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// unanswered names sites that did not answer, if there are any.
+func unanswered(before string, sites []string) string {
+	if len(sites) == 0 {
+		return ""
+	}
+	return before + strings.Join(sites, ", ")
+}
+
+// withDetail adds to a message what else is known.
+func withDetail(s, detail string, err error) string {
+	if detail != "" {
+		s += ": " + detail
+	}
+	if err != nil {
+		s += ": " + err.Error()
 	}
 	return s
 }
 
 // failure returns the error that an outcome is, nil if the transaction is committed.
 func failure(d Decision, attempts int) error {
-	switch d.Outcome.Verdict {
+	o := d.Outcome
+	switch o.Verdict {
 	case store.Committed:
 		return nil
 	case store.Aborted:
-		return &AbortedError{Reason: d.Outcome.Reason, Attempts: attempts}
+		return &AbortedError{Reason: o.Reason, Attempts: attempts}
 	case store.Blocked:
-		return &BlockedError{Txn: d.Txn, Sites: d.Outcome.Sites}
+		return &BlockedError{Txn: d.Txn, Sites: o.Sites}
 	case store.Rejected:
-		return &RejectedError{Detail: d.Outcome.Detail}
+		return &RejectedError{Detail: o.Detail, Sites: o.Sites}
 	}
-	return &UnknownError{Txn: d.Txn, Detail: d.Outcome.Detail}
+	return &UnknownError{Txn: d.Txn, Sites: o.Sites, Detail: o.Detail}
+}
+
+// unsure adds why nobody waited longer.
+func unsure(ctx context.Context, err error) error {
+	if u, ok := errors.AsType[*UnknownError](err); ok {
+		u.Err = ended(ctx)
+	}
+	if r, ok := errors.AsType[*RejectedError](err); ok && len(r.Sites) > 0 {
+		r.Err = ended(ctx)
+	}
+	return err
+}
+
+// ended returns why a context ended, nil if it goes on. The engine may notice that a deadline is over before the context does.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return context.Cause(ctx)
+}
+
+// unread is the error of an attempt whose reads came to no end: one of this package's, which says what was waited for.
+func (a *attempt) unread(ctx context.Context, err error) error {
+	if isTyped(err) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	u := &UnavailableError{Err: err}
+	if open := a.reads.waiting(); len(open) > 0 {
+		u.Key = open[0]
+		if len(open) > 1 {
+			u.Detail = fmt.Sprintf("and %d more keys", len(open)-1)
+		}
+	}
+	if why := ended(ctx); why != nil && !errors.Is(err, why) {
+		u.Err = fmt.Errorf("%w: %w", err, why)
+	}
+	return u
+}
+
+// isTyped tells whether an error of a read says what was waited for.
+func isTyped(err error) bool {
+	return errors.As(err, new(*UnavailableError)) || errors.As(err, new(*RejectedError))
+}
+
+// waiting returns the keys that are asked for and not answered, in order.
+func (s *reads) waiting() []store.Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []store.Key
+	for k, n := range s.asked {
+		if n > 0 {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

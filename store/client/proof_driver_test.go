@@ -326,7 +326,7 @@ func verdict(err error) (v store.Verdict, understood bool) {
 	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLinkClosed):
 		return store.Aborted, true
 	}
-	if r, ok := errors.AsType[*client.RejectedError](err); ok && r.Detail == errLinkClosed.Error() {
+	if r, ok := errors.AsType[*client.RejectedError](err); ok && (r.Detail == errLinkClosed.Error() || len(r.Sites) > 0) { // nothing was sent
 		return store.Aborted, true
 	}
 	return store.Unknown, false

@@ -26,6 +26,7 @@ func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
 // quorum reads from a quorum, whose first answer is the prediction.
 func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
 	read := r.trace.read(r.key)
+	r.reads.ask(r.key, 1)
 	var guess atomic.Pointer[store.Value]
 	got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, func(first Answer) {
 		read.first(first)
@@ -37,7 +38,7 @@ func (r *reading) quorum(ctx context.Context, a *foresay.Attempt) {
 		a.Finish(nil, err)
 		return
 	}
-	r.settled.saw(r.key, got)
+	r.reads.saw(r.key, got)
 	if g := guess.Load(); g != nil {
 		r.client.stats.guessed(g.Version == got.Value.Version)
 	}
@@ -52,18 +53,24 @@ func (r *reading) validate(ctx context.Context, a *foresay.Attempt) {
 		return
 	}
 	read := r.trace.read(r.key)
+	r.reads.ask(r.key, 1)
 	first, err := r.nearest(ctx)
 	if err != nil {
 		a.Finish(nil, err)
 		return
 	}
+	r.reads.ask(r.key, -1)
 	read.first(first)
 	v.add(r.key, first.Value)
 	a.Predict(first.Value)
 	select {
 	case <-v.settled:
 	case <-v.late:
+		r.reads.ask(r.key, 1)
 		got, err := r.client.cfg.Backend.Read(ctx, r.key, r.priority, nil)
+		if err == nil {
+			r.reads.ask(r.key, -1)
+		}
 		read.done(got, err)
 		if v.remove(r.key) {
 			if err == nil {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
@@ -27,7 +26,7 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 			if out.panicked != nil {
 				panic(out.panicked)
 			}
-			return zero, err
+			return zero, a.unread(ctx, err)
 		default:
 			d = a.commit(ctx, out.reads, out.writes)
 		}
@@ -39,7 +38,7 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 		case v == store.Committed:
 			return out.value, out.err
 		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 && ctx.Err() == nil:
-			return zero, &UnavailableError{Detail: d.Outcome.Detail} // nobody said a word about a transaction without effect
+			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail} // nobody said a word about a transaction without effect
 		case v != store.Aborted:
 			return zero, unsure(ctx, failure(d, a.number))
 		}
@@ -47,14 +46,6 @@ func Run[T any](ctx context.Context, c *Client, f func(ctx context.Context, tx *
 			return zero, err
 		}
 	}
-}
-
-// unsure adds why nobody waited longer.
-func unsure(ctx context.Context, err error) error {
-	if u, ok := errors.AsType[*UnknownError](err); ok {
-		u.Err = context.Cause(ctx)
-	}
-	return err
 }
 
 // An outcome is what a run of the user's function comes to.

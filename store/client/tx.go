@@ -145,10 +145,11 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the same answers when it runs again.
 	if !foresay.InTask(ctx) {
 		read := a.trace.read(key)
+		a.reads.ask(key, 1)
 		answer, err := c.cfg.Backend.Read(ctx, key, a.priority, read.first)
 		read.done(answer, err)
 		if err == nil {
-			a.settled.saw(key, answer)
+			a.reads.saw(key, answer)
 		}
 		return answer.Value, err
 	}
@@ -156,6 +157,9 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 		Site: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true, Transport: &reading{a, key},
 	})
 	if err != nil {
+		if ctx.Err() != nil && !isTyped(err) {
+			err = &UnavailableError{Key: key, Err: err}
+		}
 		return store.Value{}, err
 	}
 	return v.(store.Value), nil

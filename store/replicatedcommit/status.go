@@ -1,6 +1,8 @@
 package replicatedcommit
 
 import (
+	"slices"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -30,8 +32,10 @@ type (
 		Locks        int // keys that are locked
 		Waiting      int // reads that wait for them
 		Reservations int // keys that are reserved for transactions that are tried again
+		Held         int // requests for a vote that wait until other transactions leave their keys
 
-		OldestUndecided store.TxnID // zero: none
+		OldestUndecided store.TxnID   // zero: none
+		OldestBlocked   []store.TxnID // at most maxBlockedShown, the oldest first
 		Counts          Counts
 		Retired         bool   // see Retire
 		Unsettled       int    // if so: transactions that it may have voted for and that others may not have carried out
@@ -42,10 +46,13 @@ type (
 // blockedAfter is after how many vain questions a transaction counts as blocked.
 const blockedAfter = 2
 
+// maxBlockedShown bounds the blocked transactions that a status names.
+const maxBlockedShown = 8
+
 func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 	st := ServerStatus{
 		Ref: m.Ref, Site: s.place.site, Shard: s.place.index, Admitted: s.admission.admitted, Refused: s.admission.refused,
-		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reserved, Old: s.old, Counts: s.counts,
+		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reserved, Held: len(s.holding.byTxn), Old: s.old, Counts: s.counts,
 	}
 	if s.newcomer.syncing {
 		st.Needed = neededSources(s.cfg.Layout)
@@ -66,11 +73,14 @@ func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 			st.Undecided++
 			if r.waits >= blockedAfter {
 				st.Blocked++
+				st.OldestBlocked = append(st.OldestBlocked, id)
 			}
 			if st.OldestUndecided.IsZero() || st.OldestUndecided.After(id) {
 				st.OldestUndecided = id
 			}
 		}
 	}
+	slices.SortFunc(st.OldestBlocked, func(a, b store.TxnID) int { return a.Compare(b) })
+	st.OldestBlocked = st.OldestBlocked[:min(len(st.OldestBlocked), maxBlockedShown)]
 	env.Send(protocol.App, st)
 }

@@ -1,6 +1,7 @@
 package replicatedcommit
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,10 +45,9 @@ func TestStatus(t *testing.T) {
 	}
 	doneA, _ := s.done(200, a)
 	doneB, _ := s.done(201, b)
-	oldest := doneA.Txn.ID
-	if oldest.After(doneB.Txn.ID) {
-		oldest = doneB.Txn.ID
-	}
+	blocked := []store.TxnID{doneA.Txn.ID, doneB.Txn.ID}
+	slices.SortFunc(blocked, store.TxnID.Compare)
+	oldest := blocked[0]
 	s.run(5 * roundTrip)
 	s.ref++
 	s.sim.Deliver(201, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: oldest.Time, Client: 1}})
@@ -58,7 +58,7 @@ func TestStatus(t *testing.T) {
 	}
 	st.Old = 0
 	want := ServerStatus{
-		Shard: shard, Admitted: true, Txns: 2, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest,
+		Shard: shard, Admitted: true, Txns: 2, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest, OldestBlocked: blocked,
 		Counts: Counts{Accepted: 1, Refused: ByReason{store.Locked: 1}},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {

@@ -2,6 +2,7 @@ package storeconfig
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 )
@@ -19,6 +20,7 @@ type MachineConfig struct {
 	CacheBytes int `json:"cache_bytes,omitempty"`
 	Log        Log `json:"log,omitzero"`
 
+	File  string `json:"-"` // where it was read
 	Store *Store `json:"-"` // what StoreFile holds
 }
 
@@ -32,7 +34,7 @@ type Listen struct {
 
 // ReadMachine reads a machine's file, and the store's that it names. Its errors name the file, the line and the field.
 func ReadMachine(name string) (*MachineConfig, error) {
-	c := &MachineConfig{}
+	c := &MachineConfig{File: name}
 	err := configfile.Read(name, c, func() error { return c.check(name) })
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
@@ -84,6 +86,11 @@ func (c *MachineConfig) check(file string) (err error) {
 		return err
 	}
 	return configfile.CheckTLS(c.TLS, c.Insecure)
+}
+
+// StorePath returns where the store's file is.
+func (c *MachineConfig) StorePath() string {
+	return filepath.Clean(configfile.Beside(c.File, c.StoreFile))
 }
 
 // SiteName returns the site that the machine is at.

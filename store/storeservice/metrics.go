@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -53,16 +54,39 @@ func (m *Machine) page() http.Handler {
 		ctx, cancel := context.WithTimeout(req.Context(), metrics.StatusTimeout)
 		defer cancel()
 		s, err := m.Status(ctx)
-		switch {
-		case err != nil:
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		case s.State != Admitted:
-			http.Error(w, s.State, http.StatusServiceUnavailable)
-		default:
-			fmt.Fprintln(w, s.State)
+			return
 		}
+		if s.State != Admitted {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, m.readiness(s))
 	})
 	return mux
+}
+
+// readiness is how the machine is, in lines: its state, what keeps it from taking part, the machines that it does not reach, what waits, and what ends that.
+func (m *Machine) readiness(s Status) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, s.State)
+	for _, line := range []string{s.why(), s.lonely()} {
+		if line != "" && !strings.Contains(b.String(), line) {
+			fmt.Fprintln(&b, line)
+		}
+	}
+	for _, sh := range s.Shards {
+		if sh.Held+sh.Waiting+sh.Blocked > 0 {
+			fmt.Fprintf(&b, "shard %d: %d votes and %d reads wait for keys, %d transactions are blocked\n", sh.Shard, sh.Held, sh.Waiting, sh.Blocked)
+		}
+		for _, t := range sh.BlockedTransactions {
+			fmt.Fprintf(&b, "shard %d: transaction %s is blocked, %.0f s old\n", sh.Shard, t.ID, t.AgeSeconds)
+		}
+	}
+	for _, r := range Remedies([]Status{s}, filepath.Dir(m.cfg.StorePath())) {
+		fmt.Fprintf(&b, "site %s: %s; if it is gone for good: %s\n", r.Site, r.Trouble, r.Command)
+	}
+	return b.String()
 }
 
 // figures are those that a machine counts as it goes.
@@ -142,6 +166,7 @@ func tellStatus(p *metrics.Page, s Status) {
 		{"oldest_undecided_seconds", "The age of the oldest that is not decided.", func(s ShardStatus) float64 { return s.OldestUndecidedSeconds }},
 		{"locked_keys", "Keys that undecided transactions have.", func(s ShardStatus) float64 { return float64(s.Locked) }},
 		{"waiting_reads", "Reads that wait for such keys.", func(s ShardStatus) float64 { return float64(s.Waiting) }},
+		{"held_votes", "Requests for a vote that wait for such keys.", func(s ShardStatus) float64 { return float64(s.Held) }},
 		{"reserved_keys", "Keys that are kept for transactions which were refused before.", func(s ShardStatus) float64 { return float64(s.Reserved) }},
 	} {
 		for _, sh := range s.Shards {

@@ -30,6 +30,7 @@ type world struct {
 	dir     string
 	net     *shape.Network
 	running map[string]*ran
+	alter   func(*storeconfig.MachineConfig) // nil: nothing is
 }
 
 const roundTrip = 20 * time.Millisecond
@@ -67,6 +68,9 @@ func (w *world) open(name string) (*ran, error) {
 	cfg, err := storeconfig.ReadMachine(filepath.Join(w.dir, storeconfig.MachineFile(name)))
 	if err != nil {
 		w.Fatal(err)
+	}
+	if w.alter != nil {
+		w.alter(cfg)
 	}
 	peers, err := w.net.Listen(wan.Site(name))
 	if err != nil {

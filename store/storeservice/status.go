@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
 )
 
 // Status is how a machine is, for people and programs.
@@ -22,7 +23,23 @@ type Status struct {
 	Epoch         uint64        `json:"epoch"`
 	UptimeSeconds int64         `json:"uptime_seconds"`
 	Shards        []ShardStatus `json:"shards"`
+	Peers         []PeerStatus  `json:"peers,omitempty"` // how it stands with the other machines
 	Error         string        `json:"error,omitempty"` // why it is unreachable
+}
+
+// PeerStatus is how a machine stands with another one.
+type PeerStatus struct {
+	Machine   string `json:"machine"`
+	Site      string `json:"site"`
+	Reachable bool   `json:"reachable"`
+	Error     string `json:"error,omitempty"`   // why it is not
+	Refused   bool   `json:"refused,omitempty"` // the two do not belong together: by certificate, store or epoch
+}
+
+// BlockedTxn is a transaction that cannot be decided before a site is back or fenced.
+type BlockedTxn struct {
+	ID         string  `json:"id"`
+	AgeSeconds float64 `json:"age_seconds"`
 }
 
 // ShardStatus is how a shard's server is.
@@ -37,6 +54,9 @@ type ShardStatus struct {
 	Locked       uint64 `json:"locked"`
 	Waiting      uint64 `json:"waiting"`
 	Reserved     uint64 `json:"reserved"`
+	Held         uint64 `json:"held"` // requests for a vote that wait for keys
+	// BlockedTransactions are the oldest of the blocked ones.
+	BlockedTransactions []BlockedTxn `json:"blocked_transactions,omitempty"`
 	// OldestUndecidedSeconds is the age of the oldest transaction that is not decided, 0 if there is none.
 	OldestUndecidedSeconds float64 `json:"oldest_undecided_seconds"`
 }
@@ -59,10 +79,14 @@ func rank(state string) int {
 // describe makes a machine's answer a Status.
 func describe(m *pb.StatusResponse, now time.Time) Status {
 	s := Status{Site: m.GetSite(), Machine: m.GetMachine(), State: Admitted, Epoch: m.GetEpoch(), UptimeSeconds: m.GetUptimeSeconds(), Shards: []ShardStatus{}}
+	for _, p := range m.GetPeers() {
+		s.Peers = append(s.Peers, PeerStatus{Machine: p.GetMachine(), Site: p.GetSite(), Reachable: p.GetReachable(), Error: p.GetError(), Refused: p.GetRefused()})
+	}
+	age := func(v *pb.Version) float64 { return max(0, now.Sub(time.Unix(0, int64(v.GetTime()))).Seconds()) }
 	for _, sh := range m.GetShards() {
 		out := ShardStatus{
 			Shard: sh.GetShard(), State: New, Refused: sh.GetRefused(), Transactions: sh.GetTransactions(), Undecided: sh.GetUndecided(), Blocked: sh.GetBlocked(),
-			Wanting: sh.GetWanting(), Locked: sh.GetLocks(), Waiting: sh.GetWaiting(), Reserved: sh.GetReservations(),
+			Wanting: sh.GetWanting(), Locked: sh.GetLocks(), Waiting: sh.GetWaiting(), Reserved: sh.GetReservations(), Held: sh.GetHeld(),
 		}
 		switch {
 		case out.Refused != "":
@@ -73,7 +97,11 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			out.State = Admitted
 		}
 		if oldest := sh.GetOldestUndecided(); oldest != nil {
-			out.OldestUndecidedSeconds = max(0, now.Sub(time.Unix(0, int64(oldest.GetTime()))).Seconds())
+			out.OldestUndecidedSeconds = age(oldest)
+		}
+		for _, b := range sh.GetBlockedTransactions() {
+			id := store.TxnID{Time: b.GetTime(), Client: store.ClientID(b.GetClient())}
+			out.BlockedTransactions = append(out.BlockedTransactions, BlockedTxn{ID: id.String(), AgeSeconds: age(b)})
 		}
 		if rank(out.State) > rank(s.State) {
 			s.State = out.State
@@ -136,23 +164,132 @@ func Ready(statuses []Status) bool {
 	return n > 0
 }
 
-// Complaints says what is wrong with the machines that do not take part, empty if all do.
+// Complaints says what is wrong with the machines that do not take part, and why as far as they know; empty if all do.
 func Complaints(statuses []Status) string {
 	var out []string
 	for _, s := range statuses {
-		why := s.Error
-		for _, sh := range s.Shards {
-			if sh.Refused != "" {
-				why = sh.Refused
-			}
+		if s.State == Admitted || s.State == Fenced {
+			continue
 		}
-		if s.State != Admitted && s.State != Fenced {
-			text := "machine " + s.Machine + " is " + s.State
-			if why != "" {
-				text += ": " + why
-			}
-			out = append(out, text)
+		text := "machine " + s.Machine + " is " + s.State
+		if why := s.why(); why != "" {
+			text += ": " + why
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// why returns why a machine does not take part, empty if it does or does not know.
+func (s Status) why() string {
+	for _, sh := range s.Shards {
+		if sh.Refused != "" {
+			return sh.Refused
+		}
+	}
+	if s.Error != "" {
+		return s.Error
+	}
+	if s.State == New || s.State == Syncing {
+		return s.lonely()
+	}
+	return ""
+}
+
+// lonely says which machines a machine does not reach, empty if it reaches all.
+func (s Status) lonely() string {
+	var out []string
+	for _, p := range s.Peers {
+		switch {
+		case p.Refused:
+			out = append(out, p.Machine+" does not belong together with it: "+p.Error)
+		case !p.Reachable && p.Error != "":
+			out = append(out, "it does not reach "+p.Machine+": "+p.Error)
+		case !p.Reachable:
+			out = append(out, "it does not reach "+p.Machine)
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// A Remedy is what ends a trouble of a site.
+type Remedy struct {
+	Site    string `json:"site"`
+	Trouble string `json:"trouble"`
+	Command string `json:"command"` // for an operator, if starting the site's machines again is no way
+}
+
+// Remedies says which sites are in trouble that ends by a command, with the store's files in a directory: those that are gone while transactions are blocked, and those whose disks must
+// not take part.
+func Remedies(statuses []Status, dir string) []Remedy {
+	var out []Remedy
+	blocked, oldest := 0, BlockedTxn{}
+	for _, s := range statuses {
+		for _, sh := range s.Shards {
+			blocked = max(blocked, int(sh.Blocked))
+			for _, b := range sh.BlockedTransactions {
+				if b.AgeSeconds > oldest.AgeSeconds || oldest.ID == "" {
+					oldest = b
+				}
+			}
+		}
+	}
+	resolve := fmt.Sprintf("foresay store resolve --dir %s --site ", dir)
+	for _, site := range sitesOf(statuses) {
+		switch refused := refusedAt(statuses, site); {
+		case refused != "":
+			out = append(out, Remedy{Site: site, Trouble: "its disk must not take part: " + refused, Command: resolve + site + " --replace NEWSITE=PEERS/CLIENT"})
+		case blocked > 0 && gone(statuses, site):
+			out = append(out, Remedy{
+				Site:    site,
+				Trouble: fmt.Sprintf("it is away, and blocks transactions: up to %d at a shard, the oldest shown is %s of %.0f s; they are decided when it is back", blocked, oldest.ID, oldest.AgeSeconds),
+				Command: resolve + site,
+			})
+		}
+	}
+	return out
+}
+
+func sitesOf(statuses []Status) []string {
+	var out []string
+	for _, s := range statuses {
+		if !slices.Contains(out, s.Site) {
+			out = append(out, s.Site)
+		}
+	}
+	for _, s := range statuses { // a machine's own status tells of others
+		for _, p := range s.Peers {
+			if !slices.Contains(out, p.Site) {
+				out = append(out, p.Site)
+			}
+		}
+	}
+	return out
+}
+
+// refusedAt returns why a shard of a site must not take part, empty if none says so.
+func refusedAt(statuses []Status, site string) string {
+	for _, s := range statuses {
+		for _, sh := range s.Shards {
+			if s.Site == site && sh.Refused != "" {
+				return sh.Refused
+			}
+		}
+	}
+	return ""
+}
+
+// gone tells whether nobody reaches a site: neither who asks for statuses, nor any machine of another site that answers.
+func gone(statuses []Status, site string) bool {
+	for _, s := range statuses {
+		if s.Site == site && s.State != Unreachable {
+			return false
+		}
+		for _, p := range s.Peers {
+			if s.Site != site && p.Site == site && p.Reachable {
+				return false
+			}
+		}
+	}
+	return true
 }

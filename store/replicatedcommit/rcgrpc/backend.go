@@ -3,9 +3,6 @@ package rcgrpc
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/protocol"
@@ -17,23 +14,28 @@ import (
 var _ client.Backend = (*Conn)(nil)
 
 // ask gives the node a message that is made with a number. The function that it returns forgets the answer.
-func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) rc.Message) (answer <-chan rc.Message, forget func()) {
-	w := &waiter{first: first, answer: make(chan rc.Message, 1)}
+func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) rc.Message) (w *waiter, forget func()) {
+	w = &waiter{first: first, answer: make(chan rc.Message, 1), request: &request{}}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
 		close(w.answer)
-		return w.answer, func() {}
+		return w, func() {}
 	}
 	c.last++
 	ref := c.last
+	w.request.ref = ref
 	c.waiting[ref] = w
 	c.mu.Unlock()
-	c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, msg(ref)) })
-	return w.answer, func() {
+	c.run(func(env *protocol.Env[rc.Message]) {
+		c.asking = w.request
+		c.node.Receive(env, protocol.App, msg(ref))
+	})
+	return w, func() {
 		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, protocol.App, rc.Cancel{Ref: ref}) })
 		c.mu.Lock()
 		delete(c.waiting, ref)
+		c.over(w.request)
 		c.mu.Unlock()
 	}
 }
@@ -52,35 +54,44 @@ func (c *Conn) get(ctx context.Context, get rc.Get, first func(client.Answer)) (
 	if len(get.Key) > store.MaxKeyBytes {
 		return client.Answer{}, &client.RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(get.Key), store.MaxKeyBytes)}
 	}
-	answer, forget := c.ask(first, func(ref uint64) rc.Message {
+	w, forget := c.ask(first, func(ref uint64) rc.Message {
 		get.Ref = ref
 		return get
 	})
 	select {
-	case m, ok := <-answer:
+	case m, ok := <-w.answer:
 		got, _ := m.(rc.Got)
 		switch {
 		case !ok:
-			return client.Answer{}, ErrClosed
+			return client.Answer{}, &client.UnavailableError{Key: get.Key, Err: ErrClosed}
 		case got.Full:
 			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: "too many of this client's reads wait"}
 		case !got.OK:
-			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: c.trouble()}
+			return client.Answer{}, c.unavailable(get.Key, w.request, nil)
 		}
 		return client.Answer{Value: got.Value, Site: c.site(got.Site), Settled: got.Settled}, nil
 	case <-ctx.Done():
 		forget()
-		return client.Answer{}, context.Cause(ctx)
+		return client.Answer{}, c.unavailable(get.Key, w.request, context.Cause(ctx))
 	}
+}
+
+// unavailable is the error of a read that too few sites have answered.
+func (c *Conn) unavailable(key store.Key, r *request, err error) error {
+	sites, why := c.missing(r)
+	return &client.UnavailableError{Key: key, Sites: sites, Detail: why, Err: err}
 }
 
 // Commit implements client.Backend.
 func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision {
-	d, sent := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, func(ref uint64) rc.Message {
+	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, func(ref uint64) rc.Message {
 		return rc.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold}
 	})
-	if !sent {
+	switch {
+	case r == nil:
 		d.Outcome.Verdict = store.Rejected
+	case d.Outcome.Verdict == store.Unknown && c.unsent(r):
+		d.Outcome.Verdict, d.Outcome.Detail = store.Rejected, "nothing was sent: "+d.Outcome.Detail
 	}
 	return d
 }
@@ -91,48 +102,37 @@ func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 	return d
 }
 
-// decide waits for an outcome. Nothing is sent if the connection was closed before.
-func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) rc.Message) (d client.Decision, sent bool) {
-	answer, forget := c.ask(nil, msg)
+// decide waits for an outcome, and returns what was sent for it: nil if the connection was closed before.
+func (c *Conn) decide(ctx context.Context, txn store.Txn, msg func(ref uint64) rc.Message) (d client.Decision, sent *request) {
+	w, forget := c.ask(nil, msg)
 	var m rc.Message
 	select {
-	case m = <-answer:
+	case m = <-w.answer:
 	case <-ctx.Done():
 		forget()
 		select {
-		case m = <-answer: // what was known
+		case m = <-w.answer: // what was known
 		default:
 		}
 	}
 	done, ok := m.(rc.Done)
 	if !ok {
-		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, false
+		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, nil
 	}
 	d = client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
-	if d.Outcome.Detail == "" && d.Site == "" {
-		d.Outcome.Detail = c.trouble()
+	if d.Outcome.Detail == "" && d.Site == "" && d.Outcome.Verdict != store.Blocked {
+		d.Outcome.Sites, d.Outcome.Detail = c.missing(w.request)
 	}
 	for _, now := range done.Current {
 		d.Current = append(d.Current, client.Current{Key: now.Key, Locked: now.Locked, Value: now.Value})
 	}
-	return d, true
+	return d, w.request
 }
 
 // Stale implements client.Backend: the sites validate the reads as those of a transaction that writes nothing.
 func (c *Conn) Stale(ctx context.Context, reads []store.Read) bool {
 	o := c.Commit(ctx, client.Submission{Reads: reads}).Outcome
 	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
-}
-
-// trouble says what the machines' last calls failed with, empty if none did.
-func (c *Conn) trouble() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(c.errs)) {
-		all = append(all, fmt.Sprintf("%s: %v", name, c.errs[name]))
-	}
-	return strings.Join(all, "; ")
 }
 
 // Status asks a machine how it is.

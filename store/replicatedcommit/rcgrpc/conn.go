@@ -57,8 +57,10 @@ type Conn struct {
 	timers  map[protocol.Timer]*time.Timer
 	last    uint64
 	waiting map[uint64]*waiter
-	errs    map[string]error // by machine, of its last call if that failed
 	flights map[flight]bool
+	asking  *request // whose call the node is just given
+	sending map[requestKey]*request
+	reached bool // some machine has been connected to, ever
 	wg      sync.WaitGroup
 	closed  bool
 }
@@ -66,14 +68,16 @@ type Conn struct {
 // machine is where calls to some nodes go.
 type machine struct {
 	name string
+	site string
 	conn *grpc.ClientConn
 	stub pb.StoreClient
 }
 
 // waiter is who waits for the answer to what it gave the node.
 type waiter struct {
-	first  func(client.Answer) // nil: it does not care
-	answer chan rc.Message     // has room for one
+	first   func(client.Answer) // nil: it does not care
+	answer  chan rc.Message     // has room for one
+	request *request
 }
 
 // clientID is that of the node, which nobody else sees.
@@ -104,7 +108,7 @@ func Dial(cfg Config) (*Conn, error) {
 	}
 	c := &Conn{
 		cfg: cfg, node: node, machines: map[protocol.ID]*machine{}, timers: map[protocol.Timer]*time.Timer{}, waiting: map[uint64]*waiter{},
-		errs: map[string]error{}, flights: map[flight]bool{}, env: protocol.NewEnv[rc.Message](nil, 1, rand.New(rand.NewPCG(cfg.Seed, 0))),
+		sending: map[requestKey]*request{}, flights: map[flight]bool{}, env: protocol.NewEnv[rc.Message](nil, 1, rand.New(rand.NewPCG(cfg.Seed, 0))),
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	for i, site := range cfg.Topology.Sites {
@@ -113,7 +117,7 @@ func Dial(cfg Config) (*Conn, error) {
 			continue
 		}
 		for j, m := range site.Machines {
-			to, err := c.connect(m)
+			to, err := c.connect(site.Name, m)
 			if err != nil {
 				c.Close()
 				return nil, fmt.Errorf("rcgrpc: machine %q: %w", m.Name, err)
@@ -133,7 +137,7 @@ func Dial(cfg Config) (*Conn, error) {
 
 const defaultRoundTrip = 250 * time.Millisecond
 
-func (c *Conn) connect(m rc.Machine) (*machine, error) {
+func (c *Conn) connect(site string, m rc.Machine) (*machine, error) {
 	creds := insecure.NewCredentials()
 	if c.cfg.TLS != nil {
 		creds = credentials.NewTLS(c.cfg.TLS)
@@ -158,7 +162,7 @@ func (c *Conn) connect(m rc.Machine) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{name: m.Name, conn: conn, stub: pb.NewStoreClient(conn)}, nil
+	return &machine{name: m.Name, site: site, conn: conn, stub: pb.NewStoreClient(conn)}, nil
 }
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection is left.
@@ -228,6 +232,7 @@ func (c *Conn) step(call func(env *protocol.Env[rc.Message])) (guesses []func())
 			c.stop(e.Timer)
 		}
 	}
+	c.asking = nil
 	return guesses
 }
 
@@ -269,11 +274,17 @@ func (c *Conn) tell(msg rc.Message) (guess func()) {
 	default:
 		return nil
 	}
+	c.answer(ref, msg)
+	return nil
+}
+
+// answer ends the wait for an answer. It is called with mu held.
+func (c *Conn) answer(ref uint64, msg rc.Message) {
 	if w := c.waiting[ref]; w != nil {
 		delete(c.waiting, ref)
+		c.over(w.request)
 		w.answer <- msg
 	}
-	return nil
 }
 
 func (c *Conn) site(i int) string {
@@ -312,42 +323,7 @@ func (c *Conn) begin(to *machine, id protocol.ID, msg rc.Message) {
 			}
 		}
 	}
-	c.wg.Go(func() { c.send(to, id, msg, timeout, landed) })
-}
-
-// send carries a message of the node's to a machine, and the answer back.
-func (c *Conn) send(to *machine, id protocol.ID, msg rc.Message, timeout time.Duration, landed func()) {
 	ctx, cancel := context.WithTimeout(c.closing, timeout)
-	defer cancel()
-	var answer rc.Message
-	var err error
-	switch m := msg.(type) {
-	case rc.ReadRequest:
-		var r *pb.ReadResponse
-		if r, err = to.stub.Read(ctx, &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: c.cfg.Topology.Epoch}, grpc.WaitForReady(true)); err == nil {
-			v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
-			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
-		}
-	case rc.CommitRequest:
-		var r *pb.CommitResponse
-		if r, err = to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), grpc.WaitForReady(true)); err == nil {
-			answer = doneFromWire(m.Txn.ID, r)
-		}
-	}
-	landed()
-	c.note(to.name, err)
-	if answer != nil {
-		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, id, answer) })
-	}
-}
-
-// note keeps the last error of each machine, to tell why nobody answers.
-func (c *Conn) note(machine string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil {
-		delete(c.errs, machine)
-	} else if !c.closed {
-		c.errs[machine] = err
-	}
+	k := c.newCall(to, msg, cancel)
+	c.wg.Go(func() { c.send(ctx, k, id, msg, landed) })
 }

@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -1031,6 +1031,8 @@ type StatusResponse struct {
 	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	UptimeSeconds int64                  `protobuf:"varint,4,opt,name=uptime_seconds,json=uptimeSeconds,proto3" json:"uptime_seconds,omitempty"`
 	Shards        []*ShardStatus         `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
+	// How the machine stands with each other one.
+	Peers         []*PeerStatus `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1100,6 +1102,92 @@ func (x *StatusResponse) GetShards() []*ShardStatus {
 	return nil
 }
 
+func (x *StatusResponse) GetPeers() []*PeerStatus {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+// PeerStatus is how a machine stands with another one.
+type PeerStatus struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Machine   string                 `protobuf:"bytes,1,opt,name=machine,proto3" json:"machine,omitempty"`
+	Site      string                 `protobuf:"bytes,2,opt,name=site,proto3" json:"site,omitempty"`
+	Reachable bool                   `protobuf:"varint,3,opt,name=reachable,proto3" json:"reachable,omitempty"`
+	// Why it is not reachable, and whether it is because the two do not belong together:
+	// by certificate, store or epoch.
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Refused       bool   `protobuf:"varint,5,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerStatus) Reset() {
+	*x = PeerStatus{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerStatus) ProtoMessage() {}
+
+func (x *PeerStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
+func (*PeerStatus) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PeerStatus) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *PeerStatus) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *PeerStatus) GetReachable() bool {
+	if x != nil {
+		return x.Reachable
+	}
+	return false
+}
+
+func (x *PeerStatus) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *PeerStatus) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
+}
+
 // ShardStatus is how a shard's server is.
 type ShardStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1122,13 +1210,17 @@ type ShardStatus struct {
 	Reservations uint64 `protobuf:"varint,11,opt,name=reservations,proto3" json:"reservations,omitempty"`
 	// The oldest transaction that is not decided; absent if there is none.
 	OldestUndecided *Version `protobuf:"bytes,12,opt,name=oldest_undecided,json=oldestUndecided,proto3" json:"oldest_undecided,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The oldest of the blocked ones.
+	BlockedTransactions []*Version `protobuf:"bytes,13,rep,name=blocked_transactions,json=blockedTransactions,proto3" json:"blocked_transactions,omitempty"`
+	// Requests for a vote that wait until other transactions leave their keys.
+	Held          uint64 `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1232,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1245,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -1240,6 +1332,20 @@ func (x *ShardStatus) GetOldestUndecided() *Version {
 	return nil
 }
 
+func (x *ShardStatus) GetBlockedTransactions() []*Version {
+	if x != nil {
+		return x.BlockedTransactions
+	}
+	return nil
+}
+
+func (x *ShardStatus) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
 // Ballot ranks proposals: by round, then by proposer.
 type Ballot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1251,7 +1357,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1369,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1382,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -1308,7 +1414,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1426,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1439,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -1386,7 +1492,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1504,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1517,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -1530,13 +1636,21 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
 	"\x0fVERDICT_ABORTED\x10\x02\"\x0f\n" +
-	"\rStatusRequest\"\xb2\x01\n" +
+	"\rStatusRequest\"\xe6\x01\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12%\n" +
 	"\x0euptime_seconds\x18\x04 \x01(\x03R\ruptimeSeconds\x125\n" +
-	"\x06shards\x18\x05 \x03(\v2\x1d.foresay.store.v1.ShardStatusR\x06shards\"\x83\x03\n" +
+	"\x06shards\x18\x05 \x03(\v2\x1d.foresay.store.v1.ShardStatusR\x06shards\x122\n" +
+	"\x05peers\x18\x06 \x03(\v2\x1c.foresay.store.v1.PeerStatusR\x05peers\"\x88\x01\n" +
+	"\n" +
+	"PeerStatus\x12\x18\n" +
+	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
+	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\xe5\x03\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -1550,7 +1664,9 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\awaiting\x18\n" +
 	" \x01(\x04R\awaiting\x12\"\n" +
 	"\freservations\x18\v \x01(\x04R\freservations\x12D\n" +
-	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided\":\n" +
+	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided\x12L\n" +
+	"\x14blocked_transactions\x18\r \x03(\v2\x19.foresay.store.v1.VersionR\x13blockedTransactions\x12\x12\n" +
+	"\x04held\x18\x0e \x01(\x04R\x04held\":\n" +
 	"\x06Ballot\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x1a\n" +
 	"\bproposer\x18\x02 \x01(\x04R\bproposer\"\xe9\x01\n" +
@@ -1606,7 +1722,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),             // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
@@ -1624,10 +1740,11 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*Decision)(nil),        // 13: foresay.store.v1.Decision
 	(*StatusRequest)(nil),   // 14: foresay.store.v1.StatusRequest
 	(*StatusResponse)(nil),  // 15: foresay.store.v1.StatusResponse
-	(*ShardStatus)(nil),     // 16: foresay.store.v1.ShardStatus
-	(*Ballot)(nil),          // 17: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 18: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 19: foresay.store.v1.ChangeResponse
+	(*PeerStatus)(nil),      // 16: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),     // 17: foresay.store.v1.ShardStatus
+	(*Ballot)(nil),          // 18: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),   // 19: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),  // 20: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -1644,25 +1761,27 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	3,  // 11: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
 	1,  // 12: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
 	0,  // 13: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	16, // 14: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	3,  // 15: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	2,  // 16: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	17, // 17: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	17, // 18: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	17, // 19: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 20: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 21: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	14, // 22: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	18, // 23: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 24: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 25: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	15, // 26: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	19, // 27: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	24, // [24:28] is the sub-list for method output_type
-	20, // [20:24] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	17, // 14: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	16, // 15: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 16: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 17: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	2,  // 18: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	18, // 19: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	18, // 20: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	18, // 21: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 22: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 23: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	14, // 24: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	19, // 25: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 26: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 27: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	15, // 28: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	20, // 29: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	26, // [26:30] is the sub-list for method output_type
+	22, // [22:26] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -1680,7 +1799,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

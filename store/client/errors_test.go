@@ -1,0 +1,85 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+)
+
+// TestEveryErrorIsTyped: when a transaction's time is up, wherever it is, its error is one of this package's: it says what was waited for, whether the transaction may have committed, and
+// that the time was up.
+func TestEveryErrorIsTyped(t *testing.T) {
+	wait := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated} {
+		for _, tc := range []struct {
+			name   string
+			damage func(*fake)
+			may    bool
+			check  func(error) bool
+		}{
+			{"reads are not answered", func(f *fake) {
+				f.read = func(ctx context.Context, _ store.Key, _ func(client.Answer)) (client.Answer, error) {
+					return client.Answer{}, wait(ctx)
+				}
+				f.nearest = f.read
+			}, false, func(err error) bool {
+				u, ok := errors.AsType[*client.UnavailableError](err)
+				return ok && u.Key == "k"
+			}},
+			{"the commit is not answered", func(f *fake) {
+				f.commit = func(ctx context.Context, _ []store.Read, _ []store.Write) client.Decision {
+					_ = wait(ctx)
+					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Sites: []string{"b"}}}
+				}
+			}, true, func(err error) bool {
+				u, ok := errors.AsType[*client.UnknownError](err)
+				return ok && len(u.Sites) == 1 && !u.Txn.ID.IsZero()
+			}},
+			{"nothing was sent", func(f *fake) {
+				f.commit = func(ctx context.Context, _ []store.Read, _ []store.Write) client.Decision {
+					_ = wait(ctx)
+					return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Sites: []string{"b"}, Detail: "nothing was sent: b: no answer"}}
+				}
+			}, false, func(err error) bool {
+				r, ok := errors.AsType[*client.RejectedError](err)
+				return ok && len(r.Sites) == 1
+			}},
+			{"refused for good", func(f *fake) {
+				f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
+					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.Locked}}
+				}
+			}, false, func(err error) bool {
+				a, ok := errors.AsType[*client.AbortedError](err)
+				return ok && a.Reason == store.Locked
+			}},
+		} {
+			t.Run(fmt.Sprint(mode, " ", tc.name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := ready(store.Committed)
+					tc.damage(f)
+					c, err := client.New(client.Config{Backend: f, Mode: mode})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					err = c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+						if _, _, err := tx.Get(ctx, "k"); err != nil {
+							return err
+						}
+						return tx.Put("k", nil)
+					})
+					if !tc.check(err) || !errors.Is(err, context.DeadlineExceeded) || client.MayHaveCommitted(err) != tc.may {
+						t.Errorf("the error is %v (%T)", err, err)
+					}
+				})
+			})
+		}
+	}
+}

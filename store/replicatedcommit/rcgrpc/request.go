@@ -1,0 +1,201 @@
+package rcgrpc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	rc "github.com/foresay/foresay/store/replicatedcommit"
+)
+
+// A request is all that the node sends to machines for one call of the application. It knows whether any machine may have taken it: an outcome that is not known is no riddle if nothing was
+// sent. Its fields are guarded by Conn.mu.
+type request struct {
+	key   requestKey
+	ref   uint64
+	calls []*call
+	taken bool           // a machine may have got it
+	wg    sync.WaitGroup // of the calls
+}
+
+// requestKey is what a request's messages have in common: the node's number of a read, or a transaction's name.
+type requestKey struct {
+	read uint64
+	txn  store.TxnID
+}
+
+func keyOf(msg rc.Message) requestKey {
+	switch m := msg.(type) {
+	case rc.ReadRequest:
+		return requestKey{read: m.Ref}
+	case rc.CommitRequest:
+		return requestKey{txn: m.Txn.ID}
+	}
+	return requestKey{}
+}
+
+// A call carries one message to a machine.
+type call struct {
+	request  *request
+	to       *machine
+	cancel   context.CancelFunc
+	answered bool
+	failed   bool  // the machine cannot be connected to, or has refused it
+	final    bool  // it would refuse it again
+	err      error // the first
+}
+
+// newCall notes that a message is about to be sent. It is called with mu held.
+func (c *Conn) newCall(to *machine, msg rc.Message, cancel context.CancelFunc) *call {
+	r := c.sending[keyOf(msg)]
+	switch {
+	case r != nil:
+	case c.asking != nil:
+		r = c.asking
+		r.key = keyOf(msg)
+		c.sending[r.key] = r
+	default:
+		r = &request{} // nobody asks what becomes of it
+	}
+	k := &call{request: r, to: to, cancel: cancel}
+	r.calls = append(r.calls, k)
+	r.wg.Add(1)
+	return k
+}
+
+// send carries a message of the node's to a machine, and the answer back.
+func (c *Conn) send(ctx context.Context, k *call, id protocol.ID, msg rc.Message, landed func()) {
+	defer k.request.wg.Done()
+	defer k.cancel()
+	answer, err := c.try(ctx, k, msg, grpc.WaitForReady(false)) // fails at once if the machine cannot be connected to
+	if k.failed && !k.final && status.Code(err) == codes.Unavailable {
+		answer, _ = c.try(ctx, k, msg, grpc.WaitForReady(true))
+	}
+	landed()
+	if answer != nil {
+		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, id, answer) })
+	}
+}
+
+// try calls a machine, and notes how far that came.
+func (c *Conn) try(ctx context.Context, k *call, msg rc.Message, wait grpc.CallOption) (answer rc.Message, err error) {
+	var at peer.Peer // stays empty if nothing left
+	switch m := msg.(type) {
+	case rc.ReadRequest:
+		var r *pb.ReadResponse
+		ask := &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: c.cfg.Topology.Epoch}
+		if r, err = k.to.stub.Read(ctx, ask, wait, grpc.Peer(&at)); err == nil {
+			v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
+			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
+		}
+	case rc.CommitRequest:
+		var r *pb.CommitResponse
+		if r, err = k.to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), wait, grpc.Peer(&at)); err == nil {
+			answer = doneFromWire(m.Txn.ID, r)
+		}
+	}
+	if c.note(ctx, k, err, at.Addr != nil) {
+		c.abandon(k.request)
+	}
+	return answer, err
+}
+
+// note keeps what a call came to, and tells whether there is no hope for its request: all machines that were asked have refused it, or cannot be connected to and never could.
+func (c *Conn) note(ctx context.Context, k *call, err error, connected bool) (hopeless bool) {
+	code := status.Code(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached = c.reached || connected
+	k.final = code == codes.FailedPrecondition || code == codes.InvalidArgument // which the service says before it does anything
+	k.answered = err == nil
+	k.failed = k.final || err != nil && !connected && ctx.Err() == nil
+	k.request.taken = k.request.taken || connected && !k.final
+	if k.err == nil && ctx.Err() == nil {
+		k.err = err
+	}
+	if !k.failed || k.request.taken {
+		return false
+	}
+	sites := map[string]bool{}
+	for _, k := range k.request.calls {
+		if !k.failed || !k.final && c.reached {
+			return false
+		}
+		sites[k.to.site] = true
+	}
+	return len(sites) > len(c.sites)/2
+}
+
+// abandon ends a request that there is no hope for.
+func (c *Conn) abandon(r *request) {
+	c.run(func(env *protocol.Env[rc.Message]) {
+		if c.sending[r.key] == r {
+			c.node.Receive(env, protocol.App, rc.Cancel{Ref: r.ref}) // which a Get is not answered
+			if r.key.read != 0 {
+				c.answer(r.ref, rc.Got{Ref: r.ref})
+			}
+		}
+	})
+}
+
+// over forgets a request that is answered. It is called with mu held.
+func (c *Conn) over(r *request) {
+	if c.sending[r.key] == r {
+		delete(c.sending, r.key)
+	}
+}
+
+// unsent tells whether no machine has got a request, which is over, and none will: calls that wait for a connection are ended.
+func (c *Conn) unsent(r *request) bool {
+	c.mu.Lock()
+	taken, calls := r.taken, r.calls
+	c.mu.Unlock()
+	if taken {
+		return false
+	}
+	for _, k := range calls {
+		k.cancel()
+	}
+	r.wg.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !r.taken
+}
+
+// missing returns the sites that were asked and have not answered, and what is known of why.
+func (c *Conn) missing(r *request) (sites []string, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answered, said := map[*machine]bool{}, map[*machine]string{}
+	for _, k := range r.calls {
+		answered[k.to] = answered[k.to] || k.answered
+		if k.err != nil {
+			said[k.to] = status.Convert(k.err).Message()
+		} else if said[k.to] == "" {
+			said[k.to] = "no answer"
+		}
+	}
+	var all []string
+	for m, text := range said {
+		if answered[m] {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s: %s", m.name, text))
+		if !slices.Contains(sites, m.site) {
+			sites = append(sites, m.site)
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(sites)
+	return sites, strings.Join(all, "; ")
+}

@@ -1,0 +1,141 @@
+package storeservice
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/wan"
+)
+
+// TestWhatKeepsAStoreFromStarting: within five seconds a machine says in its log, at /ready and in its status why the store does not start, and so do the errors of clients that cannot
+// reach it.
+func TestWhatKeepsAStoreFromStarting(t *testing.T) {
+	stray := func(change func(*storeconfig.Store)) func(*world) {
+		return func(w *world) {
+			w.alter = func(cfg *storeconfig.MachineConfig) {
+				if cfg.Machine == "b" {
+					change(cfg.Store)
+				}
+			}
+			w.start("b")
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		with func(*world)
+		want string
+	}{
+		{"nobody else is there", func(*world) {}, "dial b:1 from a: no listener"},
+		{"the others are cut off", func(w *world) { w.net.SetDown("a", "b", true); w.start("b") }, "b"},
+		{"another authority's certificate", func(w *world) {
+			other := t.TempDir()
+			if _, err := storeconfig.Init(storeconfig.InitOptions{
+				Dir: other, Cluster: "test", Shards: 2, Sites: []storeconfig.Site{
+					{Name: "a", Machines: []storeconfig.Machine{{Name: "a", Peers: "a:1", Client: "a:2"}}},
+					{Name: "b", Machines: []storeconfig.Machine{{Name: "b", Peers: "b:1", Client: "b:2"}}},
+				},
+			}); err != nil {
+				w.Fatal(err)
+			}
+			w.alter = func(cfg *storeconfig.MachineConfig) {
+				if cfg.Machine == "b" {
+					cfg.TLS = &storeconfig.TLSFiles{CA: other + "/ca.pem", Cert: other + "/machine-b.pem", Key: other + "/machine-b-key.pem"}
+				}
+			}
+			w.start("b")
+		}, "certificate"},
+		{"another store", stray(func(s *storeconfig.Store) { s.Cluster = "elsewhere" }), "elsewhere"},
+		{"another epoch", stray(func(s *storeconfig.Store) { s.Epoch = 7 }), "epoch 7"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				start := time.Now()
+				tc.with(w)
+				w.start("a")
+				w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+					time.Sleep(4 * time.Second)
+					synctest.Wait()
+					if log := w.running["a"].log.String(); !strings.Contains(log, "store: machine does not take part yet") || !strings.Contains(log, tc.want) {
+						t.Errorf("the log does not tell of %q:\n%s", tc.want, log)
+					}
+					w.page("a", "/ready", http.StatusServiceUnavailable, "new\n", tc.want)
+					look, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+					defer cancel()
+					if s := Complaints(conn.Status(look)); !strings.Contains(s, "machine a is new") || !strings.Contains(s, tc.want) {
+						t.Errorf("the status does not tell of %q: %s", tc.want, s)
+					}
+				})
+				if took := time.Since(start); took > 5*time.Second {
+					t.Errorf("it is told after %v", took)
+				}
+			})
+		})
+	}
+}
+
+// TestBlockedTransactionsAreTold: a transaction that waits for a site which is away is told with its age and the command that ends that, by the machines that are there and in the status.
+func TestBlockedTransactionsAreTold(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start("a", "b", "c")
+		w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+			w.ready(ctx, conn)
+			w.stop("c")
+			w.block(ctx)
+			s := conn.Status(ctx)
+			var blocked []BlockedTxn
+			for _, m := range s[:2] {
+				for _, sh := range m.Shards {
+					blocked = append(blocked, sh.BlockedTransactions...)
+				}
+			}
+			if len(blocked) == 0 || blocked[0].AgeSeconds < 3 || blocked[0].AgeSeconds > 5 {
+				t.Errorf("the blocked transactions are %+v, of %+v", blocked, s)
+				return
+			}
+			r := Remedies(s, "dir")
+			if len(r) != 1 || r[0].Site != "c" || r[0].Command != "foresay store resolve --dir dir --site c" || !strings.Contains(r[0].Trouble, blocked[0].ID) {
+				t.Errorf("the remedies are %+v", r)
+			}
+			w.page("a", "/ready", http.StatusOK, "admitted\n", "it does not reach c: ", "is blocked, ", "foresay store resolve --dir "+w.dir+" --site c\n")
+		})
+	})
+}
+
+// block has a client at each of a and b write a key at the same time, without knowing that c is away: each site votes for the one that is near.
+func (w *world) block(ctx context.Context) {
+	w.Helper()
+	cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for _, site := range []wan.Site{"a", "b"} {
+		all.Go(func() {
+			conn, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext(site)})
+			if err != nil {
+				w.Error(err)
+				return
+			}
+			defer conn.Close()
+			txns, err := conn.Transactions(client.Spec, 0)
+			if err != nil {
+				w.Error(err)
+				return
+			}
+			if err := put(ctx, txns, "k", string(site)); !errors.As(err, new(*client.BlockedError)) {
+				w.Errorf("the write from %s ended with %v", site, err)
+			}
+		})
+	}
+	all.Wait()
+	time.Sleep(3 * time.Second)
+}
