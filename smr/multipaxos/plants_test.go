@@ -40,6 +40,10 @@ func TestPlants(t *testing.T) {
 			Old: "q.round > confirmed || ", New: "q.round > confirmed && !MUTANT || ",
 		},
 		{
+			Name: "a leader that reaches no majority goes on", Dir: dir, Test: "TestLeaderWithoutMajorityStops",
+			Old: "\tif heard < quorum.Majority(len(r.lead.peers)+1) {\n", New: "\tif heard < quorum.Majority(len(r.lead.peers)+1) && !MUTANT {\n",
+		},
+		{
 			Name: "a promise is told before it is on disk", Dir: dir, Test: "TestWhatOthersRelyOnIsOnDisk",
 			Old: "\tp := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
 			New: "\tp := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT {\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",

@@ -69,9 +69,57 @@ func TestVoteIsOnDisk(t *testing.T) {
 	}
 }
 
+// carryOut has a replica get what it sends itself, which is when the disk has what it wrote, until nothing is left.
+func carryOut(r *replica, env *protocol.Env[smr.Message], disk *smrtest.Disk, now time.Duration) {
+	for {
+		var own []smr.Message
+		for _, e := range env.Out {
+			if e.Kind == protocol.KindSend && e.To == 1 {
+				own = append(own, e.Msg)
+			}
+		}
+		disk.Write(env, now)
+		if len(own) == 0 {
+			return
+		}
+		for _, m := range own {
+			r.Receive(env, 1, m)
+		}
+	}
+}
+
+// TestLeaderWithoutMajorityStops elects a replica that nobody answers any more: after a while it leads no longer, so that clients look elsewhere.
+func TestLeaderWithoutMajorityStops(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	now := time.Minute
+	r.Expire(env, electionTimer{})
+	carryOut(r, env, &disk, now)
+	for _, kind := range []raftpb.MessageType{raftpb.MsgPreVoteResp, raftpb.MsgVoteResp} {
+		r.Receive(env, 2, rpc{2, &raftpb.Message{Type: kind.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}})
+		carryOut(r, env, &disk, now)
+	}
+	if !r.core.leads() {
+		t.Fatal("the replica does not lead, though another one votes for it")
+	}
+	began := now
+	for r.core.leads() && now < began+time.Minute {
+		now += r.beat()
+		env.Begin(now)
+		r.Expire(env, beatTimer{})
+		carryOut(r, env, &disk, now)
+	}
+	if led := now - began; led < r.patience() || led > r.patience()+2*r.beat() {
+		t.Errorf("the replica led for %v without an answer, want about %v", led, r.patience())
+	}
+}
+
 // TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
 func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{{
+		Name: "a leader that reaches no majority goes on", Dir: "smr/raft", Test: "TestLeaderWithoutMajorityStops",
+		Old: "return peer, peer != 0 && alive <= len(members)/2", New: "return peer, !MUTANT && peer != 0 && alive <= len(members)/2",
+	}, {
 		Name: "a vote in an unchanged term is not recorded", Dir: "smr/raft", Test: "TestVoteIsOnDisk",
 		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 	}})
