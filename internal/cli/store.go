@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,7 @@ func (p *program) withStoreBy(f *storeFlags, o storeservice.ClientOptions, do fu
 	if err != nil {
 		return err
 	}
+	o.Logger = slog.New(slog.NewTextHandler(p.Err, nil))
 	c, err := storeservice.Dial(cfg, o)
 	if err != nil {
 		return err

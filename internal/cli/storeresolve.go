@@ -145,7 +145,7 @@ func (p *program) advance(f resolveFlags, next *storeconfig.Store, online bool) 
 	}
 	what := "Copy it to all machines and clients, then start the machines:"
 	if online {
-		what = "The machines know it. Copy it to clients, which are refused with the old one."
+		what = "The machines know it, and clients that run learn of it from them. Copy it to clients for their next start."
 	}
 	fmt.Fprintf(p.Out, "%s is of epoch %d now (the one before is %s).\n%s\n", filepath.Join(f.dir, storeconfig.StoreFile), next.Epoch, kept, what)
 	for _, site := range next.Sites {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/store/replicatedcommit"
@@ -52,6 +53,23 @@ func (s *Store) next() *Store {
 	next.Epoch++
 	next.Sites = append([]Site(nil), s.Sites...)
 	return &next
+}
+
+// SeenAs returns the store with its machines where a client knows them from an earlier file, which may be one for clients at a certain site. Those that are new are where the store's
+// own file says.
+func (s *Store) SeenAs(known *Store) *Store {
+	out := *s
+	out.Sites = nil
+	for _, site := range s.Sites {
+		site.Machines = slices.Clone(site.Machines)
+		for i := range site.Machines {
+			if j, k, ok := known.Topology().Find(site.Machines[i].Name); ok {
+				site.Machines[i].Client = known.Sites[j].Machines[k].Client
+			}
+		}
+		out.Sites = append(out.Sites, site)
+	}
+	return &out
 }
 
 // Advance writes the next epoch of the store in a directory that Init made: its file, of which it keeps the one of the epoch before, and the files of machines that are new. It

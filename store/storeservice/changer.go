@@ -25,7 +25,7 @@ const (
 // Change has the machines, which run, agree on a next epoch and go on in it. If another change is under way, it completes that one: what was chosen is returned. say gets a line for each
 // thing that is done. lost is the site that is gone for good; machines of another one that leaves have to answer. An interrupted change is completed by calling Change again.
 func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost string, say func(format string, a ...any)) (*storeconfig.Store, error) {
-	own := c.cfg.Store
+	own := c.newest().store
 	var sites epoch.Sites
 	for _, s := range own.Sites {
 		if s.Fenced {
@@ -87,7 +87,7 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 
 // copying returns a machine that has not copied all that the others have, empty if there is none. Two such machines of three would wait for each other.
 func (c *Client) copying(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, max(8*c.cfg.Store.RoundTripTime(), 2*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(8*c.newest().store.RoundTripTime(), 2*time.Second))
 	defer cancel()
 	for _, s := range c.Status(ctx) {
 		if slices.ContainsFunc(s.Shards, func(sh ShardStatus) bool { return sh.State == Syncing }) {
@@ -99,14 +99,14 @@ func (c *Client) copying(ctx context.Context) string {
 
 // askAll asks machines at the same time, and returns the answers of those that answer.
 func (c *Client) askAll(ctx context.Context, machines []string, r *pb.ChangeRequest) map[string]*pb.ChangeResponse {
-	ctx, cancel := context.WithTimeout(ctx, max(8*c.cfg.Store.RoundTripTime(), 2*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(8*c.newest().store.RoundTripTime(), 2*time.Second))
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	out := map[string]*pb.ChangeResponse{}
 	for _, m := range machines {
 		wg.Go(func() {
-			if answer, err := c.Conn.Change(ctx, m, r); err == nil {
+			if answer, err := c.newest().conn.Change(ctx, m, r); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				out[m] = answer

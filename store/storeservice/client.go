@@ -2,14 +2,15 @@ package storeservice
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
@@ -19,14 +20,21 @@ type ClientOptions struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// RoundTrip is what the client's patience with a machine follows from, if it is longer than the store's: for large transactions, say.
 	RoundTrip time.Duration
+	// Logger is told when the client goes on in a later epoch than that of its file. nil: none.
+	Logger *slog.Logger
 }
 
-// A Client is connected to a store. Its methods may be called concurrently.
+// A Client is connected to a store, and follows it into later epochs. It is the backend of clients of package store/client. Its methods may be called concurrently.
 type Client struct {
-	// Conn is the connection to all sites, which clients of package store/client are made of.
-	Conn *rcgrpc.Conn
-
 	cfg *storeconfig.ClientConfig
+	o   ClientOptions
+	tls *tls.Config
+	log *slog.Logger
+
+	background sync.WaitGroup
+	mu         sync.Mutex
+	link       *link
+	closed     bool
 }
 
 // Dial returns a client; machines are connected to when they are needed. It must be closed.
@@ -35,21 +43,29 @@ func Dial(cfg *storeconfig.ClientConfig, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	conn, err := rcgrpc.Dial(rcgrpc.Config{
-		Topology: cfg.Store.Topology(), TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial, RoundTrip: max(cfg.Store.RoundTripTime(), o.RoundTrip),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+	c := &Client{cfg: cfg, o: o, tls: tlsConfig, log: o.Logger}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{Conn: conn, cfg: cfg}, nil
+	if c.link, err = c.connect(cfg.Store); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Close ends all calls.
-func (c *Client) Close() { c.Conn.Close() }
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	l := c.link
+	c.mu.Unlock()
+	l.conn.Close()
+	c.background.Wait()
+}
 
 // Transactions returns what makes transactions in a mode. attempts bounds how often each is tried; 0 is until its context ends.
 func (c *Client) Transactions(mode client.Mode, attempts int) (*client.Client, error) {
-	return client.New(client.Config{Backend: c.Conn, Mode: mode, MaxAttempts: attempts})
+	return client.New(client.Config{Backend: c, Mode: mode, MaxAttempts: attempts})
 }
 
 // A Distance is how far a client is from a site.
@@ -66,7 +82,8 @@ func (c *Client) Distances(ctx context.Context) []Distance {
 	var mu sync.Mutex
 	var out []Distance
 	var wg sync.WaitGroup
-	for _, site := range c.cfg.Store.Sites {
+	l := c.newest()
+	for _, site := range l.store.Sites {
 		if site.Fenced {
 			continue
 		}
@@ -74,7 +91,7 @@ func (c *Client) Distances(ctx context.Context) []Distance {
 			best := time.Duration(-1)
 			for range probes + 1 { // the first one may make the connection
 				start := time.Now()
-				if _, err := c.Conn.Status(ctx, site.Machines[0].Name); err != nil {
+				if _, err := l.conn.Status(ctx, site.Machines[0].Name); err != nil {
 					return
 				}
 				if took := time.Since(start); best < 0 || took < best {
@@ -102,4 +119,4 @@ func Floor(distances []Distance, sites int) (floor time.Duration, ok bool) {
 }
 
 // Sites returns how many sites the store has, fenced ones included: majorities are of all of them.
-func (c *Client) Sites() int { return len(c.cfg.Store.Sites) }
+func (c *Client) Sites() int { return len(c.newest().store.Sites) }

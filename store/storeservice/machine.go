@@ -28,6 +28,8 @@ type MachineOptions struct {
 	Logger *slog.Logger // nil: none
 	// Peers and Client are where it listens. nil: at the addresses of the file. The machine closes them.
 	Peers, Client net.Listener
+	// Online says that whoever opens the machine opens it again in a later epoch, with new listeners: see Next. It is so without listeners.
+	Online bool
 	// Dial connects to another machine. nil is TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -47,7 +49,7 @@ type Machine struct {
 
 // OpenMachine opens a machine's disk and ports. The machine does nothing before Run, which must be called.
 func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, error) {
-	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures(), online: o.Peers == nil && o.Client == nil, dial: o.Dial}
+	m := &Machine{cfg: cfg, log: o.Logger, figures: newFigures(), online: o.Online || o.Peers == nil && o.Client == nil, dial: o.Dial}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}

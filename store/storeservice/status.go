@@ -115,7 +115,8 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 // Status asks all machines how they are, and returns when all have answered, cannot be reached, or ctx is done. The statuses are in the order of the store's file.
 func (c *Client) Status(ctx context.Context) []Status {
 	var out []Status
-	for _, site := range c.cfg.Store.Sites {
+	l := c.newest()
+	for _, site := range l.store.Sites {
 		for _, m := range site.Machines {
 			s := Status{Site: site.Name, Machine: m.Name, Address: m.Client, State: Fenced, Shards: []ShardStatus{}}
 			if !site.Fenced {
@@ -127,15 +128,15 @@ func (c *Client) Status(ctx context.Context) []Status {
 	var wg sync.WaitGroup
 	for i := range out {
 		if s := &out[i]; s.State == "" {
-			wg.Go(func() { c.ask(ctx, s) })
+			wg.Go(func() { l.ask(ctx, s) })
 		}
 	}
 	wg.Wait()
 	return out
 }
 
-func (c *Client) ask(ctx context.Context, s *Status) {
-	answer, err := c.Conn.Status(ctx, s.Machine)
+func (l *link) ask(ctx context.Context, s *Status) {
+	answer, err := l.conn.Status(ctx, s.Machine)
 	if err != nil {
 		s.State, s.Error = Unreachable, status.Convert(err).Message()
 		return
@@ -143,7 +144,7 @@ func (c *Client) ask(ctx context.Context, s *Status) {
 	address := s.Address
 	*s = describe(answer, time.Now())
 	s.Address = address
-	if known := c.cfg.Store.Epoch; s.Epoch != known {
+	if known := l.store.Epoch; s.Epoch != known {
 		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch, known)
 	}
 }

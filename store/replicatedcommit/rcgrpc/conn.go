@@ -37,6 +37,8 @@ type Config struct {
 	Options []grpc.DialOption
 	// RoundTrip is between the sites that are farthest from each other; 0 is 250 ms. Timeouts are multiples of it.
 	RoundTrip time.Duration
+	// Outdated is called when a machine refuses a call because it is of another epoch, before that call ends. It must not wait. nil: nobody is told.
+	Outdated func(machine string)
 	// Clock is the client's clock, since 1970. nil is the machine's.
 	Clock func() time.Duration
 	// Seed is for the client's name and its chances: no two clients may have the same. 0 is a new one.

@@ -104,6 +104,9 @@ func (c *Conn) try(ctx context.Context, k *call, msg rc.Message, wait grpc.CallO
 			answer = doneFromWire(m.Txn.ID, r)
 		}
 	}
+	if status.Code(err) == codes.FailedPrecondition && c.cfg.Outdated != nil {
+		c.cfg.Outdated(k.to.name)
+	}
 	if c.note(ctx, k, err, at.Addr != nil) {
 		c.abandon(k.request)
 	}

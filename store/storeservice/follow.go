@@ -1,0 +1,182 @@
+package storeservice
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/replicatedcommit/rcgrpc"
+	"github.com/foresay/foresay/store/storeconfig"
+)
+
+// A client follows the store into later epochs. A machine that refuses a call because it is of a later epoch is asked for the store's file of that epoch, which is what a majority of the
+// sites has agreed on, and the client goes on with a connection that is made from it. What was under way on the old connection ends with that, and is taken up on the new one: reads
+// are made again, and so are commits that no machine has taken. Of one that a machine may have taken the outcome is asked for, since sites keep their votes from epoch to epoch.
+
+// link is a client's connection as of one epoch.
+type link struct {
+	conn     *rcgrpc.Conn
+	store    *storeconfig.Store
+	learning chan struct{} // closed when a machine that was asked for a later epoch has answered; nil: none is asked. Guarded by Client.mu
+}
+
+var _ client.Backend = (*Client)(nil)
+
+// connect returns a link to the machines of a file.
+func (c *Client) connect(s *storeconfig.Store) (*link, error) {
+	l := &link{store: s}
+	var err error
+	l.conn, err = rcgrpc.Dial(rcgrpc.Config{
+		Topology: s.Topology(), TLS: c.tls, Insecure: c.cfg.Insecure, Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
+		Outdated: func(machine string) { c.outdated(l, machine) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return l, nil
+}
+
+// newest returns the link of the latest epoch that is known.
+func (c *Client) newest() *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link
+}
+
+// outdated has a machine that is of another epoch than a link be asked for its file, unless one is being asked.
+func (c *Client) outdated(l *link, machine string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.link != l || l.learning != nil {
+		return
+	}
+	learning := make(chan struct{})
+	l.learning = learning
+	c.background.Go(func() {
+		c.learn(l, machine)
+		c.mu.Lock()
+		l.learning = nil
+		c.mu.Unlock()
+		close(learning)
+		if c.newest() != l {
+			l.conn.Close()
+		}
+	})
+}
+
+// learn goes on with the epoch of a machine, if that is a later one.
+func (c *Client) learn(l *link, machine string) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(8*l.store.RoundTripTime(), 2*time.Second))
+	defer cancel()
+	answer, err := l.conn.Change(ctx, machine, &pb.ChangeRequest{}) // which ends with the connection too
+	if err != nil || answer.GetEpoch() <= l.store.Epoch {
+		return
+	}
+	next, err := storeconfig.ParseStore(answer.GetStore())
+	if err == nil && (next.Cluster != l.store.Cluster || next.Epoch != answer.GetEpoch()) {
+		err = fmt.Errorf("its file is of epoch %d of %s", next.Epoch, next.Cluster)
+	}
+	var to *link
+	if err == nil {
+		to, err = c.connect(next.SeenAs(l.store))
+	}
+	if err != nil {
+		c.log.Warn("store: client cannot go on in a later epoch", "epoch", answer.GetEpoch(), "machine", machine, "err", err)
+		return
+	}
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.link = to
+	}
+	c.mu.Unlock()
+	if closed {
+		to.conn.Close()
+		return
+	}
+	c.log.Warn("store: client goes on in a later epoch than that of its file, which should be replaced", "epoch", next.Epoch, "file", c.cfg.StorePath(), "of", l.store.Epoch, "machine", machine)
+}
+
+// moved tells whether what failed on a link is to be taken up on a newer one.
+func (c *Client) moved(ctx context.Context, l *link) bool {
+	c.mu.Lock()
+	now, learning := c.link, l.learning
+	c.mu.Unlock()
+	if now == l && learning != nil {
+		select {
+		case <-learning:
+		case <-ctx.Done():
+		}
+		now = c.newest()
+	}
+	return now != l && ctx.Err() == nil
+}
+
+// Read implements client.Backend.
+func (c *Client) Read(ctx context.Context, key store.Key, p store.Priority, first func(client.Answer)) (client.Answer, error) {
+	if tell := first; first != nil {
+		told := false // the calls of first are one after the other, as those of Read on links are
+		first = func(a client.Answer) {
+			if !told {
+				told = true
+				tell(a)
+			}
+		}
+	}
+	for {
+		l := c.newest()
+		if a, err := l.conn.Read(ctx, key, p, first); err == nil || !c.moved(ctx, l) {
+			return a, err
+		}
+	}
+}
+
+// ReadNearest implements client.Backend.
+func (c *Client) ReadNearest(ctx context.Context, key store.Key, p store.Priority) (client.Answer, error) {
+	for {
+		l := c.newest()
+		if a, err := l.conn.ReadNearest(ctx, key, p); err == nil || !c.moved(ctx, l) {
+			return a, err
+		}
+	}
+}
+
+// Commit implements client.Backend.
+func (c *Client) Commit(ctx context.Context, s client.Submission) client.Decision {
+	for {
+		l := c.newest()
+		d := l.conn.Commit(ctx, s)
+		switch o := d.Outcome; {
+		case o.Verdict == store.Unknown || o.Verdict == store.Blocked:
+			if d.Txn.ID.IsZero() || !c.moved(ctx, l) {
+				return d
+			}
+			return c.Resolve(ctx, d.Txn)
+		case o.Verdict == store.Rejected, o.Verdict == store.Aborted && o.Reason == store.NoReason && len(s.Writes) == 0: // nobody has taken it, or it has no effect
+			if !c.moved(ctx, l) {
+				return d
+			}
+		default:
+			return d
+		}
+	}
+}
+
+// Resolve implements client.Backend.
+func (c *Client) Resolve(ctx context.Context, txn store.Txn) client.Decision {
+	for {
+		l := c.newest()
+		d := l.conn.Resolve(ctx, txn)
+		if v := d.Outcome.Verdict; v == store.Committed || v == store.Aborted || !c.moved(ctx, l) {
+			return d
+		}
+	}
+}
+
+// Stale implements client.Backend.
+func (c *Client) Stale(ctx context.Context, reads []store.Read) bool {
+	return c.newest().conn.Stale(ctx, reads)
+}

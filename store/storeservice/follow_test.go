@@ -1,0 +1,164 @@
+package storeservice
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/wan"
+)
+
+// online runs a machine through epochs until the function that it returns is called.
+func (w *world) online(name string) (stop func()) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	open := func(s *storeconfig.Store) (*Machine, error) {
+		cfg, err := storeconfig.ReadMachine(filepath.Join(w.dir, storeconfig.MachineFile(name)))
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			cfg.Store = s
+		}
+		peers, err := w.net.Listen(wan.Site(name))
+		if err != nil {
+			return nil, err
+		}
+		clients, err := w.net.Listen(wan.Site(name))
+		if err != nil {
+			return nil, err
+		}
+		return OpenMachine(cfg, MachineOptions{Peers: peers, Client: clients, Dial: w.net.DialContext(wan.Site(name)), Online: true})
+	}
+	m, err := open(nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	go func() {
+		for {
+			err := m.Run(ctx)
+			var next *storeconfig.Store
+			if err == nil {
+				next, err = m.Next()
+			}
+			if err != nil || next == nil || ctx.Err() != nil {
+				done <- err
+				return
+			}
+			if m, err = open(next); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := <-done; err != nil && !strings.Contains(err.Error(), "must not take part any more") {
+			w.Errorf("machine %s ended with %v", name, err)
+		}
+	}
+}
+
+// TestClientsFollow: clients with the file of an earlier epoch go on in a later one, with what they have under way: none of their transactions fails, and each counts once.
+func TestClientsFollow(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, name := range []string{"a", "b", "c"} {
+			defer w.online(name)()
+		}
+		cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		dial := func() *Client {
+			c, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext("z"), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		conn := dial()
+		defer conn.Close()
+		w.ready(ctx, conn)
+		load, end := context.WithCancel(ctx)
+		var clients sync.WaitGroup
+		counts := make([]int, 2)
+		for i := range counts {
+			clients.Go(func() { counts[i] = w.count(load, conn, "n"+strconv.Itoa(i)) })
+		}
+		time.Sleep(time.Second)
+
+		operator := dial()
+		defer operator.Close()
+		next, err := cfg.Store.Fenced("c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := operator.Change(ctx, next, "", func(string, ...any) {}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		end()
+		clients.Wait()
+		late := dial() // which begins with the old file
+		defer late.Close()
+		c, err := late.Transactions(client.Spec, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range counts {
+			if v, err := get(ctx, c, "n"+strconv.Itoa(i)); err != nil || v != strconv.Itoa(n) || n < 10 {
+				t.Errorf("%d changes of a counter were acknowledged, and it is at %q (%v)", n, v, err)
+			}
+		}
+		if n := strings.Count(log.String(), "goes on in a later epoch"); n != 2 || conn.newest().store.Epoch != 2 {
+			t.Errorf("two clients say %d times that they go on in a later epoch:\n%s", n, &log)
+		}
+	})
+}
+
+// count counts in a key until ctx ends, and returns how far it came. What its end interrupts is found out.
+func (w *world) count(ctx context.Context, conn *Client, key string) int {
+	c, err := conn.Transactions(client.Spec, 0)
+	if err != nil {
+		w.Error(err)
+		return 0
+	}
+	for n := 0; ; n++ {
+		err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.Get(ctx, key); err != nil {
+				return err
+			}
+			return tx.Put(key, []byte(strconv.Itoa(n+1)))
+		})
+		if ctx.Err() == nil && err != nil {
+			w.Errorf("after %d changes: %v", n, err)
+			return n
+		}
+		if u, ok := errors.AsType[*client.UnknownError](err); ok {
+			d := conn.Resolve(context.WithoutCancel(ctx), u.Txn)
+			if d.Outcome.Verdict == store.Committed {
+				n++
+			}
+			return n
+		}
+		if err != nil {
+			return n
+		}
+	}
+}
