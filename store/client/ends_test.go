@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
@@ -90,4 +91,59 @@ func TestPanicOfRejected(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 	})
+}
+
+// TestSettledReads: a transaction is not validated if it reads one key, of which a majority says that nobody is about to change it, and does nothing else. In each other case it is.
+func TestSettledReads(t *testing.T) {
+	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec} {
+		for _, tc := range []struct {
+			name    string
+			settled bool
+			keys    []string
+			write   bool
+			task    bool
+			want    int64
+		}{
+			{name: "one key", settled: true, keys: []string{"k"}, want: 0},
+			{name: "one key, twice", settled: true, keys: []string{"k", "k"}, want: 0},
+			{name: "one key that is about to change", keys: []string{"k"}, want: 1},
+			{name: "two keys", settled: true, keys: []string{"k", "l"}, want: 1},
+			{name: "a key that it writes", settled: true, keys: []string{"k"}, write: true, want: 1},
+			{name: "in a task of the application's", settled: true, keys: []string{"k"}, task: true, want: 1},
+		} {
+			t.Run(mode.String()+" "+tc.name, func(t *testing.T) {
+				f := ready(store.Committed)
+				f.read = func(context.Context, store.Key, func(client.Answer)) (client.Answer, error) {
+					a := val(1)
+					a.Settled = tc.settled
+					return a, nil
+				}
+				c, err := client.New(client.Config{Backend: f, Mode: mode})
+				if err != nil {
+					t.Fatal(err)
+				}
+				txn := func(ctx context.Context) (struct{}, error) {
+					return struct{}{}, c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+						for _, k := range tc.keys {
+							if _, _, err := tx.Get(ctx, k); err != nil {
+								return err
+							}
+						}
+						if tc.write {
+							return tx.Put("k", nil)
+						}
+						return nil
+					})
+				}
+				if tc.task {
+					_, err = foresay.Do(t.Context(), txn)
+				} else {
+					_, err = txn(t.Context())
+				}
+				if n := f.commits.Load(); err != nil || n != tc.want {
+					t.Errorf("%d commits are sent, want %d (%v)", n, tc.want, err)
+				}
+			})
+		}
+	}
 }

@@ -26,6 +26,7 @@ func TestProofNotices(t *testing.T) {
 		{"what only reads is not validated", bugNoValidation, faultSlow, true},
 		{"what discarded runs wrote is committed", bugLeak, faultSlow, false},
 		{"an aborted attempt is said to be committed", bugAbortIsCommit, 0, true},
+		{"a read of one key needs no validation, whatever sites say", bugAllSettled, faultSlow, false},
 		{"an attempt without an answer is taken for aborted, and made again", bugUnknownIsAbort, away, true},
 	} {
 		t.Run(m.name, func(t *testing.T) {
