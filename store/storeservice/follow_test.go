@@ -162,3 +162,60 @@ func (w *world) count(ctx context.Context, conn *Client, key string) int {
 		}
 	}
 }
+
+// TestOperatorIsKilled: the process that has a site leave may end after each thing that it does. Whoever runs it again completes what was begun.
+func TestOperatorIsKilled(t *testing.T) {
+	steps := 1
+	for killed := 0; killed < steps; killed++ {
+		inWorld(t, func(w *world) {
+			for _, name := range []string{"a", "b", "c"} {
+				defer w.online(name)()
+			}
+			w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+				w.ready(ctx, conn)
+				if err := put(ctx, c, "k", "v"); err != nil {
+					t.Fatal(err)
+				}
+			})
+			said := 0
+			w.client(func(ctx context.Context, conn *Client, _ *client.Client) {
+				ctx, kill := context.WithCancel(ctx)
+				defer kill()
+				next, err := conn.newest().store.Fenced("c")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = conn.Change(ctx, next, "", func(string, ...any) {
+					if said++; said == killed {
+						kill()
+					}
+				})
+				if killed == 0 && err != nil {
+					t.Error(err)
+				}
+			})
+			if killed == 0 {
+				steps = said + 1
+			}
+			w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+				next, err := conn.newest().store.Fenced("c")
+				if err != nil {
+					t.Fatal(err)
+				}
+				lost := ""
+				if conn.Status(ctx)[2].State == Unreachable {
+					lost = "c" // it has left, which is what the command takes it for
+				}
+				if s, err := conn.Change(ctx, next, lost, func(string, ...any) {}); err != nil || s.Epoch != 2 || !s.Site("c").Fenced {
+					t.Errorf("killed after %d steps, and run again: %+v, %v", killed, s, err)
+				}
+				if v, err := get(ctx, c, "k"); err != nil || v != "v" || conn.newest().store.Epoch != 2 {
+					t.Errorf("killed after %d steps: k is %q, %v", killed, v, err)
+				}
+			})
+		})
+	}
+	if steps < 5 {
+		t.Errorf("there are %d steps", steps)
+	}
+}
