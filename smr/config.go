@@ -49,6 +49,8 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 		return c, fmt.Errorf("smr: ReplicaConfig.LogBytes is %d", c.LogBytes)
 	case c.SnapshotEvery < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.SnapshotEvery is %d", c.SnapshotEvery)
+	case c.SnapshotPartBytes < 0:
+		return c, fmt.Errorf("smr: ReplicaConfig.SnapshotPartBytes is %d", c.SnapshotPartBytes)
 	case c.MaxSessions < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxSessions is %d", c.MaxSessions)
 	}
@@ -58,6 +60,7 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, defaultPendingBytes)
 	c.LogBytes = cmp.Or(c.LogBytes, defaultLogBytes)
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, defaultSnapshotEvery)
+	c.SnapshotPartBytes = cmp.Or(c.SnapshotPartBytes, chunkBytes)
 	c.MaxSessions = cmp.Or(c.MaxSessions, defaultMaxSessions)
 	return c, nil
 }

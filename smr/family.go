@@ -46,6 +46,8 @@ type ReplicaConfig struct {
 	// LogBytes is about how many bytes of commands are executed between two snapshots, if SnapshotEvery does not come first, or as many as the last
 	// snapshot has, if that is more. 0 is 64 MiB.
 	LogBytes int
+	// SnapshotPartBytes is how much of a snapshot is written in one go; commands wait for that long. 0 is 128 KiB.
+	SnapshotPartBytes int
 	// MaxSessions bounds the sessions; the one that was unused for the longest time goes first. 0 is 10000.
 	MaxSessions int
 	// Executed gets, for figures, how long after it came to this replica a command was executed here, of those that clients asked this replica for. It is called in the

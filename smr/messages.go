@@ -114,5 +114,6 @@ func SharedKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](13, appendHello, readHello),
 		wirefmt.NewKind[Message](14, appendWelcome, readWelcome),
 		wirefmt.NewKind[Message](15, appendEarly, readEarly),
+		wirefmt.NewKind[Message](16, func(*wirefmt.Writer, PartSaved) {}, func(*wirefmt.Reader) PartSaved { return PartSaved{} }),
 	}
 }

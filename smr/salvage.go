@@ -26,7 +26,7 @@ func (p Protocol) SalvageDisk(cfg ReplicaConfig, env *protocol.Env[Message], log
 	if p.Salvage == nil {
 		return Salvaged{}, fmt.Errorf("%s: %w", p.Name, ErrNoSalvage)
 	}
-	slot, size, _, err := readSnapshotHead(env)
+	head, err := readSnapshotHead(env)
 	if err != nil {
 		return Salvaged{}, err
 	}
@@ -34,7 +34,7 @@ func (p Protocol) SalvageDisk(cfg ReplicaConfig, env *protocol.Env[Message], log
 	r := wirefmt.NewReader(self)
 	_, admitted, refused := r.Uint(), r.Bool(), r.String()
 	switch {
-	case size == 0 || r.Close() != nil || !admitted && refused == "":
+	case head.sizeBytes == 0 || r.Close() != nil || !admitted && refused == "":
 		return Salvaged{}, fmt.Errorf("%s: the disk has nothing of a group: replica %d has never taken part", p.Name, cfg.ID)
 	case refused != "":
 		return Salvaged{}, fmt.Errorf("%s: replica %d was refused by the group: %s", p.Name, cfg.ID, refused)
@@ -43,7 +43,7 @@ func (p Protocol) SalvageDisk(cfg ReplicaConfig, env *protocol.Env[Message], log
 	if err != nil {
 		return Salvaged{}, err
 	}
-	s.Snapshot = slot
+	s.Snapshot = head.slot
 	for _, m := range s.Members {
 		if m.ID == cfg.ID {
 			return s, nil

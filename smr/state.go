@@ -32,6 +32,8 @@ type State struct {
 
 	weightBytes int // of the entries that were applied since the last snapshot
 	savedBytes  int // of that snapshot
+	saved       Slot
+	saving      *saving // nil if none is
 }
 
 // NewState returns the state of a group before its first entry. The members need not be in order. A replica that joins gives nil: it cannot know with whom
@@ -71,12 +73,6 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 		return s.sessions.open(slot, e)
 	}
 	return Reply{Outcome: Committed, Slot: slot}
-}
-
-// Save writes a snapshot of the state into the key space. See SaveSnapshot.
-func (s *State) Save(env *protocol.Env[Message], snapshot Snapshot) {
-	SaveSnapshot(env, snapshot)
-	s.weightBytes, s.savedBytes = 0, len(snapshot.Data)
 }
 
 // Fullness returns how much of what a log may weigh, ReplicaConfig.LogBytes, was applied since the last snapshot: 1 is all of it. A log may weigh as much as the
@@ -129,19 +125,22 @@ const snapshotVersion = 1
 
 // Snapshot returns the state as bytes, with a version and a checksum. An error is the state machine's.
 func (s *State) Snapshot() ([]byte, error) {
-	w := wirefmt.Writer{Buf: []byte{snapshotVersion}}
-	w.Uint(uint64(s.applied))
-	s.members.append(&w)
-	s.sessions.append(&w)
-	buf := bytes.NewBuffer(w.Buf)
-	if err := s.machine.Snapshot(buf); err != nil {
+	from, err := s.freeze()
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	buf.Grow(s.savedBytes + s.savedBytes/8)
+	if _, err := buf.ReadFrom(from); err != nil {
 		return nil, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", s.applied, err)
 	}
-	return binary.BigEndian.AppendUint32(buf.Bytes(), Checksum(buf.Bytes())), nil
+	return buf.Bytes(), nil
 }
 
 // Checksum is the checksum of snapshots.
-func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Restore replaces the state by one that Snapshot returned. After an error of the state machine the state is not used; other errors leave it as it
 // was.
@@ -167,7 +166,7 @@ func (s *State) Restore(snapshot []byte) error {
 		return fmt.Errorf("smr: restore the state machine at slot %d: %w", applied, err)
 	}
 	s.applied, s.members, s.sessions = applied, group, table
-	s.weightBytes, s.savedBytes = 0, len(snapshot)
+	s.weightBytes, s.savedBytes, s.saving = 0, len(snapshot), nil
 	return nil
 }
 

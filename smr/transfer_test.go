@@ -117,7 +117,7 @@ func TestSavedSnapshots(t *testing.T) {
 	for i, size := range []int{1, 3 * chunkBytes, chunkBytes + 1, chunkBytes, 1} {
 		env.Begin(0)
 		want := Snapshot{Slot: Slot(i + 1), Data: randomBytes(uint64(i), size)}
-		SaveSnapshot(env, want)
+		new(State).Save(env, want)
 		for _, e := range env.Out {
 			if e.Kind == protocol.KindPut {
 				keys[string(e.Key)] = e.Value
@@ -134,12 +134,12 @@ func TestSavedSnapshots(t *testing.T) {
 			t.Errorf("snapshot %d of %d bytes is in %d chunks", i+1, size, chunks)
 		}
 	}
-	keys[string(chunkKey(0))] = []byte{0xff}
+	keys[string(chunkKey(1, 0))] = []byte{0xff}
 	env.Begin(0)
 	if _, _, err := LoadSnapshot(env); err == nil {
 		t.Error("a damaged snapshot was read")
 	}
-	delete(keys, string(chunkKey(0)))
+	delete(keys, string(chunkKey(1, 0)))
 	if _, _, err := LoadSnapshot(env); err == nil {
 		t.Error("a snapshot without a chunk was read")
 	}

@@ -1,6 +1,7 @@
 package domino
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -67,13 +68,40 @@ func (l *learner) begin(executed, last smr.Slot) {
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	full := r.sinceCut > 0 && r.state.Fullness(r.cfg.LogBytes) >= 1
-	if r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery && !full {
+	if r.state.Saving() || r.sinceCut < r.cfg.SnapshotEvery && len(r.acceptor.records)-r.uncut < r.cfg.SnapshotEvery && !full {
 		return
 	}
-	r.takeSnapshot(env)
+	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
+	done, err := r.state.BeginSave(env, r.cfg, r.learner.executed, nil)
+	r.saved(env, done, err)
 }
 
-// takeSnapshot writes a snapshot of the state as it is.
+// keepBehind returns how many items a snapshot that is made now leaves to replicas that lag a little.
+func (r *Replica) keepBehind() int {
+	keep := r.cfg.SnapshotEvery / 8
+	if full := r.state.Fullness(r.cfg.LogBytes); full > 0 {
+		keep = min(keep, int(float64(r.sinceCut)/full/8)) // an eighth of what fills a log
+	}
+	return max(keep, 1)
+}
+
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+	if !done || err != nil {
+		return
+	}
+	r.snapshot = r.state.Saved()
+	r.sinceCut -= r.saving.sinceCut
+	behind, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
+	if spare := behind - r.saving.keep; spare > 0 {
+		r.past.base = r.past.items[spare-1].Slot
+		r.past.items = r.past.items[spare:]
+	}
+	r.acceptor.cut(env, r.snapshot)
+	r.uncut = len(r.acceptor.records)
+}
+
+// takeSnapshot writes a snapshot of the state as it is, at once.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	data, err := r.state.Snapshot()
 	if err != nil {
@@ -83,19 +111,9 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 }
 
 func (r *Replica) saveSnapshot(env *protocol.Env[smr.Message], data []byte) {
-	executed := r.learner.executed
-	keep := r.cfg.SnapshotEvery / 8
-	if full := r.state.Fullness(r.cfg.LogBytes); full > 0 {
-		keep = min(keep, int(float64(r.sinceCut)/full/8)) // an eighth of what fills a log
-	}
-	r.state.Save(env, smr.Snapshot{Slot: executed, Data: data})
-	r.snapshot, r.sinceCut = executed, 0
-	if spare := len(r.past.items) - max(keep, 1); spare > 0 {
-		r.past.base = r.past.items[spare-1].Slot
-		r.past.items = r.past.items[spare:]
-	}
-	r.acceptor.cut(env, executed)
-	r.uncut = len(r.acceptor.records)
+	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
+	r.state.Save(env, smr.Snapshot{Slot: r.learner.executed, Data: data})
+	r.saved(env, true, nil)
 }
 
 // forget drops what was executed and what nobody lacks.

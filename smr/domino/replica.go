@@ -46,6 +46,10 @@ type Replica struct {
 	snapshot smr.Slot // of the newest one on disk
 	sinceCut int      // commands executed since then
 	uncut    int      // records that it left in the log
+	saving   struct { // of a snapshot that is being written, when it began
+		sinceCut int
+		keep     int // items to be left to replicas that lag
+	}
 	incoming smr.Incoming
 	outgoing map[protocol.ID]*smr.Outgoing
 	past     history
@@ -193,6 +197,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.maybeTakePart(env)
 	case Submit, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
 		r.onClient(env, from, msg)
+	case smr.PartSaved:
+		r.state.PartSaved(env, from)
 	case Probe:
 		r.onProbe(env, from, msg)
 		return
@@ -311,6 +317,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.soon(env)
 	case campaignTimer:
 		r.campaign(env)
+	case smr.SaveTimer:
+		done, err := r.state.ContinueSave(env)
+		r.saved(env, done, err)
 	}
 	r.settle(env)
 }

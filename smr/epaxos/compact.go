@@ -16,6 +16,7 @@ func (r *Replica) beginGeneration(gen uint64) {
 	n := len(r.group)
 	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
 	r.stable, r.reach, r.checkpoint, r.taken = make(Deps, n), make(Deps, n), ID{}, 0
+	r.onDisk = r.stable
 	r.woken, r.waiting = nil, nil
 }
 
@@ -46,7 +47,7 @@ func (r *Replica) proposeAgain(env *protocol.Env[smr.Message]) {
 // maybeCheckpoint proposes a checkpoint when enough was executed since the last one. Members take turns; if one does not, the next one does a little later.
 func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 	full := r.state.Fullness(r.cfg.LogBytes)
-	if !r.active || r.since < smr.Slot(r.cfg.SnapshotEvery) && full < 1 {
+	if !r.active || r.state.Saving() || r.since < smr.Slot(r.cfg.SnapshotEvery) && full < 1 {
 		return
 	}
 	n := uint64(len(r.group))
@@ -65,16 +66,42 @@ func (r *Replica) maybeCheckpoint(env *protocol.Env[smr.Message]) {
 }
 
 // takeSnapshot writes a snapshot of the state behind a checkpoint. All that conflicts with nothing was executed in some order, but all replicas that come to it have executed
-// the same instances: those up to reach. What was before the last checkpoint is forgotten now, so that a replica that lags a little needs no snapshot.
+// the same instances: those up to reach. While one is being written another checkpoint begins none.
 func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *instance) {
-	old := r.stable
 	r.stable, r.checkpoint = r.reach.clone(), checkpoint.id
 	r.taken++
-	for p := range r.rows {
-		r.rows[p].forget(old[p])
-	}
 	r.index.forget(r.stable)
-	r.rewrite(env)
+	r.evenOut()
+	if r.state.Saving() {
+		return
+	}
+	front := r.front()
+	front.Bytes(nil)
+	done, err := r.state.BeginSave(env, r.cfg, r.even, front.Buf)
+	if err == nil {
+		r.saving.stable, r.saving.first = r.stable, r.logAgain(env)
+	}
+	r.saved(env, done, err)
+}
+
+// saved cuts the log if a snapshot is on disk. What was before the one that it replaces is forgotten, so that a replica that lags a little needs no snapshot.
+func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+	switch {
+	case err != nil:
+		r.noSnapshot(env, err)
+	case done:
+		r.snapshot = r.state.Saved()
+		for p := range r.rows {
+			r.rows[p].forget(r.onDisk[p])
+		}
+		r.onDisk = r.saving.stable
+		env.Truncate(r.saving.first)
+	}
+}
+
+// noSnapshot ends the replica: without a snapshot the disk does not have what the others rely on, or the log never ends.
+func (r *Replica) noSnapshot(env *protocol.Env[smr.Message], err error) {
+	r.fail(env, fmt.Sprintf("the state machine makes no snapshot: %v", err))
 }
 
 // rewrite puts a snapshot of the state, and what is not in it, in the place of the log.
@@ -82,17 +109,22 @@ func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 	r.evenOut()
 	data, err := r.image()
 	if err != nil {
-		// Without it the disk does not have what the others rely on: the state machine cannot be replicated any more.
-		r.fail(env, fmt.Sprintf("the state machine makes no snapshot: %v", err))
+		r.noSnapshot(env, err)
 		return
 	}
-	r.snapshot = r.state.Applied()
+	r.snapshot = r.even
 	r.state.Save(env, smr.Snapshot{Slot: r.snapshot, Data: data})
 	r.rewriteLog(env)
 }
 
 func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
-	first := env.NextIndex()
+	env.Truncate(r.logAgain(env))
+}
+
+// logAgain writes records of all that is above the checkpoint, and returns the index of the first one. They and what follows is all of the log that a snapshot of the checkpoint
+// needs beside it.
+func (r *Replica) logAgain(env *protocol.Env[smr.Message]) (first uint64) {
+	first = env.NextIndex()
 	r.logged = 0
 	for p := range r.rows {
 		w := &r.rows[p]
@@ -103,7 +135,7 @@ func (r *Replica) rewriteLog(env *protocol.Env[smr.Message]) {
 			}
 		}
 	}
-	env.Truncate(first)
+	return first
 }
 
 // fail ends all that the replica does.
@@ -120,6 +152,13 @@ func (r *Replica) image() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	w := r.front()
+	w.Bytes(state)
+	return w.Buf, nil
+}
+
+// front returns what an image has in front of the state: its size and bytes follow. The size is 0 if it was not known.
+func (r *Replica) front() wire {
 	w := wire{}
 	w.Buf = append(w.Buf, imageVersion)
 	w.Uint(r.gen)
@@ -133,8 +172,7 @@ func (r *Replica) image() ([]byte, error) {
 		w.Uint(uint64(id))
 		w.Uint(r.sessions.used[id])
 	}
-	w.Bytes(state)
-	return w.Buf, nil
+	return w
 }
 
 // place is what an image says beside the state.
@@ -159,6 +197,9 @@ func (r *Replica) restore(image []byte) (place, error) {
 		p.sessions.used[id] = in.Uint()
 	}
 	state := in.Bytes()
+	if len(state) == 0 {
+		state = in.Rest()
+	}
 	if err := in.Close(); err != nil {
 		return place{}, fmt.Errorf("image: %w", err)
 	}
@@ -178,7 +219,8 @@ func (r *Replica) adopt(p place) {
 	if c := r.position(p.checkpoint.Row); c >= 0 && p.checkpoint.Index > 0 {
 		r.index.note(c, p.checkpoint.Index, footprint{all: true})
 	}
-	r.snapshot, r.since, r.high = r.state.Applied(), 0, 0
+	r.onDisk, r.snapshot = r.stable, r.state.Applied()
+	r.even, r.since, r.high = r.snapshot, 0, 0
 }
 
 // load takes over what is on the disk, and tells whether it is blank.

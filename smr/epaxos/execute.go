@@ -237,10 +237,10 @@ func (r *Replica) nextSlot(c *Command) smr.Slot {
 }
 
 // level returns a slot that all replicas come to that have executed the same since the snapshot, in whichever order. No entry has a higher one.
-func (r *Replica) level() smr.Slot { return max(r.high, r.snapshot) + r.since }
+func (r *Replica) level() smr.Slot { return max(r.high, r.even) + r.since }
 
 // evenOut skips to a slot that is the same at all replicas that have executed the same.
 func (r *Replica) evenOut() {
 	r.state.Skip(r.level() + 1)
-	r.high, r.since = 0, 0
+	r.even, r.high, r.since = r.state.Applied(), 0, 0
 }

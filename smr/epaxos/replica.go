@@ -28,16 +28,22 @@ type Replica struct {
 	stamp   uint64      // the highest that was heard of
 
 	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else comes after that checkpoint.
-	// Invariant: base <= stable <= done in each row.
+	// Invariant: base <= onDisk <= stable <= done in each row.
 	stable     Deps
 	checkpoint ID       // an instance that conflicts with all, the newest such one up to stable; Index 0 if there is none
 	snapshot   smr.Slot // of the snapshot on disk
-	taken      uint64   // checkpoints in this generation
-	reach      Deps     // what was executed, and what that depends on
-	logged     int      // instances of which there are records
-	since      smr.Slot // entries that were executed since the snapshot
-	high       smr.Slot // the highest stamp of these
-	sessions   sessionAges
+	onDisk     Deps     // what was stable in it
+	saving     struct { // of the snapshot that is being written
+		stable Deps
+		first  uint64 // the record with which the log begins that it needs
+	}
+	even     smr.Slot // at the newest checkpoint
+	taken    uint64   // checkpoints in this generation
+	reach    Deps     // what was executed, and what that depends on
+	logged   int      // instances of which there are records
+	since    smr.Slot // entries that were executed since then
+	high     smr.Slot // the highest stamp of these
+	sessions sessionAges
 
 	queue []smr.Entry // to be proposed
 	early map[ticket]early
@@ -157,6 +163,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onSubmit(env, from, msg)
 	case smr.Request:
 		r.onSubmit(env, from, Submit{Request: msg})
+	case smr.PartSaved:
+		r.state.PartSaved(env, from)
 	case smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
 		r.onClient(env, from, msg)
 	case smr.SnapshotChunk:
@@ -307,6 +315,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case tickTimer:
 		r.ticking = false
 		r.onTick(env)
+	case smr.SaveTimer:
+		done, err := r.state.ContinueSave(env)
+		r.saved(env, done, err)
 	case proposeTimer:
 		r.proposing, r.proposed = false, env.Now
 		r.propose(env)

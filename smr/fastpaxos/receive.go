@@ -19,6 +19,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.admission.Hello(env, from, m)
 	case smr.Welcome:
 		r.admission.Welcome(env, from, m)
+	case smr.PartSaved:
+		r.state.PartSaved(env, from)
 	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest, Copy:
 		r.onClient(env, from, msg)
 	default:
@@ -165,6 +167,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.admission.Expire(env)
 	case beatTimer:
 		r.onTick(env)
+	case smr.SaveTimer:
+		done, err := r.state.ContinueSave(env)
+		r.saved(env, done, err)
 	}
 	r.flush(env)
 }

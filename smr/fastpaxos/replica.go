@@ -22,11 +22,12 @@ type Replica struct {
 	base     smr.Slot
 	cells    []cell // cells[i] is slot base+1+i
 	top      smr.Slot
-	records  []record // of the disk's log, in order
-	pending  []Vote   // what this call has accepted
-	snapshot smr.Slot // of the newest snapshot on disk
-	executed int      // commands, since that
-	written  int      // records, since that
+	records  []record                        // of the disk's log, in order
+	pending  []Vote                          // what this call has accepted
+	snapshot smr.Slot                        // of the newest snapshot on disk
+	executed int                             // commands, since that
+	written  int                             // records, since that
+	saving   struct{ executed, written int } // when the snapshot began that is being written
 	incoming smr.Incoming
 	outgoing map[protocol.ID]*smr.Outgoing
 

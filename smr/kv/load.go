@@ -67,9 +67,8 @@ func (s *Store) loadPart(l *Load) Result {
 	}
 	for _, i := range l.Items {
 		key := string(i.Key)
-		s.items[key] = item{i.Value, i.Version, i.Lease}
+		s.items.Set(key, item{i.Value, i.Version, i.Lease})
 		s.bytes += len(key) + len(i.Value)
-		s.fresh = append(s.fresh, key)
 		s.tie(key, 0, i.Lease)
 	}
 	s.last = l.To
@@ -94,7 +93,7 @@ func (s *Store) unfit(l *Load) string {
 	before = l.After
 	keys, bytes := map[string]bool{}, 0
 	for _, i := range l.Items {
-		_, there := s.items[string(i.Key)]
+		_, there := s.items.Get(string(i.Key))
 		_, leased := s.leases[i.Lease]
 		switch {
 		case i.Version <= before || i.Version > l.To || i.Deleted:

@@ -27,7 +27,7 @@ func GetUsage() []byte { return request{op: opUsage}.encode() }
 
 // Usage returns how much the store holds. It belongs to who applies commands, as the other methods do.
 func (s *Store) Usage() Usage {
-	return Usage{Bytes: uint64(s.bytes), Keys: uint64(len(s.items)), Quota: s.quota}
+	return Usage{Bytes: uint64(s.bytes), Keys: uint64(s.items.Len()), Quota: s.quota}
 }
 
 // Usage returns what a result of SetQuota or GetUsage has.

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tidwall/btree"
+
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
@@ -18,12 +20,9 @@ const (
 
 // Store is a key-value store, an smr.StateMachine. Make one with New.
 type Store struct {
-	items map[string]item
-	last  uint64 // the newest version. Invariant: no item has a higher one.
-	// keys are in order, but for those in fresh, and may hold some that are not there any more; scans put that right.
-	keys    []string
-	fresh   []string
-	bytes   int // of all keys and values
+	items   btree.Map[string, item]
+	last    uint64 // the newest version. Invariant: no item has a higher one.
+	bytes   int    // of all keys and values
 	quota   Quota
 	leases  map[LeaseID]*tied
 	changes changes
@@ -38,7 +37,7 @@ type item struct {
 }
 
 // New returns an empty store.
-func New() *Store { return &Store{items: map[string]item{}, leases: map[LeaseID]*tied{}} }
+func New() *Store { return &Store{leases: map[LeaseID]*tied{}} }
 
 // Apply executes a command, or a query.
 func (s *Store) Apply(command []byte) []byte { return s.run(command, true) }
@@ -98,7 +97,7 @@ func (s *Store) put(q request) Result {
 		return Result{Status: NotFound}
 	}
 	key := string(q.key)
-	before, ok := s.items[key]
+	before, ok := s.items.Get(key)
 	moreBytes, moreKeys := len(q.value)-len(before.value), 0
 	if !ok {
 		moreBytes, moreKeys = len(key)+len(q.value), 1
@@ -106,12 +105,9 @@ func (s *Store) put(q request) Result {
 	if why := s.overQuota(moreBytes, moreKeys); why != "" {
 		return Result{Status: QuotaExceeded, Message: why}
 	}
-	if !ok {
-		s.fresh = append(s.fresh, key)
-	}
 	s.last++
 	s.bytes += moreBytes
-	s.items[key] = item{q.value, s.last, q.lease}
+	s.items.Set(key, item{q.value, s.last, q.lease})
 	s.tie(key, before.lease, q.lease)
 	s.changes.add(Item{Key: []byte(key), Value: q.value, Version: s.last, Lease: q.lease})
 	return Result{Status: OK, Version: s.last}
@@ -119,11 +115,11 @@ func (s *Store) put(q request) Result {
 
 func (s *Store) delete(q request) Result {
 	key := string(q.key)
-	before, ok := s.items[key]
+	before, ok := s.items.Get(key)
 	if !ok {
 		return Result{Status: NotFound}
 	}
-	delete(s.items, key)
+	s.items.Delete(key)
 	s.bytes -= len(key) + len(before.value)
 	s.last++
 	s.tie(key, before.lease, 0)
@@ -132,14 +128,14 @@ func (s *Store) delete(q request) Result {
 }
 
 func (s *Store) compareAndSet(q request) Result {
-	if there := s.items[string(q.key)]; there.version != q.version {
+	if there, _ := s.items.Get(string(q.key)); there.version != q.version {
 		return Result{Status: Conflict, Version: there.version, Value: there.value}
 	}
 	return s.put(q)
 }
 
 func (s *Store) get(q request) Result {
-	there, ok := s.items[string(q.key)]
+	there, ok := s.items.Get(string(q.key))
 	if !ok {
 		return Result{Status: NotFound}
 	}
@@ -147,75 +143,21 @@ func (s *Store) get(q request) Result {
 }
 
 func (s *Store) scan(q request) Result {
-	s.sort()
 	limit, size := scanLimit(q.limit), 0
 	out := Result{Status: OK, Version: s.last}
-	from, _ := slices.BinarySearch(s.keys, string(q.key))
-	for _, key := range s.keys[from:] {
-		there, ok := s.items[key]
+	s.items.Ascend(string(q.key), func(key string, there item) bool {
 		switch {
 		case len(q.end) > 0 && key >= string(q.end):
-			return out
-		case !ok:
-			continue
+			return false
 		case len(out.Items) >= limit, size > 0 && size+len(key)+len(there.value) > maxScanBytes:
 			out.More = true
-			return out
+			return false
 		}
 		size += len(key) + len(there.value)
 		out.Items = append(out.Items, Item{Key: []byte(key), Value: there.value, Version: there.version, Lease: there.lease})
-	}
-	return out
-}
-
-// sort brings keys up to date.
-func (s *Store) sort() {
-	if len(s.fresh) == 0 && len(s.keys) <= 2*len(s.items) {
-		return
-	}
-	s.keys = slices.DeleteFunc(append(s.keys, s.fresh...), func(key string) bool {
-		_, ok := s.items[key]
-		return !ok
+		return true
 	})
-	slices.Sort(s.keys)
-	s.keys = slices.Compact(s.keys)
-	s.fresh = nil
-}
-
-// The versions of snapshots.
-const (
-	snapshotWithoutQuota = 2
-	snapshotVersion      = 3
-)
-
-// Snapshot writes the store, in the order of its keys.
-func (s *Store) Snapshot(to io.Writer) error {
-	w := wirefmt.Writer{Buf: []byte{snapshotVersion}}
-	w.Uint(s.last)
-	w.List(len(s.items))
-	for _, key := range slices.Sorted(maps.Keys(s.items)) {
-		w.String(key)
-		w.Bytes(s.items[key].value)
-		w.Uint(s.items[key].version)
-		w.Uint(uint64(s.items[key].lease))
-	}
-	leases := s.listLeases().Leases
-	w.List(len(leases))
-	for _, l := range leases {
-		l.write(&w)
-	}
-	w.Bool(s.loading)
-	w.Uint(s.changes.forgotten)
-	w.List(len(s.changes.items))
-	for _, i := range s.changes.items {
-		i.write(&w)
-	}
-	w.Uint(s.quota.Bytes)
-	w.Uint(s.quota.Keys)
-	if _, err := to.Write(w.Buf); err != nil {
-		return fmt.Errorf("kv: snapshot: %w", err)
-	}
-	return nil
+	return out
 }
 
 // Restore replaces the store's contents by what Snapshot wrote. After an error the store is as it was.
@@ -255,12 +197,11 @@ func (s *Store) Restore(from io.Reader) error {
 func (s *Store) readItems(r *wirefmt.Reader) {
 	for range r.List(4) {
 		key, there := r.String(), item{r.Bytes(), r.Uint(), LeaseID(r.Uint())}
-		if len(s.keys) > 0 && s.keys[len(s.keys)-1] >= key || there.version > s.last || there.version == 0 {
+		if last, _, ok := s.items.Max(); ok && last >= key || there.version > s.last || there.version == 0 {
 			r.Failf("the key %q is out of order, or its version %d out of range", key, there.version)
 		}
-		s.items[key] = there
+		s.items.Load(key, there)
 		s.bytes += len(key) + len(there.value)
-		s.keys = append(s.keys, key)
 	}
 }
 
@@ -275,13 +216,13 @@ func (s *Store) readLeases(r *wirefmt.Reader) {
 		s.leases[l.ID] = &tied{ttl: l.TTL, renewals: l.Renewals, keys: map[string]bool{}}
 		said[l.ID] = l.Keys
 	}
-	for _, key := range s.keys {
-		i := s.items[key]
+	s.items.Scan(func(key string, i item) bool {
 		if _, ok := s.leases[i.lease]; !ok && i.lease != 0 {
 			r.Failf("the key %q ends with lease %d, which is not there", key, i.lease)
 		}
 		s.tie(key, 0, i.lease)
-	}
+		return true
+	})
 	for _, l := range s.listLeases().Leases {
 		if l.Keys != said[l.ID] {
 			r.Failf("lease %d has %d keys, not %d", l.ID, l.Keys, said[l.ID])

@@ -25,13 +25,22 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 // maybeSnapshot writes a snapshot when enough was executed or written since the last one, and cuts the log. An eighth of the slots in between stays, for replicas that lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	long := len(r.records) >= r.cfg.SnapshotEvery && r.written >= r.cfg.SnapshotEvery/4 // what fills lanes takes room too
-	if r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.state.Applied() == r.snapshot {
+	if r.state.Saving() || r.executed < r.cfg.SnapshotEvery && !long && r.state.Fullness(r.cfg.LogBytes) < 1 || r.removed || r.state.Applied() == r.snapshot {
+		return
+	}
+	r.saving.executed, r.saving.written = r.executed, r.written
+	done, err := r.state.BeginSave(env, r.cfg, r.state.Applied(), r.epoch.front())
+	r.saved(env, done, err)
+}
+
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+	if !done || err != nil {
 		return
 	}
 	last := r.snapshot
-	if r.save(env) != nil {
-		return // the log stays; it is tried again after the next command
-	}
+	r.snapshot = r.state.Saved()
+	r.executed, r.written = r.executed-r.saving.executed, r.written-r.saving.written
 	r.cut(env, r.snapshot-(r.snapshot-last)/8)
 }
 

@@ -74,6 +74,11 @@ func snapshotOf(e *epoch, state *smr.State) (smr.Snapshot, error) {
 	if err != nil {
 		return smr.Snapshot{}, err
 	}
+	return smr.Snapshot{Slot: state.Applied(), Data: append(e.front(), data...)}, nil
+}
+
+// front returns what a snapshot has in front of the state.
+func (e *epoch) front() []byte {
 	var w wirefmt.Writer
 	w.Uint(uint64(e.number))
 	w.Uint(uint64(e.first))
@@ -82,8 +87,7 @@ func snapshotOf(e *epoch, state *smr.State) (smr.Snapshot, error) {
 	for _, id := range e.members {
 		w.Uint(uint64(id))
 	}
-	w.Buf = append(w.Buf, data...)
-	return smr.Snapshot{Slot: state.Applied(), Data: w.Buf}, nil
+	return w.Buf
 }
 
 // readSnapshot returns the epoch of a snapshot, and the state's bytes.

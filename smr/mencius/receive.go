@@ -19,6 +19,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.admission.Hello(env, from, msg)
 	case smr.Welcome:
 		r.admission.Welcome(env, from, msg)
+	case smr.PartSaved:
+		r.state.PartSaved(env, from)
 	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
 		r.onClient(env, from, msg)
 	default:
@@ -156,6 +158,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.admission.Expire(env)
 	case beatTimer:
 		r.onTick(env)
+	case smr.SaveTimer:
+		done, err := r.state.ContinueSave(env)
+		r.saved(env, done, err)
 	case proposeTimer:
 		r.waiting, r.proposed = false, env.Now
 		r.propose(env)

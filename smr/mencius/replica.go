@@ -26,10 +26,11 @@ type Replica struct {
 	records   []record // of the disk's log, in order
 	parts     []Part   // what was accepted and is not in a record
 	partsLast smr.Slot
-	urgent    bool     // parts has to be on disk before anything is said of it
-	snapshot  smr.Slot // of the newest snapshot on disk
-	executed  int      // commands, since that
-	written   int      // records, since that
+	urgent    bool                            // parts has to be on disk before anything is said of it
+	snapshot  smr.Slot                        // of the newest snapshot on disk
+	executed  int                             // commands, since that
+	written   int                             // records, since that
+	saving    struct{ executed, written int } // when the snapshot began that is being written
 	incoming  smr.Incoming
 	outgoing  map[protocol.ID]*smr.Outgoing
 

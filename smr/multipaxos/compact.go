@@ -9,16 +9,21 @@ import (
 // lag a little.
 func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	every, executed := smr.Slot(r.cfg.SnapshotEvery), r.commit-r.snapshot
-	if executed == 0 || executed < every && r.state.Fullness(r.cfg.LogBytes) < 1 {
+	if r.state.Saving() || executed == 0 || executed < every && r.state.Fullness(r.cfg.LogBytes) < 1 {
 		return
 	}
-	data, err := r.state.Snapshot()
-	if err != nil {
-		return // the log stays; it is tried again after the next command
+	done, err := r.state.BeginSave(env, r.cfg, r.commit, nil)
+	r.saved(env, done, err)
+}
+
+// saved cuts the log if a snapshot is on disk. After an error the log stays; it is tried again after the next command.
+func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+	if !done || err != nil {
+		return
 	}
-	r.state.Save(env, smr.Snapshot{Slot: r.commit, Data: data})
-	r.snapshot = r.commit
-	r.log.cut(env, r.commit-min(every, executed)/8, PromiseRecord{r.promised, r.commit})
+	slack := min(smr.Slot(r.cfg.SnapshotEvery), r.state.Saved()-r.snapshot) / 8
+	r.snapshot = r.state.Saved()
+	r.log.cut(env, r.snapshot-slack, PromiseRecord{r.promised, r.commit})
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the log that is left, or for a new member to find itself in it.

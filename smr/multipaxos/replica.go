@@ -182,6 +182,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case smr.Welcome:
 		r.admission.Welcome(env, from, msg)
 		r.maybeTakePart(env)
+	case smr.PartSaved:
+		r.state.PartSaved(env, from)
 	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
 		r.onClient(env, from, msg)
 	default:
@@ -290,6 +292,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onQuorumCheck(env)
 	case proposeTimer:
 		r.onProposeTimer(env)
+	case smr.SaveTimer:
+		done, err := r.state.ContinueSave(env)
+		r.saved(env, done, err)
 	}
 	r.desk.Flush(env)
 }

@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"github.com/foresay/foresay/smr"
 	"testing"
 
 	"github.com/foresay/foresay/smr/raft"
@@ -9,4 +10,13 @@ import (
 
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, raft.Protocol(), smrtest.DefaultSeeds())
+}
+
+// TestMembersChangeWhileASnapshotIsWritten is a seed in which a new member is not in the snapshot that was begun before it was added: it needs another one.
+func TestMembersChangeWhileASnapshotIsWritten(t *testing.T) {
+	sc := smrtest.Swarm(raft.Protocol(), 2100)
+	sc.Configure = func(c *smr.ReplicaConfig) { c.SnapshotPartBytes, c.SnapshotEvery = 64, 40 }
+	if _, err := smrtest.Play(sc); err != nil {
+		t.Error(err)
+	}
 }

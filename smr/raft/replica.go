@@ -27,6 +27,7 @@ type replica struct {
 	hasLeader bool          // whether leaderAt is of a leader
 
 	lastSnapshot smr.Slot
+	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
 	incoming     smr.Incoming
 	arrived      *smr.Snapshot // whole, and not yet installed
 	outgoing     map[protocol.ID]*outgoing
@@ -103,6 +104,8 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		if from == protocol.App {
 			r.onHandOver(env, msg)
 		}
+	case smr.PartSaved:
+		r.state.PartSaved(env, from)
 	case smr.Request, smr.OpenRequest:
 		r.onRequest(env, from, msg)
 	case smr.ChangeRequest:
@@ -131,6 +134,9 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onElectionTimer(env)
 	case beatTimer:
 		r.onBeat(env)
+	case smr.SaveTimer:
+		done, err := r.state.ContinueSave(env)
+		r.saved(env, done, err)
 	case smr.AdmissionTimer:
 		r.adm.Expire(env)
 	}

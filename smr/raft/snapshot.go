@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -20,7 +21,7 @@ func wrapSnapshot(meta *raftpb.SnapshotMetadata, state []byte) []byte {
 	for _, v := range meta.GetConfState().GetVoters() {
 		w.Uint(v)
 	}
-	w.Bytes(state)
+	w.Bytes(state) // none if the state follows: its size is not known when it is written a part at a time
 	return w.Buf
 }
 
@@ -31,6 +32,9 @@ func unwrapSnapshot(s smr.Snapshot) (*raftpb.SnapshotMetadata, []byte, error) {
 		meta.ConfState.Voters = append(meta.ConfState.Voters, r.Uint())
 	}
 	state := r.Bytes()
+	if len(state) == 0 {
+		state = r.Rest()
+	}
 	if err := r.Close(); err != nil {
 		return nil, nil, fmt.Errorf("raft: snapshot at slot %d: %w", s.Slot, err)
 	}
@@ -101,14 +105,12 @@ func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	at := r.state.Applied()
 	last := r.lastSnapshot
 	due := at >= last+smr.Slot(r.cfg.SnapshotEvery) || r.state.Fullness(r.cfg.LogBytes) >= 1
+	if r.state.Saving() {
+		return
+	}
 	wanted := r.core.log.wanted
 	r.core.log.wanted = false
 	if !due && !wanted || at <= r.lastSnapshot || uint64(at) <= r.core.log.prior.index && !wanted {
-		return
-	}
-	state, err := r.state.Snapshot()
-	if err != nil {
-		r.halt(env, err.Error())
 		return
 	}
 	term, err := r.core.log.Term(uint64(at))
@@ -116,10 +118,24 @@ func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 		return // not yet in the storage; the next call tries again
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
-	r.state.Save(env, smr.Snapshot{Slot: at, Data: wrapSnapshot(meta, state)})
-	r.core.log.keep(&raftpb.Snapshot{Metadata: meta})
-	r.lastSnapshot = at
-	r.truncate(env, uint64(at-last)/4)
+	r.saving = meta
+	done, err := r.state.BeginSave(env, r.cfg, at, wrapSnapshot(meta, nil))
+	r.saved(env, done, err)
+}
+
+// saved cuts the log if a snapshot is on disk.
+func (r *replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
+	switch {
+	case err != nil:
+		r.halt(env, err.Error())
+	case done:
+		last := r.lastSnapshot
+		r.core.log.keep(&raftpb.Snapshot{Metadata: r.saving})
+		// The members may have changed while it was written.
+		r.core.log.changed = !slices.Equal(r.saving.GetConfState().GetVoters(), r.voters())
+		r.lastSnapshot = r.state.Saved()
+		r.truncate(env, uint64(r.lastSnapshot-last)/4)
+	}
 }
 
 // truncate forgets what the snapshot covers, but for a part that a replica that lags a little still gets from the log.

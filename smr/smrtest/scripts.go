@@ -68,6 +68,10 @@ func scripts() []script {
 			// So slow that what is not on disk yet matters.
 			sc.Disk = sim.Disk{Latency: roundTrip / 2, Jitter: 2 * roundTrip}
 		}},
+		{name: "crashes while snapshots are written", seeds: 3, make: func(sc *Scenario) {
+			sc.Configure, sc.Faults = snapshotsInParts, sim.Crash|sim.Power
+			sc.Disk = sim.Disk{Latency: roundTrip / 8, Jitter: roundTrip / 8}
+		}, judge: compacted},
 		{name: "catch up", seeds: 5, make: func(sc *Scenario) { sc.Script = laggard }, judge: compacted},
 		{name: "members", seeds: 5, make: func(sc *Scenario) { sc.Script = changeMembers }, judge: membersAre(2, 4, 5)},
 		{name: "members under faults", seeds: 10, make: func(sc *Scenario) {
@@ -187,6 +191,9 @@ func changeMembers(w *World) {
 }
 
 // rareSnapshots leaves replicas with what they write besides the snapshots of their executing much.
+// snapshotsInParts has snapshots take many parts, between which the replica does other things, or crashes.
+func snapshotsInParts(c *smr.ReplicaConfig) { c.SnapshotPartBytes, c.SnapshotEvery = 64, 40 }
+
 func rareSnapshots(c *smr.ReplicaConfig) { c.SnapshotEvery = 100_000 }
 
 // exchange replaces replicas by new ones, one after the other. Those that are removed never come back.

@@ -119,6 +119,9 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 			w.whenBegun(func() { w.exchange([]protocol.ID{1, 2}, []protocol.ID{6, 7}, func() {}) })
 		}
 	}
+	if seed%8 == 6 {
+		sc.Configure = snapshotsInParts
+	}
 	sc.Replay = fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d", p.Name, seed)
 	return sc
 }
