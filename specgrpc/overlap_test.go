@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/specgrpc"
 )
 
 // overlapping is a program whose goroutines share the context of the task, as plain code's do.
@@ -97,14 +100,14 @@ func TestOverlappingCalls(t *testing.T) {
 			}
 			for _, g := range guesses {
 				t.Run(fmt.Sprintf("%s, plain server %t, guess %s", p.name, plainServer, g), func(t *testing.T) {
-					inWorld(t, func(w *world) { w.overlap(p, plainServer, g) })
+					inWorld(t, func(w *world) { w.overlap(p, plainServer, g, foresay.SiteConfig{}) })
 				})
 			}
 		}
 	}
 }
 
-func (w *world) overlap(p overlapping, plainServer bool, g string) {
+func (w *world) overlap(p overlapping, plainServer bool, g string, site foresay.SiteConfig) {
 	impl := &kvServer{
 		get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
 			return value(r.GetKey()), pause(ctx, overlapWork)
@@ -119,8 +122,9 @@ func (w *world) overlap(p overlapping, plainServer bool, g string) {
 	} else {
 		_, _, addr = w.kv("a", impl)
 	}
+	site.Name = getMethod
 	guess := map[string]*kvpb.GetResponse{"right": value("a"), "wrong": value("wrong")}[g]
-	raw, cc := kvpb.NewTestKVClient(w.raw(addr)), kvpb.NewTestKVClient(w.dial(addr))
+	raw, cc := kvpb.NewTestKVClient(w.raw(addr)), kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithSites(site)))
 	time.Sleep(time.Second)
 	var mu sync.Mutex
 	timed := func(f func() error) time.Duration {
@@ -144,6 +148,42 @@ func (w *world) overlap(p overlapping, plainServer bool, g string) {
 	if g != "wrong" && len(impl.notes()) != 2*before {
 		w.Errorf("the calls were %v, want as many as plainly, %v", impl.notes()[before:], impl.notes()[:before])
 	}
+}
+
+// TestAnyNumberOfGoroutines: so many goroutines each make a call with the task's own context, the first of which may be guessed. Whatever is declared of the calls, and whatever
+// the server is, the task takes no longer than plain code. What is missing is a guess at a call with side effects, behind which others wait.
+func TestAnyNumberOfGoroutines(t *testing.T) {
+	sites := map[string]foresay.SiteConfig{"undeclared": {}, "reads": {Effect: foresay.EffectNone}, "ordered reads": {Effect: foresay.EffectNone, Ordered: true}}
+	for _, declared := range slices.Sorted(maps.Keys(sites)) {
+		for _, plainServer := range []bool{true, false} {
+			for _, g := range []string{"", "right", "wrong"} {
+				if declared == "undeclared" && g != "" {
+					continue
+				}
+				for _, n := range []int{1, 2, 3, 4, 5, 8} {
+					t.Run(fmt.Sprintf("%s, plain server %t, guess %s, %d", declared, plainServer, g, n), func(t *testing.T) {
+						inWorld(t, func(w *world) { w.overlap(goroutines(n, g != ""), plainServer, g, sites[declared]) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func goroutines(n int, guess bool) overlapping {
+	return overlapping{"", guess, func(ctx context.Context, c kvpb.TestKVClient, g *kvpb.GetResponse) error {
+		fs := []func() error{func() error {
+			_, err := guessed(ctx, c, "a", g)
+			return err
+		}}
+		for i := range n - 1 {
+			fs = append(fs, func() error {
+				_, err := c.Get(ctx, &kvpb.GetRequest{Key: fmt.Sprint(i)})
+				return err
+			})
+		}
+		return beside(fs...)
+	}}
 }
 
 // TestGroupsOfGoroutines: two goroutines that share the task's context each use a Group, one of them after a write, and then a guess is wrong. In a replay

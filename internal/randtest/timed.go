@@ -128,7 +128,8 @@ func (sc *Scenario) refusals() (sum time.Duration) {
 //     the program's own code once more;
 //   - a handler's replay does so with the handler's, and there is one for each call
 //     that it makes, at most;
-//   - a call that is refused after its caller turned out right is made only then, in a handler, too;
+//   - a call that is refused after its caller turned out right is made only then, in a handler, too, of
+//     whose calls there are no reports;
 //   - who passes a barrier, or pins, waits for all that a neighbour has guessed, which may
 //     be its calls one after the other, once and once more in each of these runs.
 func (v *verdict) late(o *oracle) {
@@ -158,6 +159,9 @@ func (v *verdict) late(o *oracle) {
 	for at := range o.calls {
 		if i := strings.LastIndexByte(at, '/'); i > 0 && !strings.Contains(at[i:], ".") {
 			allowed += v.sc.work(at[:i]) + v.sc.work(at)
+			if v.sc.knobs.HalfOpen[1] > 0 { // it may be refused
+				allowed += o.calls[at].took
+			}
 		}
 	}
 	allowed += again * o.code

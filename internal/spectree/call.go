@@ -148,6 +148,7 @@ type Use struct {
 	gaps      *gap // what its lane gave up before
 	before    bool // no longer waiting as far as the lane is concerned
 	relatives bool // it depends on guesses of the lane's relatives, see standOnRelatives
+	mixed     bool // goroutines share its lane, so that what others of them guess may be nothing to it
 	hurried   bool // see Hurry
 	late      bool // an answer would come too late, see tooLate
 	// gaveUp and unneeded say that the run got no answer, see Drop.
@@ -173,6 +174,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	occ, overlap := l.occurrence(s.Op)
 	t.ambiguous = t.ambiguous || overlap || l.waiting > 0
 	if l.waiting > 0 {
+		l.mixed = true
 		t.overlaps(l)
 		if s.Ordered || l.ord != l.forkOrd {
 			t.share(l)
@@ -199,7 +201,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if s.Effect != None && !c.irrevocable() {
 		l.standOnRelatives()
 	}
-	u.relatives = l.entangled
+	u.relatives, u.mixed = l.entangled, l.mixed
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
 	u.gaps = l.gaps
 	u.late = t.dropped != nil && t.tooLate(l, k, c)

@@ -112,7 +112,11 @@ func (t *Tree) before(u *Use, right bool) (*Call, string) {
 	if t.shared != nil && (!right || t.breaks(keepFirstOrder)) {
 		ord = c.use.ord
 	}
-	if b := t.blocker(ord, c, c.spec.Conflict); b != nil {
+	var but func(*Call) bool
+	if right && u.lane.waiting > 0 && !t.breaks(keepFirstOrder) && !t.breaks(keepOneOrder) {
+		but = u.beside // as with effects
+	}
+	if b := t.blockerBut(ord, c, c.spec.Conflict, but); b != nil {
 		return b, "an earlier ordered call is not answered"
 	}
 	return nil, ""

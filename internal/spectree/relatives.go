@@ -14,6 +14,9 @@ import "slices"
 // such a call waits for a while, a run is started that does without the relatives'
 // guesses, see Hurry. If the code comes to the same call there, the call does not depend on
 // them, and is sent on account of that run, beside which the other one goes on.
+//
+// The same helps goroutines that share a lane: what one of them guesses may be nothing to
+// a call of another one that is held until the guess is known.
 
 // standOnRelatives has the lane, which is about to make a call with effects, stand on the
 // guesses of its relatives. What follows the call comes after effects that may be wrong, so
@@ -116,15 +119,16 @@ func (c *children) compact() children {
 }
 
 // Overtaken reports whether the use's call has effects, or follows one that has, and waits
-// for guesses of relatives of its lane, or has effects and waits for something that code of
-// the run computes: that may be what makes the call.
+// for guesses of relatives of its lane, or waits for a guess in a lane that goroutines share,
+// or has effects and waits for something that code of the run computes: that may be what
+// makes the call.
 func (u *Use) Overtaken() bool {
 	c := u.Call
 	follows := c.spec.Effect == None
-	if follows && (!u.relatives || u.answer != Waiting || c.spec.Local) || u.Run.discarded || u.Run.tree.over || c.dead || u.dep.blocker() == nil {
+	if follows && (!u.relatives && !u.mixed || u.answer != Waiting || c.spec.Local) || u.Run.discarded || u.Run.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
-	return u.relatives || slices.ContainsFunc(u.dep.guesses(u.Run), func(g choice) bool { return g.call.spec.Local })
+	return u.relatives || u.mixed || slices.ContainsFunc(u.dep.guesses(u.Run), func(g choice) bool { return g.call.spec.Local })
 }
 
 // Hurry tells that an overtaken call has waited for a while: a doubter is started, which
@@ -140,7 +144,7 @@ func (t *Tree) Hurry(u *Use) {
 	}
 	var uses []*Use
 	for _, g := range u.dep.guesses(u.Run) {
-		if o := g.call.useOf(u.Run); o.lane != u.lane && o.Doubtful() {
+		if o := g.call.useOf(u.Run); (o.lane != u.lane || u.mixed) && o.Doubtful() {
 			uses = append(uses, o)
 		}
 	}

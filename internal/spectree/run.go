@@ -72,6 +72,7 @@ type Lane struct {
 	waitedFor                bool // by another lane
 	entangled                bool // or what it comes from, see standOnRelatives
 	overlapped               bool // see overlaps
+	mixed                    bool // a call was made while another one was waited for
 	heard                    []heard
 	joined                   []*Lane
 	children                 children
