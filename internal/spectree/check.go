@@ -102,13 +102,13 @@ func checkLane(l *Lane) error {
 	for _, u := range l.uses {
 		if u.answer == Waiting {
 			waiting++
-			if u.Call.spec.Effect != None {
+			if s := &u.Call.spec; s.Effect != None || s.Ordered {
 				awaited++
 			}
 		}
 	}
 	if waiting != l.waiting || awaited != l.awaited {
-		return fmt.Errorf("%d calls in progress, %d with side effects, counted %d and %d", waiting, awaited, l.waiting, l.awaited)
+		return fmt.Errorf("%d calls in progress, %d with side effects or ordered, counted %d and %d", waiting, awaited, l.waiting, l.awaited)
 	}
 	return nil
 }

@@ -18,12 +18,12 @@ func (t *Tree) share(l *Lane) {
 	t.rekey = true
 }
 
-// effectBefore returns a call with side effects that has to be answered before the use's
-// call may be sent on its account, or nil.
-func (t *Tree) effectBefore(u *Use, right bool) *Call {
+// firstBefore returns a call of the chain that has to be answered before the use's call may
+// be sent on its account, or nil.
+func (t *Tree) firstBefore(u *Use, n *chain, right bool) *Call {
 	c := u.Call
-	if !right || u.lane.awaited == 0 { // on a guess, nobody gets ahead of effects
-		return t.blocker(u.eff, c, c.spec.Conflict)
+	if !right || u.lane.awaited == 0 { // on a guess, nobody gets ahead of others
+		return t.blocker(n, c, c.spec.Conflict)
 	}
 	all, awaited := t.unanswered.all, int(u.lane.awaited)
 	if c.counted {
@@ -35,7 +35,7 @@ func (t *Tree) effectBefore(u *Use, right bool) *Call {
 	if all <= awaited { // the lane's code waits for all that are not answered
 		return nil
 	}
-	return t.blockerBut(u.eff, c, c.spec.Conflict, u.beside)
+	return t.blockerBut(n, c, c.spec.Conflict, u.beside)
 }
 
 // beside reports whether the lane's code still waits for a call that it made before this
@@ -102,7 +102,7 @@ func (t *Tree) sender(c *Call, right *Use) (u *Use, before *Call, reason string)
 // its account, and says why; nil if there is none.
 func (t *Tree) before(u *Use, right bool) (*Call, string) {
 	c := u.Call
-	if b := t.effectBefore(u, right); b != nil && !t.breaks(sendBehindWrite) {
+	if b := t.firstBefore(u, u.eff, right); b != nil && !t.breaks(sendBehindWrite) {
 		return b, "an earlier call with side effects is not answered"
 	}
 	if !c.spec.Ordered || t.breaks(ignoreOrder) {
@@ -112,11 +112,8 @@ func (t *Tree) before(u *Use, right bool) (*Call, string) {
 	if t.shared != nil && (!right || t.breaks(keepFirstOrder)) {
 		ord = c.use.ord
 	}
-	var but func(*Call) bool
-	if right && u.lane.waiting > 0 && !t.breaks(keepFirstOrder) && !t.breaks(keepOneOrder) {
-		but = u.beside // as with effects
-	}
-	if b := t.blockerBut(ord, c, c.spec.Conflict, but); b != nil {
+	gets := right && !t.breaks(keepFirstOrder) && !t.breaks(keepOneOrder)
+	if b := t.firstBefore(u, ord, gets); b != nil {
 		return b, "an earlier ordered call is not answered"
 	}
 	return nil, ""

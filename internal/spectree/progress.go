@@ -162,7 +162,7 @@ func (t *Tree) resume(u *Use) {
 func (l *Lane) await(s *CallSpec) {
 	l.waiting++
 	l.run.waiting++
-	if s.Effect != None {
+	if s.Effect != None || s.Ordered {
 		l.awaited++
 	}
 }
@@ -172,7 +172,7 @@ func (l *Lane) done(u *Use) {
 		u.before = true
 		l.waiting--
 		l.run.waiting--
-		if u.Call.spec.Effect != None {
+		if s := &u.Call.spec; s.Effect != None || s.Ordered {
 			l.awaited--
 		}
 	}

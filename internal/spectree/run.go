@@ -61,7 +61,7 @@ type Lane struct {
 	forks    int32
 	locals   int32 // local calls among uses
 	waiting  int32 // calls in progress
-	awaited  int32 // those of them with side effects
+	awaited  int32 // those of them with side effects, or ordered
 	consumed int   // irrevocable calls that it made, without those with Once
 	fewUses  [4]*Use
 	uses     []*Use
