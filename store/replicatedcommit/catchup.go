@@ -42,6 +42,8 @@ const (
 	catchUpPace  = 4 // pages in a round trip at most: nobody waits for them, others have work to do
 	// catchUpValue is the least time for each value, since it is work for source and server that others wait behind.
 	catchUpValue = 100 * time.Microsecond
+	// catchUpScan is the least time for each key that the source looked at.
+	catchUpScan = 10 * time.Microsecond
 	// catchUpYield is how much longer the server waits when the source takes longer than it did at best, as then it has other work.
 	catchUpYield = 4
 )
@@ -63,7 +65,8 @@ func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration 
 		c.least = took
 	}
 	late := min(took-c.least, 2*roundTrip)
-	return max(roundTrip/catchUpPace, time.Duration(len(page.Values)+len(page.Txns))*catchUpValue, sendTime(bytes)) + catchUpYield*late
+	sent, scanned := len(page.Values)+len(page.Txns), min(page.Scanned, owedScan*maxOwedEntries)
+	return max(roundTrip/catchUpPace, time.Duration(sent)*catchUpValue, time.Duration(scanned)*catchUpScan, sendTime(bytes)) + catchUpYield*late
 }
 
 func newCatchUp() catchUp {

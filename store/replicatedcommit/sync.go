@@ -29,10 +29,11 @@ type (
 		Round uint64 // as asked
 		Next  string // where the next page begins; empty: this was the stage's last
 		// Old is the time up to which the sender may have forgotten transactions.
-		Old    uint64
-		Debts  []Debt
-		Txns   []SettledTxn
-		Values []KeyValue
+		Old     uint64
+		Scanned int // how many entries the sender looked at
+		Debts   []Debt
+		Txns    []SettledTxn
+		Values  []KeyValue
 	}
 
 	// SettledTxn is a transaction that the sender has carried out.

@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -14,6 +15,9 @@ const (
 	maxPageEntries = 2048
 	maxOwedBytes   = 64 << 10 // of a page for a server that was away: nobody waits for it
 	maxOwedEntries = 512
+	// What is looked through for such a page is bounded apart from what is in it: often nearly everything is older than what is owed.
+	owedScan      = 8 // as many keys for each that there is room for
+	owedScanBytes = 1 << 20
 )
 
 // startEpoch notes the epoch that the server is started with, and up to which version transactions of earlier ones can be here.
@@ -65,32 +69,50 @@ func (s *Server) onCopy(env *protocol.Env[Message], from protocol.ID, m Copy) {
 		return
 	}
 	p := Page{Stage: m.Stage, From: m.From, Round: m.Round, Old: s.old, Debts: s.debtList()}
-	most, count := maxPageBytes, s.cfg.page
-	if m.Since > 0 {
-		most, count = maxOwedBytes, min(count, maxOwedEntries)
-	}
-	prefix := valuePrefix
 	if m.Stage == CopyTxns {
-		prefix = txnPrefix
+		s.addTxns(env, &p)
+	} else {
+		s.addValues(env, &p, m.Since)
 	}
-	entries, size := 0, 0
-	for k, b := range env.Scan([]byte(prefix+m.From), afterPrefix(prefix)) {
-		if entries > 0 && (entries == count || size+len(k)+len(b) > most) {
-			p.Next = string(k[len(prefix):])
-			break
+	env.Send(from, p)
+}
+
+// addTxns fills a page with transactions that are carried out.
+func (s *Server) addTxns(env *protocol.Env[Message], p *Page) {
+	size := 0
+	for k, b := range env.Scan([]byte(txnPrefix+p.From), afterPrefix(txnPrefix)) {
+		if p.Scanned > 0 && (p.Scanned == s.cfg.page || size+len(k)+len(b) > maxPageBytes) {
+			p.Next = string(k[len(txnPrefix):])
+			return
 		}
-		entries++
-		if m.Stage == CopyTxns {
-			size += s.addTxn(env, &p, b)
-			continue
+		p.Scanned++
+		size += s.addTxn(env, p, b)
+	}
+}
+
+// addValues fills a page with values that were written by transactions later than since, of which there may be few among many.
+func (s *Server) addValues(env *protocol.Env[Message], p *Page, since uint64) {
+	most, count, scan, scanBytes := maxPageBytes, s.cfg.page, s.cfg.page, math.MaxInt
+	if since > 0 {
+		most, count, scanBytes = maxOwedBytes, min(s.cfg.page, maxOwedEntries), owedScanBytes
+		scan = owedScan * count
+	}
+	size, scanned := 0, 0
+	for k, b := range env.Scan([]byte(valuePrefix+p.From), afterPrefix(valuePrefix)) {
+		key, bytes := store.Key(k[len(valuePrefix):]), len(k)+len(b)
+		v := parseValue(key, b)
+		owed := v.Version.Time > since
+		full := owed && len(p.Values) > 0 && (len(p.Values) == count || size+bytes > most)
+		if full || p.Scanned > 0 && (p.Scanned == scan || scanned+bytes > scanBytes) {
+			p.Next = string(key)
+			return
 		}
-		key := store.Key(k[len(prefix):])
-		if v := parseValue(key, b); v.Version.Time > m.Since {
-			size += len(k) + len(b)
+		p.Scanned, scanned = p.Scanned+1, scanned+bytes
+		if owed {
+			size += bytes
 			p.Values = append(p.Values, KeyValue{key, v})
 		}
 	}
-	env.Send(from, p)
 }
 
 // addTxn adds a transaction from the disk to a page if it is carried out, and returns how many bytes that is.

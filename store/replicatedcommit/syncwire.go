@@ -46,6 +46,7 @@ func appendPage(w *writer, m Page) {
 	w.Uint(m.Round)
 	w.String(m.Next)
 	w.Uint(m.Old)
+	w.Uint(uint64(m.Scanned))
 	w.List(len(m.Debts))
 	for _, d := range m.Debts {
 		w.Uint(uint64(d.Server))
@@ -67,7 +68,7 @@ func appendPage(w *writer, m Page) {
 }
 
 func readPage(r *reader) Page {
-	m := Page{Stage: readStage(r), From: r.String(), Round: r.Uint(), Next: r.String(), Old: r.Uint()}
+	m := Page{Stage: readStage(r), From: r.String(), Round: r.Uint(), Next: r.String(), Old: r.Uint(), Scanned: int(r.Uint32())}
 	for range r.List(minDebtBytes) {
 		m.Debts = append(m.Debts, Debt{protocol.ID(r.Uint32()), r.Uint(), r.Uint()})
 	}

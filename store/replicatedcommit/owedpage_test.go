@@ -1,0 +1,94 @@
+package replicatedcommit
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// TestOwedPages: what is owed is found among many keys with few requests, in small pages, and nothing that is owed is left out.
+func TestOwedPages(t *testing.T) {
+	const since = 1000
+	for _, tc := range []struct {
+		name              string
+		keys, size, every int // one of every so many keys is owed
+		pages             int
+	}{
+		{"few are owed", 20_000, 10, 10_000, 5},
+		{"all are owed", 5_000, 10, 1, 10},
+		{"few large ones are owed", 100, 100 << 10, 50, 10},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newServerBench(t)
+			value := bytes.Repeat([]byte("x"), tc.size)
+			b.do(func() {
+				for i := range tc.keys {
+					v := store.Value{Version: store.Version{Time: since, Client: 1}, Present: true, Bytes: value}
+					if i%tc.every == tc.every/2 {
+						v.Version.Time++
+					}
+					putValue(b.env, store.Key(fmt.Sprintf("%06d", i)), v)
+				}
+			})
+			pages, from := 0, ""
+			var found []KeyValue
+			for {
+				b.give(21, Copy{Stage: CopyValues, From: from, Since: since, Round: 1})
+				p := sentPage(t, b.env.Out)
+				pages++
+				size := 0
+				for _, kv := range p.Values {
+					size += len(kv.Key) + len(kv.Value.Bytes)
+				}
+				if len(p.Values) > maxOwedEntries || len(p.Values) > 1 && size > maxOwedBytes || p.Scanned > owedScan*maxOwedEntries {
+					t.Errorf("a page has %d values of %d bytes, from %d keys", len(p.Values), size, p.Scanned)
+				}
+				found = append(found, p.Values...)
+				if from = p.Next; from == "" {
+					break
+				}
+			}
+			if want := tc.keys / tc.every; len(found) != want || pages != tc.pages {
+				t.Errorf("%d pages with %d values; want %d with %d", pages, len(found), tc.pages, want)
+			}
+			for _, kv := range found {
+				if kv.Value.Version.Time <= since {
+					t.Errorf("%s is not owed", kv.Key)
+				}
+			}
+		})
+	}
+}
+
+func sentPage(t *testing.T, out []protocol.Effect[Message]) Page {
+	t.Helper()
+	for _, e := range out {
+		if p, ok := e.Msg.(Page); ok {
+			return p
+		}
+	}
+	t.Fatal("there is no page")
+	return Page{}
+}
+
+// TestScanIsPaced: who copies leaves the source time for others also where it looks at many keys and finds nothing, but does not wait for what cannot be.
+func TestScanIsPaced(t *testing.T) {
+	const scan = owedScan * maxOwedEntries
+	for _, tc := range []struct {
+		scanned int
+		want    time.Duration
+	}{
+		{10, time.Millisecond / catchUpPace},
+		{scan, scan * catchUpScan},
+		{1 << 30, scan * catchUpScan},
+	} {
+		c := copyPace{asked: time.Second}
+		if got := c.pause(time.Second, time.Millisecond, Page{Scanned: tc.scanned}); got != tc.want {
+			t.Errorf("after %d keys it waits for %v; want %v", tc.scanned, got, tc.want)
+		}
+	}
+}
