@@ -12,6 +12,7 @@ type pending struct {
 	Call
 	number uint64 // its Seq, or that of its query; 0 before it was given one
 	began  time.Duration
+	first  time.Duration // when it was first sent to sentTo
 	sentAt time.Duration
 	sentTo protocol.ID // 0 if it was not sent, or is to be sent again
 	tries  int

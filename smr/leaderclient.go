@@ -37,6 +37,7 @@ type LeaderClient struct {
 	heard     time.Duration
 	probe     time.Duration // when to ask the next one, if not sure
 	patience  time.Duration
+	tempo     Tempo // of answers to calls
 	flushing  bool
 	flushed   time.Duration
 	ticking   bool
@@ -66,7 +67,7 @@ func NewLeaderClient(cfg ClientConfig) (*LeaderClient, error) {
 		return nil, err
 	}
 	return &LeaderClient{
-		cfg: cfg, members: cfg.Members, calls: map[CallID]*pending{}, commands: newFlights(), reads: newFlights(), target: cfg.Nearest,
+		cfg: cfg, members: cfg.Members, calls: map[CallID]*pending{}, commands: newFlights(), reads: newFlights(), target: cfg.Nearest, tempo: NewTempo(cfg.RoundTrip),
 	}, nil
 }
 
@@ -75,7 +76,7 @@ func (c *LeaderClient) Start(env *protocol.Env[Message], _ []protocol.Record[Mes
 	if c.target == 0 {
 		c.target = c.members[env.Rand.IntN(len(c.members))].ID
 	}
-	c.patience = c.times(patience)
+	c.patience = c.tempo.Times(patience)
 	c.ask(env)
 }
 
@@ -204,8 +205,11 @@ func (c *LeaderClient) onReplies(env *protocol.Env[Message], from protocol.ID, m
 	for _, r := range m.Items {
 		p := c.commands.get(uint64(r.Seq))
 		d := Done{Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason}
-		if p != nil && p.Kind != Execute {
-			d.Result = nil
+		if p != nil {
+			c.answeredAfter(env, p)
+			if p.Kind != Execute {
+				d.Result = nil
+			}
 		}
 		c.finish(env, p, d)
 		if r.Gone {
@@ -216,6 +220,11 @@ func (c *LeaderClient) onReplies(env *protocol.Env[Message], from protocol.ID, m
 	if len(c.queue) > 0 {
 		c.soon(env) // the window has moved
 	}
+}
+
+// answeredAfter learns from how long an answer took: the round trip to the leader and the leader's own.
+func (c *LeaderClient) answeredAfter(env *protocol.Env[Message], p *pending) {
+	c.tempo.Saw(env.Now, (env.Now-p.first)/2)
 }
 
 // sessionGone gives up what the session would know, and opens another.
@@ -234,7 +243,11 @@ func (c *LeaderClient) onReadReplies(env *protocol.Env[Message], from protocol.I
 		if r.Reason != "" {
 			d = Done{Outcome: Rejected, Reason: r.Reason}
 		}
-		c.finish(env, c.reads.get(r.ID), d)
+		p := c.reads.get(r.ID)
+		if p != nil {
+			c.answeredAfter(env, p)
+		}
+		c.finish(env, p, d)
 	}
 }
 
@@ -252,7 +265,7 @@ func (c *LeaderClient) hears(env *protocol.Env[Message], from protocol.ID) {
 	if c.sure && from != c.target {
 		return // a late answer of an earlier one
 	}
-	c.heard, c.redirects, c.patience = env.Now, 0, c.times(patience)
+	c.heard, c.redirects, c.patience = env.Now, 0, c.tempo.Times(patience)
 	c.unknowing, c.silent = 0, 0
 	if !c.sure {
 		c.target, c.sure = from, true

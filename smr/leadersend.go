@@ -130,6 +130,8 @@ func (c *LeaderClient) Broken(env *protocol.Env[Message], from protocol.ID) {
 func (c *LeaderClient) sent(env *protocol.Env[Message], p *pending) {
 	if p.sentTo == c.target {
 		p.tries++
+	} else {
+		p.first = env.Now
 	}
 	p.sentTo, p.sentAt = c.target, env.Now
 }
@@ -138,7 +140,7 @@ func (c *LeaderClient) sent(env *protocol.Env[Message], p *pending) {
 func (c *LeaderClient) tick(env *protocol.Env[Message]) {
 	c.giveUpOld(env)
 	late := func(p *pending) bool {
-		return p.sentTo == c.target && env.Now-p.sentAt >= c.times(patience)<<min(p.tries, 3)
+		return p.sentTo == c.target && env.Now-p.sentAt >= max(c.tempo.Times(patience), c.times(patience)<<min(p.tries, 3))
 	}
 	waiting := c.commands.count+c.reads.count+len(c.queue)+len(c.unasked) > 0 || c.session == 0
 	switch {
@@ -146,7 +148,7 @@ func (c *LeaderClient) tick(env *protocol.Env[Message]) {
 		return
 	case !c.sure && env.Now >= c.probe:
 		c.askAgain(env)
-	case c.sure && env.Now-c.heard < c.times(patience):
+	case c.sure && env.Now-c.heard < c.tempo.Times(patience):
 		if c.session == 0 {
 			c.open(env)
 		}
@@ -166,10 +168,10 @@ func (c *LeaderClient) tick(env *protocol.Env[Message]) {
 // askAgain asks the target once more if it is there and may learn who leads, and the next member otherwise.
 func (c *LeaderClient) askAgain(env *protocol.Env[Message]) {
 	if c.answered && c.unknowing <= maxUnknowing {
-		c.patience = c.times(patience)
+		c.patience = c.tempo.Times(patience)
 	} else {
 		c.unknowing = 0
-		c.patience = min(2*c.patience, c.times(maxPatience))
+		c.patience = max(min(2*c.patience, c.times(maxPatience)), c.tempo.Times(patience))
 		c.next()
 	}
 	c.ask(env)

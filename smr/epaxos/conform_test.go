@@ -10,3 +10,8 @@ import (
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, epaxos.Protocol(), smrtest.DefaultSeeds())
 }
+
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+func TestSlowerThanConfigured(t *testing.T) {
+	smrtest.Script(t, epaxos.Protocol(), "slower than configured")
+}

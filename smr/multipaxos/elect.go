@@ -31,20 +31,21 @@ func (r *Replica) onCampaign(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.role == follower, r.role == candidate && r.candidacy.pre:
 		r.preVote(env)
-	case r.role == candidate && env.Now-r.asked < r.times(candidateSpan) && env.Now >= r.asked:
+	case r.role == candidate && env.Now-r.asked < r.tempo.Times(candidateSpan) && env.Now >= r.asked:
 		for _, p := range r.candidacy.pages {
 			if !p.done {
 				r.prepare(env, p)
 			}
 		}
-		env.After(r.times(1), campaignTimer{})
+		env.After(r.tempo.Times(1), campaignTimer{})
 	case r.role == candidate:
+		r.tempo.Missed(env.Now)
 		above := r.candidacy.above
 		r.becomeFollower(env, 0)
 		r.quiet = true
 		r.candidacy.above = above
 		env.Stop(leaderTimer{})
-		env.After(r.times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+		env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 	}
 }
 
@@ -92,7 +93,7 @@ func (r *Replica) stand(env *protocol.Env[smr.Message], b Ballot) {
 	r.candidacy = candidacy{ballot: b, above: r.candidacy.above, low: r.commit + 1, decide: r.commit}
 	r.asked = env.Now
 	r.askForPromises(env)
-	env.After(r.times(1), campaignTimer{})
+	env.After(r.tempo.Times(1), campaignTimer{})
 }
 
 // majority tells whether a majority of the members has voted.
@@ -184,6 +185,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	p.next += smr.Slot(len(m.Slots))
 	p.done = m.Last
+	r.asked = env.Now
 	if !p.done {
 		r.prepare(env, *p)
 		return

@@ -1,6 +1,8 @@
 package multipaxos
 
 import (
+	"time"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -14,12 +16,16 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 	r.role, r.leader = follower, of
 	r.quiet = false
 	env.Stop(campaignTimer{})
-	env.After(r.times(leaderTimeout), leaderTimer{})
+	env.After(r.tempo.Times(leaderTimeout), leaderTimer{})
 	r.reset = env.Now
 }
 
 // hearLeader notes that the leader is there. Timers are not set anew for each of many messages.
 func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
+	if gap := env.Now - r.heard.at; r.heard.from == from && gap > r.times(heartbeat) {
+		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat)) // its heartbeats are behind something large
+	}
+	r.heard.from, r.heard.at = from, env.Now
 	if r.role == blank {
 		r.leader = from // it has no timers
 		return
@@ -36,7 +42,7 @@ func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.quiet, r.leader = true, 0
-	env.After(r.times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+	env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 }
 
 // adopt promises a higher ballot. The record of it is the caller's affair.
@@ -91,7 +97,7 @@ func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
 func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballot, want smr.Slot) {
 	m := Missing{From: r.admission.Own(), Ballot: b, Want: want}
 	since := env.Now - r.asked
-	if m == r.missing && since >= 0 && since < r.times(1) {
+	if m == r.missing && since >= 0 && since < r.tempo.Times(1) {
 		return
 	}
 	r.missing, r.asked = m, env.Now

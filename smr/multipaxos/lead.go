@@ -28,6 +28,8 @@ type peer struct {
 	id    protocol.ID
 	next  smr.Slot // the first slot that was not sent
 	match smr.Slot // it has all up to here. Invariant: match < next.
+	timed smr.Slot // an answer is awaited to what ends with this slot; 0: to none
+	since time.Duration
 	flow  smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
 	round uint64   // it followed when it was asked for the so-manieth time
 	heard bool     // since the last check of the majority
@@ -58,7 +60,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.propose(env)
 	r.lead.start = r.lead.end
 	env.After(0, heartbeatTimer{})
-	env.After(r.times(leaderTimeout), quorumTimer{})
+	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
 }
 
 func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
@@ -174,6 +176,9 @@ func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []smr.
 		From: r.admission.Own(), Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
 	})
 	p.next += smr.Slot(len(entries))
+	if p.timed == 0 && len(entries) > 0 {
+		p.timed, p.since = p.next-1, env.Now
+	}
 }
 
 // pump sends a follower what it has not been sent.
@@ -206,6 +211,10 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 	} else if p := r.peer(from); p != nil {
 		p.heard = true
 		p.match = max(p.match, m.Match)
+		if p.timed != 0 && p.match >= p.timed {
+			r.tempo.Saw(env.Now, env.Now-p.since)
+			p.timed = 0
+		}
 		p.flow = max(p.flow, p.match)
 		p.next = max(p.next, p.match+1)
 		if p.out != nil && p.match >= p.out.Slot() {
@@ -303,8 +312,9 @@ func (r *Replica) onQuorumCheck(env *protocol.Env[smr.Message]) {
 		p.heard = false
 	}
 	if heard < quorum.Majority(len(r.lead.peers)+1) {
+		r.tempo.Missed(env.Now)
 		r.becomeFollower(env, 0)
 		return
 	}
-	env.After(r.times(leaderTimeout), quorumTimer{})
+	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
 }

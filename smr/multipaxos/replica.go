@@ -39,11 +39,16 @@ type Replica struct {
 	snapshot smr.Slot // of the newest snapshot on disk
 	incoming smr.Incoming
 
-	leader  protocol.ID // of the promised ballot, 0 if not known
-	quiet   bool        // no leader was heard for leaderTimeout
-	reset   time.Duration
+	leader protocol.ID // of the promised ballot, 0 if not known
+	quiet  bool        // no leader was heard for leaderTimeout
+	reset  time.Duration
+	heard  struct { // the last word of a leader
+		from protocol.ID
+		at   time.Duration
+	}
 	missing Missing // the last one that was sent
 	asked   time.Duration
+	tempo   smr.Tempo // of what the leader says, and of answers to it
 
 	candidacy candidacy
 	lead      leadership
@@ -59,14 +64,14 @@ type (
 	proposeTimer   struct{} // what came up together is proposed
 )
 
-// Times, as multiples of ReplicaConfig.RoundTrip.
+// Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is longer.
 const (
-	leaderTimeout = 2.5
+	leaderTimeout = 2.5 // of the present one, as in the following but for heartbeats
 	campaignSpan  = 1.5 // a replica campaigns leaderTimeout after the last heartbeat and at random up to this much later
 	courtesy      = 2   // how much longer than the leader that was asked for others wait, in a new group
 	heartbeat     = 0.5
 	retry         = 0.5 // of a question to candidates
-	candidateSpan = 3   // how long a candidate waits for promises
+	candidateSpan = 3   // how long a candidate waits for more of what others have promised
 	resend        = 3   // of a snapshot's chunks
 )
 
@@ -80,7 +85,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group)}
+	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), tempo: smr.NewTempo(cfg.RoundTrip)}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
 	return r, nil

@@ -20,3 +20,8 @@ func TestMembersChangeWhileASnapshotIsWritten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+func TestSlowerThanConfigured(t *testing.T) {
+	smrtest.Script(t, raft.Protocol(), "slower than configured")
+}

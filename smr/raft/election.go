@@ -15,8 +15,8 @@ func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 	}
 	// Two that stand for election at once take the votes from each other. So each has a turn of its own, a round trip after the one
 	// before, and chance only breaks the tie between clocks.
-	turn := time.Duration(r.turn()) * r.cfg.RoundTrip
-	env.After(r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.cfg.RoundTrip/2+1))), electionTimer{})
+	turn := r.tempo.Times(float64(r.turn()))
+	env.After(r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.tempo.Times(0.5)+1))), electionTimer{})
 }
 
 // turn returns how many members come before this one when a leader is missed: those that follow the old leader, or, if
@@ -41,6 +41,9 @@ func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
 		return
 	}
 	if _, member := r.state.Member(r.cfg.ID); member && r.adm.Admitted() {
+		if r.core.stands() {
+			r.tempo.Missed(env.Now) // the last attempt was in vain
+		}
 		r.hasLeader = false
 		r.core.campaign(env)
 	}
@@ -52,6 +55,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 		return
 	}
 	if peer, ok := r.lostQuorum(env.Now); ok {
+		r.tempo.Missed(env.Now)
 		r.core.retire(env, peer)
 		return
 	}

@@ -25,6 +25,7 @@ type replica struct {
 	heard     map[protocol.ID]time.Duration
 	leaderAt  time.Duration // when the leader was last heard
 	hasLeader bool          // whether leaderAt is of a leader
+	tempo     smr.Tempo     // of what leaders say
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
@@ -54,7 +55,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: map[protocol.ID]*outgoing{}}
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: map[protocol.ID]*outgoing{}, tempo: smr.NewTempo(cfg.RoundTrip)}
 	r.state = smr.NewState(cfg.Machine, members)
 	r.desk = smr.NewDesk(cfg, r.state)
 	r.adm = smr.NewAdmission(cfg, r.state)
@@ -66,7 +67,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 func (r *replica) beat() time.Duration { return max(r.cfg.RoundTrip/2, time.Millisecond) }
 
 // patience is how long a follower does without a leader at least, and a leader without a quorum.
-func (r *replica) patience() time.Duration { return 3 * r.cfg.RoundTrip }
+func (r *replica) patience() time.Duration { return r.tempo.Times(3) }
 
 // Start is part of protocol.Node.
 func (r *replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
@@ -209,6 +210,9 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	switch msg.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat:
 		if r.core.leader() == from {
+			if gap := env.Now - r.leaderAt; r.leaderAt != 0 && gap > r.beat() {
+				r.tempo.Saw(env.Now, 2*gap) // its heartbeats, of which there are two in a round trip, are behind something large
+			}
 			r.leaderAt, r.hasLeader = env.Now, true
 			r.awaitLeader(env)
 		}

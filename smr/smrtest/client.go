@@ -1,6 +1,7 @@
 package smrtest
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -35,7 +36,7 @@ type proposal struct{ history.Proposal[commandID] }
 const patience = 2 * time.Second // of clients with a call, before they cancel it
 
 func (w *World) addClient(id protocol.ID) (*client, error) {
-	cfg := smr.ClientConfig{ID: id, Members: w.group, RoundTrip: roundTrip}
+	cfg := smr.ClientConfig{ID: id, Members: w.group, RoundTrip: cmp.Or(w.sc.RoundTrip, roundTrip)}
 	if _, err := w.sc.Protocol.NewClient(cfg); err != nil {
 		return nil, err
 	}

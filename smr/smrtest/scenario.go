@@ -21,6 +21,8 @@ type Scenario struct {
 	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within Settle; 0 is 15 s.
 	For, Settle time.Duration
 	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
+	// RoundTrip is what nodes are told that the longest round trip takes. 0: as long as it does.
+	RoundTrip time.Duration
 	// Configure changes the configuration of a replica before it is made. nil: nothing.
 	Configure func(*smr.ReplicaConfig)
 	// Script does what it likes in the middle of the run, beside the faults. nil: nothing.

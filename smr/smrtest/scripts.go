@@ -51,6 +51,14 @@ func (s script) once(p smr.Protocol, seed uint64, replay string) (Report, error)
 // maxGap bounds the time without a commit when a leader is lost: a few round trips to miss it, and a few to agree on another and to find it.
 const maxGap = 30 * roundTrip
 
+// furtherScripts are played by [Script] only: not all protocols pass them.
+func furtherScripts() []script {
+	return []script{
+		// As where machines are busy, or large values are on their way. Mencius, Fast Paxos and Domino do not adapt yet.
+		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) { sc.RoundTrip = roundTrip / 10 }, judge: calls(100)},
+	}
+}
+
 func scripts() []script {
 	return []script{
 		{name: "calm", seeds: 3, make: func(*Scenario) {}, judge: calls(200)},

@@ -37,9 +37,9 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	}
 }
 
-// Script plays one script of the suite, by its name.
+// Script plays one script of the suite, or a further one that not all protocols pass, by its name.
 func Script(t *testing.T, p smr.Protocol, name string) {
-	all := scripts()
+	all := append(scripts(), furtherScripts()...)
 	i := slices.IndexFunc(all, func(s script) bool { return s.name == name })
 	if i < 0 {
 		t.Fatalf("smrtest: there is no script %q", name)

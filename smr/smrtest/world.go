@@ -1,6 +1,7 @@
 package smrtest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -94,7 +95,7 @@ func (w *World) addReplica(id protocol.ID, join bool) error {
 		log := &appliedLog{}
 		log.Replica = fmt.Sprint(id)
 		cfg := smr.ReplicaConfig{
-			ID: id, Members: w.group, Join: join, RoundTrip: roundTrip, SnapshotEvery: 150,
+			ID: id, Members: w.group, Join: join, RoundTrip: cmp.Or(w.sc.RoundTrip, roundTrip), SnapshotEvery: 150,
 			Machine: newMachine(func(first int, c commandID) { w.applied(&log, first, c) }),
 		}
 		if w.sc.Configure != nil {
