@@ -142,8 +142,7 @@ func TestSavingWeighsWhatCameSince(t *testing.T) {
 func TestSavingLeavesTheDiskToTheLog(t *testing.T) {
 	b := newSavingBench(&journal{})
 	b.command()
-	var out []protocol.Effect[Message]
-	out = b.do(func() {
+	out := b.do(func() {
 		b.BeginSave(b.env, ReplicaConfig{ID: savingNode, SnapshotPartBytes: 8}, b.slot, nil)
 	})
 	if len(out) != 1 || out[0].Kind != protocol.KindSend || out[0].To != savingNode {
