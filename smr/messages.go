@@ -96,7 +96,7 @@ type (
 
 // SharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
 func SharedKinds() []wirefmt.Kind[Message] {
-	return []wirefmt.Kind[Message]{
+	return append(tempoKinds(),
 		wirefmt.NewKind[Message](1, appendRequest, readRequest),
 		wirefmt.NewKind[Message](2, func(w *wirefmt.Writer, m OpenRequest) { w.Uint(uint64(m.Nonce)) },
 			func(r *wirefmt.Reader) OpenRequest { return OpenRequest{Nonce: Seq(r.Uint())} }),
@@ -115,5 +115,5 @@ func SharedKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](14, appendWelcome, readWelcome),
 		wirefmt.NewKind[Message](15, appendEarly, readEarly),
 		wirefmt.NewKind[Message](16, func(*wirefmt.Writer, PartSaved) {}, func(*wirefmt.Reader) PartSaved { return PartSaved{} }),
-	}
+	)
 }

@@ -1,6 +1,11 @@
 package smr
 
-import "time"
+import (
+	"time"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+)
 
 // A Tempo is how long a round trip takes at present: as long as the configuration says, or longer where answers have come later of late, since much is on its way or machines are busy. Who waits for an
 // answer before it repeats a question, or looks for another leader, waits by it: to send large messages again that are on their way only makes them later.
@@ -9,7 +14,14 @@ type Tempo struct {
 	peak      time.Duration // what answers have taken at most lately
 	window    time.Duration // and since the last look
 	looked    time.Duration
+	beaten    time.Duration // the last beat of that pace
 }
+
+// A Ping is answered by a Pong with the same time, of the clock of who asks. Both wait behind what is on its way, and for what is to be written: so they tell how long any answer takes.
+type (
+	Ping struct{ Sent time.Duration }
+	Pong struct{ Sent time.Duration }
+)
 
 // Of a tempo: what it is at most, in round trips or on a near network in time, and which part of the way to what answers take by now it goes in each round trip.
 const (
@@ -34,6 +46,39 @@ func (t *Tempo) Saw(now, took time.Duration) {
 
 // Missed notes that no answer has come in time: next time twice as long is waited, so that what takes long comes to an end at last.
 func (t *Tempo) Missed(now time.Duration) { t.Saw(now, t.Times(2)) }
+
+// Ask measures the way to a peer.
+func (t *Tempo) Ask(env *protocol.Env[Message], peer protocol.ID) {
+	env.Send(peer, Ping{Sent: env.Now})
+}
+
+// Receive answers a Ping, or takes what a Pong tells.
+func (t *Tempo) Receive(env *protocol.Env[Message], from protocol.ID, msg Message) {
+	switch m := msg.(type) {
+	case Ping:
+		env.Send(from, Pong(m))
+	case Pong:
+		t.Saw(env.Now, env.Now-m.Sent)
+	}
+}
+
+// Beat tells whether the beat of an engine that comes once in so many configured round trips is also one at the present pace: what waits for answers counts those. A round trip that takes
+// hardly longer than configured leaves all beats.
+func (t *Tempo) Beat(now time.Duration, n float64) bool {
+	due := t.Times(n) - time.Duration(n*float64(t.roundTrip)/2)
+	if since := now - t.beaten; since >= 0 && since < due {
+		return false
+	}
+	t.beaten = now
+	return true
+}
+
+func tempoKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](17, func(w *wirefmt.Writer, m Ping) { w.Uint(uint64(m.Sent)) }, func(r *wirefmt.Reader) Ping { return Ping{time.Duration(r.Uint())} }),
+		wirefmt.NewKind[Message](18, func(w *wirefmt.Writer, m Pong) { w.Uint(uint64(m.Sent)) }, func(r *wirefmt.Reader) Pong { return Pong{time.Duration(r.Uint())} }),
+	}
+}
 
 // Times returns a multiple of the present round trip.
 func (t *Tempo) Times(n float64) time.Duration {

@@ -1,8 +1,11 @@
 package smr
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/protocol"
 )
 
 // TestTempo: what is waited for follows what answers take, between the configured round trip and a bound, and forgets it.
@@ -34,4 +37,33 @@ func TestTempo(t *testing.T) {
 		tempo.Missed(now)
 	}
 	want("after none at all", nearTempo, nearTempo)
+}
+
+// TestPing: an answer tells how long answers take, and beats that count what is waited for come as much slower; other beats of an engine go on.
+func TestPing(t *testing.T) {
+	const roundTrip = 20 * time.Millisecond
+	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	tempo, peer := NewTempo(roundTrip), NewTempo(roundTrip)
+	count := func(from time.Duration) (beats int) {
+		for now := from; now < from+80*roundTrip; now += roundTrip / 2 {
+			if tempo.Beat(now, 0.5) {
+				beats++
+			}
+		}
+		return beats
+	}
+	env.Begin(time.Hour)
+	tempo.Ask(env, 2)
+	ping := env.Out[0].Msg
+	env.Begin(5 * time.Hour) // its clock does not matter
+	peer.Receive(env, 1, ping)
+	pong := env.Out[0].Msg
+	if n := count(time.Hour); n != 160 {
+		t.Errorf("%d beats in 80 round trips, want 160", n)
+	}
+	env.Begin(time.Hour + 4*roundTrip)
+	tempo.Receive(env, 2, pong)
+	if n := count(2 * time.Hour); tempo.Times(1) != 4*roundTrip || n != 40 {
+		t.Errorf("a round trip is %v, %d beats in 80 configured ones, want %v and 40", tempo.Times(1), n, 4*roundTrip)
+	}
 }

@@ -9,7 +9,7 @@ import (
 
 // onPreAccept adds to a proposal's dependencies what this replica knows to conflict [EPaxos §4.3].
 func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, m PreAccept) {
-	if from != m.ID.Row || from == r.cfg.ID || m.Cmd.Kind == Nothing || !m.Cmd.possible() || !r.hear(m.Deps) {
+	if from != m.ID.Row || from == r.cfg.ID || m.Cmd != nil && m.Cmd.Kind == Nothing || !m.Cmd.possible() || !r.hear(m.Deps) {
 		return
 	}
 	i := r.find(m.ID)
@@ -21,7 +21,12 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case i.phase == preAccepted:
 		env.Send(from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
+	case m.Cmd == nil && i.cmd == nil:
+		env.SendAhead(from, Lacking{Head: r.head(), ID: i.id})
 	default:
+		if m.Cmd == nil {
+			m.Cmd = i.cmd
+		}
 		i.init = m.Deps // as in all copies of the proposal
 		i.deps = r.index.conflicts(r.footprint(m.Cmd))
 		i.deps[i.row] = min(i.deps[i.row], i.id.Index-1)
@@ -45,7 +50,12 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
 		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+	case m.Cmd == nil && i.cmd == nil:
+		env.SendAhead(from, Lacking{Head: r.head(), ID: i.id})
 	default:
+		if m.Cmd == nil {
+			m.Cmd = i.cmd
+		}
 		i.ballot, i.voted, i.phase, i.deps, i.try = m.Ballot, m.Ballot, accepted, m.Deps, nil
 		r.save(env, i, r.setCommand(i, m.Cmd))
 		env.Send(from, Accepted{Head: r.head(), ID: i.id, Ballot: m.Ballot})
@@ -53,19 +63,44 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 }
 
 // onCommit learns what was decided.
-func (r *Replica) onCommit(env *protocol.Env[smr.Message], m Commit) {
+func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m Commit) {
 	i := r.find(m.ID)
-	if i == nil || i.phase == committed || !m.Cmd.possible() || !r.hear(m.Deps) {
+	switch {
+	case i == nil || i.phase == committed || !m.Cmd.possible() || !r.hear(m.Deps):
 		return
+	case m.Cmd == nil && i.cmd == nil:
+		env.SendAhead(from, Lacking{Head: r.head(), ID: i.id})
+		return
+	case m.Cmd == nil:
+		m.Cmd = i.cmd
 	}
 	i.phase, i.deps, i.try = committed, m.Deps, nil
 	r.save(env, i, r.setCommand(i, m.Cmd))
 	r.learn(env, i)
 }
 
+// commit returns what tells of a decision. Those who lack the command ask for it.
+func (r *Replica) commit(i *instance) Commit {
+	return Commit{Head: r.head(), ID: i.id, Cmd: i.value().brief(), Deps: i.deps}
+}
+
 // sendCommit tells what was decided, if it may be told.
 func (r *Replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *instance) {
-	env.Send(to, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+	env.Send(to, r.commit(i))
+}
+
+// onLacking sends the command of an instance to one that has not got it, with what is to be said of the instance now.
+func (r *Replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m Lacking) {
+	i := r.find(m.ID)
+	switch {
+	case i == nil:
+	case i.phase == committed:
+		env.Send(from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+	case i.try != nil && i.try.stage == preAccepting:
+		env.Send(from, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+	case i.try != nil && i.try.stage == accepting:
+		env.Send(from, Accept{Head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
+	}
 }
 
 // learn goes on with an instance that is decided.

@@ -12,7 +12,7 @@ import (
 func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 	if !r.ticking {
 		r.ticking = true
-		env.After(r.times(0.5), tickTimer{})
+		env.After(r.tempo.Times(0.5), tickTimer{})
 	}
 }
 
@@ -20,7 +20,7 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
 	for _, id := range slices.Sorted(maps.Keys(r.out)) {
-		r.out[id].Continue(env, id, r.admission.Own(), r.times(resend))
+		r.out[id].Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
 	}
 	switch {
 	case r.removed:
@@ -34,6 +34,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if r.active {
 		r.tendInstances(env)
 		r.tendReads(env)
+		r.others(func(id protocol.ID) { r.tempo.Ask(env, id) })
 		if r.ticks%newsTicks == 0 {
 			r.others(func(id protocol.ID) { env.SendAhead(id, News{Head: r.head(), Top: r.index.top.clone()}) })
 		}
@@ -86,7 +87,7 @@ func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 		env.Send(r.cfg.ID, Accepted{Head: r.head(), ID: i.id})
 	case i.age%resendTicks != 0:
 	case i.try.stage == preAccepting:
-		r.sendPreAccepts(env, i)
+		r.sendPreAccepts(env, i, nil)
 		r.maybeChoose(env, i.try, true)
 	case i.try.stage == accepting:
 		r.sendAccepts(env, i.try)
@@ -150,28 +151,18 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 			if !i.decided() {
 				continue
 			}
-			if left -= 64 + size(i); left < 0 {
+			if left -= 64 + 8*len(i.deps); left < 0 {
 				return
 			}
-			env.SendAhead(from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+			env.SendAhead(from, r.commit(i))
 		}
 	}
-}
-
-func size(i *instance) int {
-	n := 0
-	if i.cmd != nil {
-		for _, e := range i.cmd.Entries {
-			n += 32 + len(e.Command)
-		}
-	}
-	return n
 }
 
 // startTransfer begins to send a replica the newest snapshot, unless one is on its way.
 func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) {
 	if o := r.out[to]; o != nil {
-		o.Continue(env, to, r.admission.Own(), r.times(resend))
+		o.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
 		return
 	}
 	s, ok, err := smr.LoadSnapshot(env)
@@ -179,7 +170,7 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 		return // it is asked for again
 	}
 	r.out[to] = smr.NewOutgoing(s)
-	r.out[to].Continue(env, to, r.admission.Own(), r.times(resend))
+	r.out[to].Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
 	r.tick(env)
 }
 
@@ -192,7 +183,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 		delete(r.out, from)
 		return
 	}
-	o.Continue(env, from, r.admission.Own(), r.times(resend))
+	o.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 // onChunk takes a part of a snapshot. What it says was decided, whoever sends it.

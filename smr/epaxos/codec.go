@@ -10,7 +10,7 @@ import (
 func Codec() protocol.Codec[smr.Message] {
 	return wirefmt.NewFormat("epaxos", 1, append(smr.SharedKinds(),
 		kind(64, func(w *wire, m PreAccept) { w.head(m.Head); w.id(m.ID); w.command(m.Cmd); w.deps(m.Deps) },
-			func(r *reader) PreAccept { return PreAccept{r.head(), r.id(), r.needed(), r.deps()} }),
+			func(r *reader) PreAccept { return PreAccept{r.head(), r.id(), r.command(), r.deps()} }),
 		kind(65, func(w *wire, m PreAccepted) { w.head(m.Head); w.id(m.ID); w.deps(m.Deps); w.Bool(m.Fenced) },
 			func(r *reader) PreAccepted { return PreAccepted{r.head(), r.id(), r.deps(), r.Bool()} }),
 		kind(66, func(w *wire, m Accept) {
@@ -19,11 +19,11 @@ func Codec() protocol.Codec[smr.Message] {
 			w.ballot(m.Ballot)
 			w.command(m.Cmd)
 			w.deps(m.Deps)
-		}, func(r *reader) Accept { return Accept{r.head(), r.id(), r.ballot(), r.needed(), r.deps()} }),
+		}, func(r *reader) Accept { return Accept{r.head(), r.id(), r.ballot(), r.command(), r.deps()} }),
 		kind(67, func(w *wire, m Accepted) { w.head(m.Head); w.id(m.ID); w.ballot(m.Ballot) },
 			func(r *reader) Accepted { return Accepted{r.head(), r.id(), r.ballot()} }),
 		kind(68, func(w *wire, m Commit) { w.head(m.Head); w.id(m.ID); w.command(m.Cmd); w.deps(m.Deps) },
-			func(r *reader) Commit { return Commit{r.head(), r.id(), r.needed(), r.deps()} }),
+			func(r *reader) Commit { return Commit{r.head(), r.id(), r.command(), r.deps()} }),
 		kind(69, func(w *wire, m Recover) { w.head(m.Head); w.id(m.ID); w.ballot(m.Ballot) },
 			func(r *reader) Recover { return Recover{r.head(), r.id(), r.ballot()} }),
 		kind(70, writeRecovered, readRecovered),
@@ -49,6 +49,8 @@ func Codec() protocol.Codec[smr.Message] {
 			func(r *reader) Settled { return Settled{r.head(), r.id()} }),
 		kind(80, func(w *wire, m Submit) { w.Uint(uint64(m.After)); smr.AppendRequest(&w.Writer, m.Request) },
 			func(r *reader) Submit { return Submit{smr.Slot(r.Uint()), smr.TakeRequest(r.Reader)} }),
+		kind(81, func(w *wire, m Lacking) { w.head(m.Head); w.id(m.ID) },
+			func(r *reader) Lacking { return Lacking{r.head(), r.id()} }),
 		kind(90, writeRecord, readRecord),
 	)...)
 }

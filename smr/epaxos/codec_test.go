@@ -22,6 +22,8 @@ func messages() []smr.Message {
 	nothing := &epaxos.Command{Kind: epaxos.Nothing}
 	return []smr.Message{
 		epaxos.PreAccept{Head: h, ID: id, Cmd: work, Deps: deps},
+		epaxos.PreAccept{Head: h, ID: id, Deps: deps},
+		epaxos.Lacking{Head: h, ID: id},
 		epaxos.PreAccepted{Head: h, ID: id, Deps: deps, Fenced: true},
 		epaxos.Accept{Head: h, ID: id, Ballot: 1<<32 | 2, Cmd: nothing, Deps: deps},
 		epaxos.Accepted{Head: h, ID: id, Ballot: 5},
@@ -50,7 +52,7 @@ func TestCodec(t *testing.T) {
 	smrtest.Codec(t, codec, messages())
 	for what, m := range map[string]smr.Message{
 		"there is no command kind 9": epaxos.Accept{Cmd: &epaxos.Command{Kind: 9}},
-		"there is no command":        epaxos.PreAccept{},
+		"there is no command":        epaxos.Validate{},
 		"there is no phase 4":        epaxos.InstanceRecord{Phase: 4},
 	} {
 		b, err := codec.Append(nil, m)

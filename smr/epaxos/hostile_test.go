@@ -48,7 +48,8 @@ func TestImpossibleMessages(t *testing.T) {
 			msgs := []smr.Message{
 				PreAccept{h(from), id(), command(), deps()}, PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, command(), deps()},
 				PreAccepted{h(from), id(), deps(), true}, Accept{h(from), id(), ballot(), command(), deps()},
-				Accepted{h(from), id(), ballot()}, Commit{h(from), id(), command(), deps()}, Recover{h(from), id(), ballot()},
+				Accepted{h(from), id(), ballot()}, Commit{h(from), id(), command(), deps()}, Commit{h(from), id(), nil, deps()}, Lacking{h(from), id()},
+				PreAccept{h(from), ID{from, uint64(1 + rnd.IntN(4))}, nil, deps()}, Accept{h(from), id(), ballot(), nil, deps()}, Recover{h(from), id(), ballot()},
 				Recovered{h(from), id(), ballot(), uint8(rnd.IntN(4)), ballot(), command(), deps(), deps()},
 				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0, []ID{id(), id()}},
 				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},

@@ -92,16 +92,17 @@ func (r *Replica) begin(env *protocol.Env[smr.Message], c *Command, p *proposal)
 // startPreAccept asks all for their pre-accepts of an own instance, in ballot 0.
 func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	i.try = &attempt{of: i, stage: preAccepting, cmd: i.cmd, deps: i.init, joined: i.init.clone()}
-	r.sendPreAccepts(env, i)
+	r.sendPreAccepts(env, i, i.cmd)
 	// The own vote arrives when it is on disk.
 	env.Send(r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
 }
 
-// sendPreAccepts sends the proposal to those who have not answered. It waits for the disk: after a crash its ID must not be used for another command.
-func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance) {
+// sendPreAccepts sends the proposal to those who have not answered, or asks whether they have it, without the command. It waits for the disk: after a crash its ID must not be used for
+// another command.
+func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance, c *Command) {
 	r.others(func(id protocol.ID) {
 		if !i.try.votes.Has(id) {
-			env.Send(id, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+			env.Send(id, PreAccept{Head: r.head(), ID: i.id, Cmd: c, Deps: i.init})
 		}
 	})
 }
@@ -159,7 +160,7 @@ func (r *Replica) startAccept(env *protocol.Env[smr.Message], t *attempt, c *Com
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], t *attempt) {
 	r.others(func(id protocol.ID) {
 		if !t.votes.Has(id) {
-			env.Send(id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
+			env.Send(id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd.brief(), Deps: t.deps})
 		}
 	})
 }
@@ -189,7 +190,7 @@ func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m 
 func (r *Replica) settle(env *protocol.Env[smr.Message], i *instance, own bool) {
 	i.settling = false
 	r.others(func(id protocol.ID) {
-		env.SendAhead(id, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+		env.SendAhead(id, r.commit(i))
 	})
 	if own && !i.nothing {
 		r.acknowledge(env, i)

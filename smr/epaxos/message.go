@@ -49,8 +49,16 @@ func (c *Command) changes() bool {
 	return c.Kind == Work && slices.ContainsFunc(c.Entries, func(e smr.Entry) bool { return e.Kind == smr.ChangeMembers })
 }
 
+// brief returns what says of a command to those who were sent it before: nil is the proposer's.
+func (c *Command) brief() *Command {
+	if c != nil && c.Kind == Nothing {
+		return c
+	}
+	return nil
+}
+
 // possible tells whether a replica can have proposed the command.
-func (c *Command) possible() bool { return c.Stamp < 2*maxFloor }
+func (c *Command) possible() bool { return c == nil || c.Stamp < 2*maxFloor }
 
 // phase is how far an instance has come at a replica.
 type phase uint8
@@ -79,7 +87,7 @@ type (
 	PreAccept struct {
 		Head
 		ID   ID
-		Cmd  *Command
+		Cmd  *Command // nil: as was sent before; it asks for the answer
 		Deps Deps
 	}
 
@@ -96,7 +104,7 @@ type (
 		Head
 		ID     ID
 		Ballot Ballot
-		Cmd    *Command
+		Cmd    *Command // nil: as proposed
 		Deps   Deps
 	}
 
@@ -111,8 +119,14 @@ type (
 	Commit struct {
 		Head
 		ID   ID
-		Cmd  *Command
+		Cmd  *Command // nil: as proposed
 		Deps Deps
+	}
+
+	// Lacking answers a message without the command that the sender was not sent, or has lost: the message is wanted with it.
+	Lacking struct {
+		Head
+		ID ID
 	}
 
 	// Recover is phase 1a for an instance.

@@ -15,7 +15,8 @@ type Replica struct {
 	state      *smr.State
 	admission  *smr.Admission
 	desk       *smr.Desk
-	skip       rules // which tests leave out
+	skip       rules     // which tests leave out
+	tempo      smr.Tempo // of what others say of instances
 
 	active  bool // takes part
 	removed bool
@@ -88,7 +89,7 @@ type (
 	proposeTimer struct{}
 )
 
-// Times, in ticks of half a round trip.
+// Times, in ticks of half a round trip as it is at present.
 const (
 	resendTicks  = 5 // own proposals
 	askTicks     = 2 // before others are asked what became of an instance
@@ -119,7 +120,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: map[protocol.ID]*smr.Outgoing{}}
+	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: map[protocol.ID]*smr.Outgoing{}, tempo: smr.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
@@ -128,8 +129,6 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	return r, nil
 }
-
-func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
 
 // Start takes over what is on the disk.
 func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
@@ -163,6 +162,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onSubmit(env, from, msg)
 	case smr.Request:
 		r.onSubmit(env, from, Submit{Request: msg})
+	case smr.Ping, smr.Pong:
+		r.tempo.Receive(env, from, msg)
 	case smr.PartSaved:
 		r.state.PartSaved(env, from)
 	case smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
@@ -231,7 +232,9 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, msg s
 	case Accepted:
 		r.onAccepted(env, from, msg)
 	case Commit:
-		r.onCommit(env, msg)
+		r.onCommit(env, from, msg)
+	case Lacking:
+		r.onLacking(env, from, msg)
 	case Recover:
 		r.onRecover(env, from, msg)
 	case Recovered:
@@ -288,6 +291,8 @@ func headOf(msg smr.Message) (Head, bool) {
 	case Polled:
 		return m.Head, true
 	case Settled:
+		return m.Head, true
+	case Lacking:
 		return m.Head, true
 	}
 	return Head{}, false

@@ -325,3 +325,70 @@ func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsAreSentOnce: over streams that are only slow a replica gets a command once, from its proposer, whatever is asked meanwhile. What it has not got it asks for.
+func TestCommandsAreSentOnce(t *testing.T) {
+	th := newTheatre(t, 3, 0)
+	id := th.propose(1, work("c", "k"))
+	var sent, held []mail
+	slow, lost := protocol.ID(3), false
+	pass := func(m mail) bool {
+		if m.to == slow {
+			held = append(held, m)
+			return false
+		}
+		if commandIn(m.msg) == nil || m.from == m.to {
+			return true
+		}
+		sent = append(sent, m)
+		return !lost
+	}
+	ticks := func(n int) {
+		for range n {
+			for _, r := range []protocol.ID{1, 2} {
+				th.do(r, func(r *Replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
+			}
+			th.deliver(pass)
+		}
+	}
+	ticks(3 * resendTicks)
+	slow, th.mail = 0, held
+	th.deliver(pass)
+	to := func(m mail, id protocol.ID) bool { return m.to == id }
+	if len(sent) != 2 || !to(sent[0], 2) || !to(sent[1], 3) || len(th.decisions(id)) != 1 || !th.nodes[3].find(id).executed {
+		t.Errorf("commands were in %v; decided is %v", sent, th.decisions(id))
+	}
+	sent, lost = nil, true
+	again := th.propose(1, work("dd", "k"))
+	th.deliver(pass)
+	lost = false
+	ticks(resendTicks)
+	if len(sent) != 4 || len(th.decisions(again)) != 1 || !th.nodes[3].find(again).executed {
+		t.Errorf("after a loss commands were in %v; decided is %v", sent, th.decisions(again))
+	}
+	sent, held, slow = nil, nil, 1
+	unanswered := th.propose(1, work("eee", "k"))
+	ticks(resendTicks)
+	slow, th.mail = 0, held
+	th.deliver(pass)
+	if len(sent) != 2 || len(th.decisions(unanswered)) != 1 {
+		t.Errorf("before an answer commands were in %v; decided is %v", sent, th.decisions(unanswered))
+	}
+}
+
+// commandIn returns the command that is to be worked off and is in a message, nil if there is none.
+func commandIn(msg smr.Message) *Command {
+	var c *Command
+	switch m := msg.(type) {
+	case PreAccept:
+		c = m.Cmd
+	case Accept:
+		c = m.Cmd
+	case Commit:
+		c = m.Cmd
+	}
+	if c == nil || c.Kind != Work {
+		return nil
+	}
+	return c
+}

@@ -26,7 +26,7 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 			t.Fatalf("replica %d: %v is %v, executed %v", id+1, b, i.phase, i.executed)
 		}
 	}
-	th.do(3, func(r *Replica, env *protocol.Env[smr.Message]) { r.sendPreAccepts(env, r.find(c)) })
+	th.do(3, func(r *Replica, env *protocol.Env[smr.Message]) { r.sendPreAccepts(env, r.find(c), nil) })
 	th.deliver(among(2, 3))
 	th.do(3, func(r *Replica, env *protocol.Env[smr.Message]) { r.sendCommit(env, 1, r.find(c)) })
 	th.deliver(nil)

@@ -25,6 +25,10 @@ func (r *Replica) fetch() Fetch {
 // onTick says that the replica is there, and looks who else is.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	env.After(r.times(beat), beatTimer{})
+	r.beat(env)
+	if !r.tempo.Beat(env.Now, beat) {
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
 		p := r.progress[id]
 		if p.age++; p.age > forgetAfter {
@@ -34,10 +38,9 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			r.progress[id] = p
 		}
 		if out := r.outgoing[id]; out != nil {
-			out.Continue(env, id, r.admission.Own(), r.times(resend))
+			out.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
 		}
 	}
-	r.beat(env)
 	if r.active() && r.admission.Admitted() {
 		r.watch(env)
 		if r.lead != nil {
@@ -56,6 +59,7 @@ func (r *Replica) beat(env *protocol.Env[smr.Message]) {
 	}
 	for _, id := range r.others() {
 		env.SendAhead(id, m)
+		r.tempo.Ask(env, id)
 	}
 }
 

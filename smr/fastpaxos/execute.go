@@ -153,7 +153,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	}
 	if out := r.outgoing[from]; out != nil {
 		if out.Slot() > m.Applied {
-			out.Continue(env, from, r.admission.Own(), r.times(resend))
+			out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 			return
 		}
 		delete(r.outgoing, from)
@@ -174,7 +174,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	}
 	out := smr.NewOutgoing(smr.Snapshot{Slot: r.state.Applied(), Data: data})
 	r.outgoing[from] = out
-	out.Continue(env, from, r.admission.Own(), r.times(resend))
+	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 const (
@@ -201,7 +201,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 		delete(r.outgoing, from)
 		return
 	}
-	out.Continue(env, from, r.admission.Own(), r.times(resend))
+	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises. A coordinator that has to be told leads no more.

@@ -16,6 +16,7 @@ type Replica struct {
 	admission *smr.Admission
 	desk      *smr.Desk
 	omit      rules // of tests
+	tempo     smr.Tempo
 	removed   bool
 
 	promised Era // nothing below it is accepted any more
@@ -107,7 +108,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: map[protocol.ID]*smr.Outgoing{}, ours: map[wish]smr.Slot{},
-		progress: map[protocol.ID]progress{},
+		progress: map[protocol.ID]progress{}, tempo: smr.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)

@@ -24,19 +24,6 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if r.removed {
 		return
 	}
-	ids := slices.Sorted(maps.Keys(r.progress))
-	for _, id := range ids {
-		p := r.progress[id]
-		if p.age++; p.age > forgetAfter {
-			delete(r.progress, id)
-			delete(r.outgoing, id)
-		} else {
-			r.progress[id] = p
-		}
-		if out := r.outgoing[id]; out != nil {
-			out.Continue(env, id, r.admission.Own(), r.times(resend))
-		}
-	}
 	m := Beat{From: r.admission.Own(), Epoch: r.epoch.number, Applied: r.state.Applied(), Seen: r.seen}
 	for _, l := range r.epoch.lanes {
 		if l.lead != nil && r.active() {
@@ -45,6 +32,22 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	}
 	for _, id := range r.others() {
 		env.SendAhead(id, m) // what is decided is on other disks too
+		r.tempo.Ask(env, id)
+	}
+	if !r.tempo.Beat(env.Now, beat) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
+		p := r.progress[id]
+		if p.age++; p.age > forgetAfter {
+			delete(r.progress, id)
+			delete(r.outgoing, id)
+		} else {
+			r.progress[id] = p
+		}
+		if out := r.outgoing[id]; out != nil {
+			out.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
+		}
 	}
 	if r.active() {
 		for _, l := range r.epoch.lanes {

@@ -75,7 +75,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	}
 	if out := r.outgoing[from]; out != nil {
 		if out.Slot() > m.Applied {
-			out.Continue(env, from, r.admission.Own(), r.times(resend))
+			out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 			return
 		}
 		delete(r.outgoing, from)
@@ -92,7 +92,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	}
 	out := smr.NewOutgoing(s)
 	r.outgoing[from] = out
-	out.Continue(env, from, r.admission.Own(), r.times(resend))
+	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 const (
@@ -178,7 +178,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 		delete(r.outgoing, from)
 		return
 	}
-	out.Continue(env, from, r.admission.Own(), r.times(resend))
+	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.

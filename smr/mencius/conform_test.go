@@ -27,3 +27,8 @@ func TestGroupOfOneGrows(t *testing.T) {
 		t.Errorf("%d joined, %v: %.900v", joined, r, err)
 	}
 }
+
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+func TestSlowerThanConfigured(t *testing.T) {
+	smrtest.Script(t, mencius.Protocol(), "slower than configured")
+}

@@ -19,6 +19,8 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.admission.Hello(env, from, msg)
 	case smr.Welcome:
 		r.admission.Welcome(env, from, msg)
+	case smr.Ping, smr.Pong:
+		r.tempo.Receive(env, from, msg)
 	case smr.PartSaved:
 		r.state.PartSaved(env, from)
 	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:

@@ -16,6 +16,7 @@ type Replica struct {
 	admission *smr.Admission
 	desk      *smr.Desk
 	omit      rules // of tests
+	tempo     smr.Tempo
 
 	epoch   *epoch
 	own     int // the replica's place in the epoch, or -1
@@ -96,7 +97,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	r := &Replica{
 		cfg: cfg, state: smr.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
 		outgoing: map[protocol.ID]*smr.Outgoing{}, mine: map[Pos]smr.Entry{}, progress: map[protocol.ID]progress{},
-		early: map[wish]bool{},
+		early: map[wish]bool{}, tempo: smr.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)

@@ -33,6 +33,7 @@ func messages() []smr.Message {
 		smr.ReadReplies{Items: []smr.ReadReply{{ID: 1, Result: []byte("x")}}},
 		smr.Redirect{Leader: smr.Member{ID: 2, Address: "host:2"}},
 		smr.Busy{Session: 3, Seqs: []smr.Seq{5}, Queries: []uint64{1}, Open: true},
+		smr.Ping{Sent: 5}, smr.Pong{Sent: 1 << 60},
 		smr.NotYet{Session: 3, Seq: 5, Reason: "later"},
 		smr.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
 		smr.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},

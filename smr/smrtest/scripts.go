@@ -54,7 +54,7 @@ const maxGap = 30 * roundTrip
 // furtherScripts are played by [Script] only: not all protocols pass them.
 func furtherScripts() []script {
 	return []script{
-		// As where machines are busy, or large values are on their way. Mencius, Fast Paxos and Domino do not adapt yet.
+		// As where machines are busy, or large values are on their way. Domino does not adapt yet.
 		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) { sc.RoundTrip = roundTrip / 10 }, judge: calls(100)},
 	}
 }
