@@ -131,11 +131,11 @@ func (r *Replica) forget() {
 func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	for _, m := range r.state.Members() {
 		if out := r.outgoing[m.ID]; out != nil {
-			out.Continue(env, m.ID, r.admission.Own(), r.times(outgoingTicks*tick))
+			out.Continue(env, m.ID, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 		}
 	}
 	if j := r.coord.joiner; r.outgoing[j] != nil {
-		r.outgoing[j].Continue(env, j, r.admission.Own(), r.times(outgoingTicks*tick))
+		r.outgoing[j].Continue(env, j, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 	}
 	r.stuck++
 	if r.role == blank {
@@ -192,7 +192,7 @@ func (r *Replica) met(id protocol.ID) {
 
 // want asks a replica for what it has executed and this one has not.
 func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
-	if from == r.cfg.ID || r.wanting && env.Now >= r.asked && env.Now-r.asked < r.times(tick) {
+	if from == r.cfg.ID || r.wanting && env.Now >= r.asked && env.Now-r.asked < r.tempo.Times(tick) {
 		return
 	}
 	r.wanting, r.asked = true, env.Now
@@ -271,7 +271,7 @@ func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 // sendState begins to send a replica the state as it is.
 func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 	if out := r.outgoing[to]; out != nil && out.Slot() >= r.past.base {
-		out.Continue(env, to, r.admission.Own(), r.times(outgoingTicks*tick))
+		out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 		return
 	}
 	data, err := r.state.Snapshot()
@@ -283,7 +283,7 @@ func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 	}
 	out := smr.NewOutgoing(smr.Snapshot{Slot: r.learner.executed, Data: data})
 	r.outgoing[to] = out
-	out.Continue(env, to, r.admission.Own(), r.times(outgoingTicks*tick))
+	out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
@@ -295,7 +295,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 		delete(r.outgoing, from)
 		return
 	}
-	out.Continue(env, from, r.admission.Own(), r.times(outgoingTicks*tick))
+	out.Continue(env, from, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.

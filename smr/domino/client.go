@@ -45,6 +45,7 @@ type Client struct {
 	pause  int                       // ticks for which the fast path is left alone
 	stats  struct{ fast, tried int } // attempts whose slots votes gave them, and all of which that is known
 	turn   int
+	tempo  smr.Tempo // of answers
 
 	active   int // probes since there was a call
 	flushing bool
@@ -58,8 +59,9 @@ type pending struct {
 	seq      smr.Seq // 0 before it was given one
 	number   uint64  // of a read
 	sentTo   protocol.ID
-	ticks    int // since it was sent
-	age      int // ticks since it was made
+	sent     time.Duration // at first
+	ticks    int           // since it was sent
+	age      int           // ticks since it was made
 	tries    int
 	attempts int // that may still be decided for it. Only if there is one, its slot is the command's.
 	reason   string
@@ -107,7 +109,7 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[smr.Seq]*pending{},
-		reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
+		tempo: smr.NewTempo(cfg.RoundTrip), reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
 	}
 	if c.slacks, err = clock.NewWindow(slackWindows*o.Window, maxSlacks); err != nil {
 		return nil, fmt.Errorf("domino: %w", err)
@@ -240,6 +242,9 @@ func (c *Client) finish(env *protocol.Env[smr.Message], p *pending, d smr.Done) 
 	}
 	d.ID = p.ID
 	c.floor = max(c.floor, d.Slot)
+	if d.Outcome == smr.Committed {
+		c.tempo.Saw(env.Now, (env.Now-p.sent)/2)
+	}
 	delete(c.calls, p.ID)
 	c.bytes -= len(p.Command)
 	switch {

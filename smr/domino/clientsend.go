@@ -12,6 +12,7 @@ import (
 func (c *Client) flush(env *protocol.Env[smr.Message]) {
 	var commands, reads, rest []*pending
 	for _, p := range c.queue {
+		p.sent = env.Now
 		switch {
 		case p.Kind == smr.Read:
 			c.lastRead++
@@ -147,16 +148,20 @@ func (c *Client) open(env *protocol.Env[smr.Message]) {
 
 // tick asks again for what was not answered, and gives up on what has waited for too long.
 func (c *Client) tick(env *protocol.Env[smr.Message]) {
-	c.pause = max(0, c.pause-1)
+	beat := 0
+	if c.tempo.Beat(env.Now, 0.5) {
+		beat = 1
+	}
+	c.pause = max(0, c.pause-beat)
 	if c.session == 0 {
-		if c.opening++; c.opening >= clientPatience {
+		if c.opening += beat; c.opening >= clientPatience {
 			c.open(env)
 		}
 	}
 	var commands, reads, old []*pending
 	for _, p := range slices.Concat(c.inFlight(), c.queue) {
 		p.age++
-		p.ticks++
+		p.ticks += beat
 		switch {
 		case p.age >= giveUpTicks && time.Duration(p.age)*c.cfg.RoundTrip/2 >= p.Patience:
 			old = append(old, p)

@@ -47,3 +47,10 @@ func playSeeds(t *testing.T, p smr.Protocol, first uint64, count int) {
 		}
 	}
 }
+
+// TestSlowerThanConfigured: where all takes ten times the round trip that replicas and clients are told, the group serves all the same.
+func TestSlowerThanConfigured(t *testing.T) {
+	for _, p := range []smr.Protocol{domino.Protocol(), domino.Direct()} {
+		smrtest.Script(t, p, "slower than configured")
+	}
+}

@@ -82,7 +82,7 @@ func (r *Replica) tickCoordinator(env *protocol.Env[smr.Message]) {
 func (r *Replica) campaignSoon(env *protocol.Env[smr.Message]) {
 	if c := &r.coord; !c.waiting {
 		c.waiting = true
-		env.After(r.times(campaignSpan*env.Rand.Float64()), campaignTimer{})
+		env.After(r.tempo.Times(campaignSpan*env.Rand.Float64()), campaignTimer{})
 	}
 }
 

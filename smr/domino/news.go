@@ -15,7 +15,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.propose(env)
 	a := &r.acceptor
 	a.begin(r.learner.executed)
-	a.claim(env, r.now(env), r.ahead(lease))
+	a.claim(env, r.now(env), smr.Slot(r.times(lease)))
 	news := News{
 		From: r.admission.Own(), Base: a.own.base, Floor: a.own.floor, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
 		Leads: r.coord.phase == leading,

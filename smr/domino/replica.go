@@ -24,6 +24,7 @@ type Replica struct {
 	opt       Options
 	state     *smr.State
 	admission *smr.Admission
+	tempo     smr.Tempo
 	role      role
 	group     []protocol.ID // the members, in order, by the state
 	strangers []protocol.ID // who speak as members and are none by the state, at most maxMembers
@@ -59,6 +60,7 @@ type Replica struct {
 	stuck    int           // ticks since then
 
 	probed   uint64 // how long the own stream was at the last probe
+	pinged   uint64 // and at the last Ping
 	quiet    int    // probes since it was shorter
 	flushing bool
 	flushed  time.Duration
@@ -104,6 +106,7 @@ const (
 	revokeAhead  = 12 // how far ahead slots of a failed replica are revoked
 	revokeLeft   = 5
 	campaignSpan = 1.5
+	spare        = 2.5 // of these round trips fewer by this factor are enough, if they take what answers take
 )
 
 // And as ticks.
@@ -138,7 +141,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, opt: o, state: smr.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		wanted: map[smr.SessionID][]smr.Seq{}, outgoing: map[protocol.ID]*smr.Outgoing{},
+		tempo: smr.NewTempo(cfg.RoundTrip), wanted: map[smr.SessionID][]smr.Seq{}, outgoing: map[protocol.ID]*smr.Outgoing{},
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
@@ -151,7 +154,8 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 
 func (r *Replica) times(n float64) time.Duration { return time.Duration(n * float64(r.cfg.RoundTrip)) }
 
-func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(r.times(n)) }
+// ahead returns how many slots ahead of now something is decided in time for nobody to wait for it: as many round trips, or where answers take much longer than configured, enough of theirs.
+func (r *Replica) ahead(n float64) smr.Slot { return smr.Slot(max(r.times(n), r.tempo.Times(n/spare))) }
 
 // now returns the time by which the replica fills slots: its clock, or what a majority has passed, so that a clock that is slow holds nothing up.
 func (r *Replica) now(env *protocol.Env[smr.Message]) smr.Slot {
@@ -167,7 +171,7 @@ func (r *Replica) drive(env *protocol.Env[smr.Message]) {
 		r.stood, r.stoodAt, r.driven = 0, passed, min(r.driven, passed)
 	}
 	if r.stood >= behindTicks {
-		r.driven = passed + r.ahead(tick*float64(r.stood))
+		r.driven = passed + smr.Slot(r.times(tick*float64(r.stood)))
 	}
 }
 
@@ -199,6 +203,9 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onClient(env, from, msg)
 	case smr.PartSaved:
 		r.state.PartSaved(env, from)
+	case smr.Ping, smr.Pong:
+		r.tempo.Receive(env, from, msg)
+		return
 	case Probe:
 		r.onProbe(env, from, msg)
 		return
@@ -360,6 +367,19 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	env.After(r.times(tick), tickTimer{})
+	if r.role == member {
+		r.drive(env)
+		r.soon(env)
+	}
+	if last := r.acceptor.own.last(); last != r.pinged {
+		r.pinged = last
+		for _, id := range r.others() {
+			r.tempo.Ask(env, id) // probes do not wait for disks
+		}
+	}
+	if !r.tempo.Beat(env.Now, tick) {
+		return
+	}
 	for _, id := range r.group {
 		p := r.peers[id]
 		p.silent++
@@ -369,8 +389,6 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.tickCatchUp(env)
 	r.tickReads(env)
 	if r.role == member {
-		r.drive(env)
 		r.tickCoordinator(env)
-		r.soon(env)
 	}
 }

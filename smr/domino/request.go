@@ -174,7 +174,7 @@ func (r *Replica) predicted(now time.Duration) time.Duration {
 		return 0
 	}
 	slices.Sort(delays)
-	return min(max(0, delays[r.rule.classic-1]), r.times(horizon/4))
+	return min(max(0, delays[r.rule.classic-1]), at(r.ahead(horizon/4)))
 }
 
 // probe measures the ways to the other members, once in a round trip if nothing was voted for or proposed for a window.
@@ -216,6 +216,7 @@ func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Ech
 	if p := r.peers[from]; p != nil && from != r.cfg.ID {
 		p.silent = 0 // it does not wait for a disk, as News does
 		p.meter.add(env.Now, m)
+		r.tempo.Saw(env.Now, env.Now-m.Sent)
 	}
 }
 
