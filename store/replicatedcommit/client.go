@@ -53,9 +53,9 @@ type get struct {
 	first   *ReadReply
 	tries   int
 	begun   time.Duration
-	sent    time.Duration // when all sites were asked, or the nearest
+	sent    []time.Duration // by site: when it was asked; 0: not at all, or again, so that an answer may be to either
 	wait    time.Duration // until they are asked again
-	only    int           // the site that was asked alone, noSite if all were
+	few     []int         // the sites that were asked alone at first: the nearest, or a majority of them; nil: all are asked by now
 	done    bool          // it is answered: what else comes is measured only
 	queued  int           // how often sites have said that it is not its turn
 }
@@ -151,7 +151,7 @@ func (c *Client) onGet(env *protocol.Env[Message], m Get) {
 		return
 	}
 	c.n++
-	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites)), only: noSite, begun: env.Now}
+	g := &get{ask: m, answers: make([]*ReadReply, len(c.cfg.Layout.Sites)), sent: make([]time.Duration, len(c.cfg.Layout.Sites)), begun: env.Now}
 	c.gets[c.n], c.getRefs[m.Ref] = g, c.n
 	c.sendGet(env, c.n, g)
 }
@@ -168,22 +168,33 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 		held *= queueFor
 	}
 	g.wait = held + c.ReadPatience() - c.cfg.RoundTrip
+	first := g.few
 	switch {
-	case g.only != noSite: // it does not answer, and others are nearer until it does
-		c.near[g.only][shard] += c.cfg.RoundTrip
-		g.only = noSite
-	case g.ask.Nearest && g.tries == 0:
-		if g.only = c.nearest(shard); g.only != noSite {
-			g.wait = c.near[g.only][shard] + held + c.cfg.RoundTrip/2
+	case g.few != nil: // some take longer than that, and others may be nearer
+		for _, i := range g.few {
+			if g.answers[i] == nil {
+				c.near[i][shard] = max(c.near[i][shard], env.Now-g.sent[i])
+			}
+		}
+		g.few = nil
+	case g.tries == 0 && (g.ask.Nearest || g.ask.Priority.IsZero()):
+		if g.few = c.nearest(shard, g.ask.Nearest); g.few != nil {
+			last := c.near[g.few[len(g.few)-1]][shard]
+			if g.wait = 2 * last; g.ask.Nearest {
+				g.wait = last + held + c.cfg.RoundTrip/2
+			}
 		}
 	}
 	g.tries++
 	g.wait <<= slower(g.tries)
-	g.sent = env.Now
 	for _, i := range c.cfg.Layout.unfenced() {
-		if g.answers[i] == nil && (g.only == noSite || g.only == i) {
-			env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
+		if g.answers[i] != nil || g.few != nil && !slices.Contains(g.few, i) || slices.Contains(first, i) {
+			continue
 		}
+		if g.sent[i] = max(env.Now, 1); g.tries > 1 && first == nil {
+			g.sent[i] = 0
+		}
+		env.Send(c.cfg.Layout.Sites[i].Shards[shard], ReadRequest{Ref: n, Key: g.ask.Key, Priority: g.ask.Priority})
 	}
 	env.After(g.wait, getTimer{n})
 }
@@ -191,22 +202,26 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 // maxQueued is how often, for each site, a read takes it that it is not its turn. After that it goes by what it is told: its transaction is refused, or it is not.
 const maxQueued = 16
 
-// probeEvery is how many reads from the nearest site there are to one that asks all, to see who is the nearest by now.
-const probeEvery = 256
+// probeEvery is how many reads from the nearest sites there are to one that asks all, to see who is the nearest by now.
+const probeEvery = 128
 
-// nearest returns the site whose server of a shard answers soonest, as far as is known; noSite if all are to be asked.
-func (c *Client) nearest(shard int) int {
+// nearest returns the site whose server of a shard answers soonest, as far as is known, or the majority of sites whose servers do, the nearest first; nil if all are to be asked. What more sites than
+// a majority say about a read comes too late to count, and costs them as much as the rest.
+func (c *Client) nearest(shard int, one bool) []int {
 	c.nearGets++
-	best := noSite
 	if c.nearGets%probeEvery == 0 {
-		return best
+		return nil
 	}
-	for _, i := range c.cfg.Layout.unfenced() {
-		if near := c.near[i][shard]; near != 0 && (best == noSite || near < c.near[best][shard]) {
-			best = i
-		}
+	known := slices.DeleteFunc(c.cfg.Layout.unfenced(), func(i int) bool { return c.near[i][shard] == 0 })
+	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(c.near[a][shard], c.near[b][shard]) })
+	n := c.cfg.Layout.majority()
+	if one {
+		n = 1
 	}
-	return best
+	if len(known) < n {
+		return nil
+	}
+	return known[:n]
 }
 
 // home returns the site that is the nearest as far as reads have told, whatever the shard; noSite if none has been made.
@@ -239,10 +254,10 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if !ok || g == nil || p.index != c.cfg.Layout.shardOf(g.ask.Key) || g.answers[p.site] != nil {
 		return
 	}
-	if g.tries == 1 && g.ask.Priority.IsZero() { // others may have waited for their turn
-		c.measured(p, env.Now-g.sent)
+	if sent := g.sent[p.site]; sent != 0 && g.ask.Priority.IsZero() { // others may have waited for their turn
+		c.measured(p, env.Now-sent)
 		if g.queued == 0 {
-			c.reading.saw(env.Now-g.sent, c.cfg.RoundTrip)
+			c.reading.saw(env.Now-sent, c.cfg.RoundTrip)
 		}
 	}
 	c.see(max(m.Hint, m.Value.Version.Time))
@@ -283,7 +298,7 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if c.cfg.skip.has(ruleQuorumValue) {
 		out.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes
 	}
-	if g.ask.Nearest && g.only == noSite && g.tries == 1 {
+	if g.few == nil && g.tries == 1 && (g.ask.Nearest || g.ask.Priority.IsZero()) {
 		g.done = true // the others' distances are learnt, until the timer ends it
 		delete(c.getRefs, g.ask.Ref)
 	} else {

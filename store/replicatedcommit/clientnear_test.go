@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestNewcomerNear(t *testing.T) {
 			if e.Kind == protocol.KindSend && e.To == 11 {
 				late++ // no answer; the timer ends it
 			}
-			if e.Kind == protocol.KindAfter && c.gets[c.n].only == 0 {
+			if e.Kind == protocol.KindAfter && slices.Equal(c.gets[c.n].few, []int{0}) {
 				now += e.Delay
 				env.Begin(now)
 				c.Expire(env, e.Timer)
