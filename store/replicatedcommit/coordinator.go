@@ -280,7 +280,10 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		c.toPeers(env, e.id, Applied{e.id})
 	}
 	if but, ok := c.carriedOut(env, e); ok {
-		for _, i := range c.cfg.Layout.unfenced() { // all of them: a coordinator that was told less would have its shards ask the others, who have forgotten
+		for _, i := range c.cfg.Layout.unfenced() {
+			if i != c.place.site && len(but) == 0 && !e.recovering {
+				continue // its coordinator has seen the same
+			}
 			for _, s := range e.shards {
 				env.Send(c.cfg.Layout.Sites[i].Shards[s], Forget{e.id, but})
 			}
