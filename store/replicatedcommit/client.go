@@ -180,7 +180,7 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	case g.tries == 0 && (g.ask.Nearest || g.ask.Priority.IsZero()):
 		if g.few = c.nearest(shard, g.ask.Nearest); g.few != nil {
 			last := c.near[g.few[len(g.few)-1]][shard]
-			if g.wait = 2 * last; g.ask.Nearest {
+			if g.wait = max(2*last, c.reading.lag(0, c.cfg.RoundTrip)); g.ask.Nearest {
 				g.wait = last + held + c.cfg.RoundTrip/2
 			}
 		}
