@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -56,13 +58,14 @@ type Config struct {
 	Check                       bool
 	StopTimeout                 time.Duration // also bounds how long calls of clients are waited for; 0 is 10 s
 	Logger                      *slog.Logger
-	// Interceptor is around the calls of clients, Committed gets how long each commit to a disk took. nil: nothing, nobody.
-	Interceptor grpc.UnaryServerInterceptor
+	// Observe is told of each call of clients when it begins, and what it returns is called with the answer or the error. nil: nobody is told.
+	Observe func(method string) (end func(resp any, err error))
+	// Committed gets how long each commit to a disk took. nil: nobody.
+	Committed func(took time.Duration)
 	// Retired is as in replicatedcommit.Config.
 	Retired bool
 	// Change answers steps of the agreement on the next epoch. nil: they are not answered.
-	Change    func(context.Context, *pb.ChangeRequest) (*pb.ChangeResponse, error)
-	Committed func(took time.Duration)
+	Change func(context.Context, *pb.ChangeRequest) (*pb.ChangeResponse, error)
 }
 
 // Members returns the IDs that a machine has, which its certificate must name.
@@ -93,23 +96,24 @@ func (e *RefusedError) Error() string {
 
 // Node is a machine. Its methods may be called concurrently.
 type Node struct {
-	cfg     Config
-	site    int
-	machine int
-	host    *host.Host
-	gate    *host.Node[replicatedcommit.Message]
-	shards  []*shard
-	service rcgrpc.Server
-	clients net.Listener
-	grpc    *grpc.Server
-	health  *health.Server
-	started time.Time
-	refused chan *RefusedError // has room for one
+	cfg      Config
+	site     int
+	machine  int
+	host     *host.Host
+	gate     *host.Node[replicatedcommit.Message]
+	shards   []*shard
+	service  rcgrpc.Server
+	clients  net.Listener
+	grpc     *grpc.Server
+	health   *health.Server
+	started  time.Time
+	refused  chan *RefusedError // has room for one
+	stopping chan struct{}
 }
 
 // Open opens a machine's disks and ports. It does nothing before Run, which must be called.
 func Open(cfg Config) (*Node, error) {
-	n := &Node{cfg: cfg, started: time.Now(), refused: make(chan *RefusedError, 1)}
+	n := &Node{cfg: cfg, started: time.Now(), refused: make(chan *RefusedError, 1), stopping: make(chan struct{})}
 	if err := n.open(); err != nil {
 		for _, l := range []net.Listener{cfg.ClientListener, n.clients, n.cfg.PeerListener} {
 			if l != nil {
@@ -264,8 +268,8 @@ func (n *Node) serve() {
 		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(4 * windowBytes),
 		grpc.MaxConcurrentStreams(maxCalls),
 	}
-	if n.cfg.Interceptor != nil {
-		options = append(options, grpc.UnaryInterceptor(n.cfg.Interceptor))
+	if n.cfg.Observe != nil {
+		options = append(options, grpc.UnaryInterceptor(n.observe))
 	}
 	n.grpc = grpc.NewServer(options...)
 	n.health = health.NewServer()
@@ -274,8 +278,21 @@ func (n *Node) serve() {
 	n.service.Deliver = n.gate.Deliver
 	n.service.Describe = n.Status
 	n.service.Alter = n.cfg.Change
+	n.service.Observe = n.cfg.Observe
+	n.service.Stopping = n.stopping
 	pb.RegisterStoreServer(n.grpc, &n.service)
 	n.setHealth(healthpb.HealthCheckResponse_NOT_SERVING)
+}
+
+// observe is around clients' calls that have a stream each.
+func (n *Node) observe(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if !strings.HasPrefix(info.FullMethod, "/"+pb.Store_ServiceDesc.ServiceName+"/") {
+		return handler(ctx, req)
+	}
+	end := n.cfg.Observe(path.Base(info.FullMethod))
+	resp, err := handler(ctx, req)
+	end(resp, err)
+	return resp, err
 }
 
 // windowBytes is what a client may send ahead: as much as a transaction may have.
@@ -326,6 +343,7 @@ func (n *Node) Run(ctx context.Context) error {
 // stopService lets clients' calls end, but not for ever.
 func (n *Node) stopService() {
 	n.health.Shutdown()
+	close(n.stopping)
 	stopped := make(chan struct{})
 	go func() {
 		n.grpc.GracefulStop()

@@ -113,7 +113,7 @@ func (m *Machine) open(o *MachineOptions) error {
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
 		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(), MaxTxns: m.cfg.Store.MaxTxns,
 		Retired: m.changes.disk.Retired, Change: change,
-		Logger: m.log, Interceptor: m.figures.intercept, Committed: func(took time.Duration) { m.figures.commits.Observe(took.Seconds()) },
+		Logger: m.log, Observe: m.figures.begin, Committed: func(took time.Duration) { m.figures.commits.Observe(took.Seconds()) },
 	})
 	if err == nil {
 		m.changes.retire = m.node.Retire

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
@@ -115,21 +114,17 @@ func newFigures() *figures {
 	return f
 }
 
-// intercept observes a client's call.
-func (f *figures) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if !strings.HasPrefix(info.FullMethod, "/"+pb.Store_ServiceDesc.ServiceName+"/") {
-		return handler(ctx, req)
-	}
-	method, start := path.Base(info.FullMethod), time.Now()
-	waiting := f.inFlight.WithLabelValues(method)
+// begin observes a client's call. What it returns is called when that ends.
+func (f *figures) begin(method string) (end func(resp any, err error)) {
+	start, waiting := time.Now(), f.inFlight.WithLabelValues(method)
 	waiting.Inc()
-	defer waiting.Dec()
-	resp, err := handler(ctx, req)
-	f.requests.WithLabelValues(method, status.Code(err).String()).Observe(time.Since(start).Seconds())
-	if c, ok := resp.(*pb.CommitResponse); ok && err == nil {
-		f.answers.WithLabelValues(answerOf(c)).Inc()
+	return func(resp any, err error) {
+		waiting.Dec()
+		f.requests.WithLabelValues(method, status.Code(err).String()).Observe(time.Since(start).Seconds())
+		if c, ok := resp.(*pb.CommitResponse); ok && err == nil {
+			f.answers.WithLabelValues(answerOf(c)).Inc()
+		}
 	}
-	return resp, err
 }
 
 // answerOf returns what an answer to Commit says, and why a transaction was refused.

@@ -73,6 +73,7 @@ type machine struct {
 	site string
 	conn *grpc.ClientConn
 	stub pb.StoreClient
+	line line
 }
 
 // waiter is who waits for the answer to what it gave the node.
@@ -164,7 +165,9 @@ func (c *Conn) connect(site string, m rc.Machine) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{name: m.Name, site: site, conn: conn, stub: pb.NewStoreClient(conn)}, nil
+	to := &machine{name: m.Name, site: site, conn: conn, stub: pb.NewStoreClient(conn)}
+	to.line = line{c: c, to: to, wake: make(chan struct{}, 1)}
+	return to, nil
 }
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection is left.
@@ -296,7 +299,8 @@ func (c *Conn) site(i int) string {
 	return c.sites[i]
 }
 
-// largeBytes is above how much a request is not sent again while it is on its way: the connection loses nothing, and a second one would only be in the way of the first.
+// largeBytes is above how much a request has a stream of its own, lest others wait behind it, and is not sent again while it is on its way: the connection loses nothing, and a second one would only
+// be in the way of the first.
 const largeBytes = 32 << 10
 
 // flight is a large request that is on its way to a node.
@@ -307,25 +311,20 @@ type flight struct {
 
 // begin sends a message, unless it is a large one that is on its way already. It is called with mu held.
 func (c *Conn) begin(to *machine, id protocol.ID, msg rc.Message) {
-	timeout := max(4*c.cfg.RoundTrip, 2*c.node.ReadPatience())
-	landed := func() {}
-	if m, ok := msg.(rc.CommitRequest); ok {
-		timeout = max(4*c.cfg.RoundTrip, 2*c.node.Patience())
-		if m.Bytes() > largeBytes {
-			f := flight{id, m.Txn.ID}
-			if c.flights[f] {
-				return
-			}
-			c.flights[f] = true
-			timeout *= 2
-			landed = func() {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				delete(c.flights, f)
-			}
-		}
+	m, commit := msg.(rc.CommitRequest)
+	switch {
+	case !commit:
+		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.node.ReadPatience()))
+		return
+	case m.Bytes() <= largeBytes:
+		to.line.push(c.newCall(to, msg), id, msg, max(4*c.cfg.RoundTrip, 2*c.node.Patience()))
+		return
+	case c.flights[flight{id, m.Txn.ID}]:
+		return
 	}
-	ctx, cancel := context.WithTimeout(c.closing, timeout)
-	k := c.newCall(to, msg, cancel)
-	c.wg.Go(func() { c.send(ctx, k, id, msg, landed) })
+	c.flights[flight{id, m.Txn.ID}] = true
+	ctx, cancel := context.WithTimeout(c.closing, 2*max(4*c.cfg.RoundTrip, 2*c.node.Patience()))
+	k := c.newCall(to, msg)
+	k.cancel = cancel
+	c.wg.Go(func() { c.sendAlone(ctx, k, id, m) })
 }

@@ -50,8 +50,27 @@ func txnFromWire(m *pb.CommitRequest) store.Txn {
 	return t
 }
 
-func gateCommitFromWire(ref uint64, m *pb.CommitRequest) rc.GateCommit {
-	return rc.GateCommit{Ref: ref, Txn: txnFromWire(m), Recover: m.GetRecover(), Firm: m.GetFirm(), Hold: m.GetHold()}
+// gateRead and gateCommit return what the gate is asked, with a number of the service's.
+
+func gateRead(r *pb.ReadRequest) func(ref uint64) rc.Message {
+	return func(ref uint64) rc.Message {
+		return rc.GateRead{Ref: ref, Key: store.Key(r.GetKey()), Priority: priorityFromWire(r.GetPriority())}
+	}
+}
+
+func gateCommit(r *pb.CommitRequest) func(ref uint64) rc.Message {
+	return func(ref uint64) rc.Message {
+		return rc.GateCommit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold()}
+	}
+}
+
+func readToWire(m rc.ReadRequest, epoch uint64) *pb.ReadRequest {
+	return &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: epoch}
+}
+
+func readFromWire(ref uint64, r *pb.ReadResponse) rc.Message {
+	v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
+	return rc.ReadReply{Ref: ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
 }
 
 // The wire and the store number reasons alike, which a test checks by name.

@@ -49,7 +49,7 @@ func TestCommitTravels(t *testing.T) {
 	if err := proto.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	got := gateCommitFromWire(7, &m)
+	got := gateCommit(&m)(7).(rc.GateCommit)
 	if diff := cmp.Diff(rc.GateCommit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true}, got); diff != "" {
 		t.Errorf("the request changed on its way:\n%s", diff)
 	}

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	rc "github.com/foresay/foresay/store/replicatedcommit"
@@ -24,8 +23,12 @@ type request struct {
 	key   requestKey
 	ref   uint64
 	calls []*call
-	taken bool           // a machine may have got it
-	wg    sync.WaitGroup // of the calls
+	wg    sync.WaitGroup // of the calls whose messages may still be sent
+}
+
+// taken tells whether a machine may have got it.
+func (r *request) taken() bool {
+	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.taken })
 }
 
 // requestKey is what a request's messages have in common: the node's number of a read, or a transaction's name.
@@ -48,15 +51,16 @@ func keyOf(msg rc.Message) requestKey {
 type call struct {
 	request  *request
 	to       *machine
-	cancel   context.CancelFunc
+	cancel   func() // does not have it sent if it has not been
 	answered bool
+	taken    bool  // the machine may have got it
 	failed   bool  // the machine cannot be connected to, or has refused it
 	final    bool  // it would refuse it again
 	err      error // the first
 }
 
 // newCall notes that a message is about to be sent. It is called with mu held.
-func (c *Conn) newCall(to *machine, msg rc.Message, cancel context.CancelFunc) *call {
+func (c *Conn) newCall(to *machine, msg rc.Message) *call {
 	r := c.sending[keyOf(msg)]
 	switch {
 	case r != nil:
@@ -67,66 +71,60 @@ func (c *Conn) newCall(to *machine, msg rc.Message, cancel context.CancelFunc) *
 	default:
 		r = &request{} // nobody asks what becomes of it
 	}
-	k := &call{request: r, to: to, cancel: cancel}
+	k := &call{request: r, to: to}
 	r.calls = append(r.calls, k)
 	r.wg.Add(1)
 	return k
 }
 
-// send carries a message of the node's to a machine, and the answer back.
-func (c *Conn) send(ctx context.Context, k *call, id protocol.ID, msg rc.Message, landed func()) {
+// sendAlone carries a large message to a machine, and the answer back.
+func (c *Conn) sendAlone(ctx context.Context, k *call, id protocol.ID, m rc.CommitRequest) {
 	defer k.request.wg.Done()
 	defer k.cancel()
-	answer, err := c.try(ctx, k, msg, grpc.WaitForReady(false)) // fails at once if the machine cannot be connected to
+	answer, err := c.try(ctx, k, m, grpc.WaitForReady(false)) // fails at once if the machine cannot be connected to
 	if k.failed && !k.final && status.Code(err) == codes.Unavailable {
-		answer, _ = c.try(ctx, k, msg, grpc.WaitForReady(true))
+		answer, _ = c.try(ctx, k, m, grpc.WaitForReady(true))
 	}
-	landed()
-	if answer != nil {
-		c.run(func(env *protocol.Env[rc.Message]) { c.node.Receive(env, id, answer) })
-	}
+	c.run(func(env *protocol.Env[rc.Message]) {
+		delete(c.flights, flight{id, m.Txn.ID})
+		if answer != nil {
+			c.node.Receive(env, id, answer)
+		}
+	})
 }
 
 // try calls a machine, and notes how far that came.
-func (c *Conn) try(ctx context.Context, k *call, msg rc.Message, wait grpc.CallOption) (answer rc.Message, err error) {
+func (c *Conn) try(ctx context.Context, k *call, m rc.CommitRequest, wait grpc.CallOption) (answer rc.Message, err error) {
 	var at peer.Peer // stays empty if nothing left
-	switch m := msg.(type) {
-	case rc.ReadRequest:
-		var r *pb.ReadResponse
-		ask := &pb.ReadRequest{Key: []byte(m.Key), Priority: priorityToWire(m.Priority), Epoch: c.cfg.Topology.Epoch}
-		if r, err = k.to.stub.Read(ctx, ask, wait, grpc.Peer(&at)); err == nil {
-			v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
-			answer = rc.ReadReply{Ref: m.Ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
-		}
-	case rc.CommitRequest:
-		var r *pb.CommitResponse
-		if r, err = k.to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), wait, grpc.Peer(&at)); err == nil {
-			answer = doneFromWire(m.Txn.ID, r)
-		}
+	r, err := k.to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), wait, grpc.Peer(&at))
+	if err == nil {
+		answer = doneFromWire(m.Txn.ID, r)
 	}
 	if status.Code(err) == codes.FailedPrecondition && c.cfg.Outdated != nil {
 		c.cfg.Outdated(k.to.name)
 	}
-	if c.note(ctx, k, err, at.Addr != nil) {
+	c.mu.Lock()
+	hopeless := c.note(k, err, at.Addr != nil, ctx.Err() != nil)
+	c.mu.Unlock()
+	if hopeless {
 		c.abandon(k.request)
 	}
 	return answer, err
 }
 
-// note keeps what a call came to, and tells whether there is no hope for its request: all machines that were asked have refused it, or cannot be connected to and never could.
-func (c *Conn) note(ctx context.Context, k *call, err error, connected bool) (hopeless bool) {
+// note keeps what a call came to, and tells whether there is no hope for its request: all machines that were asked have refused it, or cannot be connected to and never could. A call may have ended
+// because nobody waits for it any more. It is called with mu held.
+func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 	code := status.Code(err)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.reached = c.reached || connected
 	k.final = code == codes.FailedPrecondition || code == codes.InvalidArgument // which the service says before it does anything
 	k.answered = err == nil
-	k.failed = k.final || err != nil && !connected && ctx.Err() == nil
-	k.request.taken = k.request.taken || connected && !k.final
-	if k.err == nil && ctx.Err() == nil {
+	k.failed = k.final || err != nil && !connected && !ended
+	k.taken = connected && !k.final
+	if k.err == nil && !ended {
 		k.err = err
 	}
-	if !k.failed || k.request.taken {
+	if !k.failed || k.request.taken() {
 		return false
 	}
 	sites := map[string]bool{}
@@ -161,7 +159,7 @@ func (c *Conn) over(r *request) {
 // unsent tells whether no machine has got a request, which is over, and none will: calls that wait for a connection are ended.
 func (c *Conn) unsent(r *request) bool {
 	c.mu.Lock()
-	taken, calls := r.taken, r.calls
+	taken, calls := r.taken(), r.calls
 	c.mu.Unlock()
 	if taken {
 		return false
@@ -172,7 +170,7 @@ func (c *Conn) unsent(r *request) bool {
 	r.wg.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !r.taken
+	return !r.taken()
 }
 
 // missing returns the sites that were asked and have not answered, and what is known of why.

@@ -2,16 +2,14 @@ package rcgrpc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
-	"github.com/foresay/foresay/store"
 	rc "github.com/foresay/foresay/store/replicatedcommit"
 )
 
@@ -29,9 +27,14 @@ type Server struct {
 	// Alter answers calls of Change. nil: they are not answered.
 	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
 
+	// Observe is told of each Read and Commit that a stream of calls brings when it begins. What it returns is called with the answer, or the error. nil: nobody is told.
+	Observe func(method string) (end func(resp any, err error))
+	// Stopping is closed when the machine is about to stop: streams of calls end when all calls are answered. nil: it never is.
+	Stopping <-chan struct{}
+
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan rc.Message
+	waiting map[uint64]func(rc.Message)
 }
 
 // Receive takes what the gate says to its application. It does not wait.
@@ -47,50 +50,79 @@ func (s *Server) Receive(msg rc.Message) {
 	default:
 		return
 	}
-	if c := s.take(ref); c != nil {
-		c <- msg // it has room for one
+	if answer := s.take(ref); answer != nil {
+		answer(msg)
 	}
 }
 
-func (s *Server) take(ref uint64) chan rc.Message {
+// expect returns a number for what the gate is asked. answer is called once with what it says, unless that is taken back before; it must not wait.
+func (s *Server) expect(answer func(rc.Message)) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.waiting[ref]
+	s.last++
+	if s.waiting == nil {
+		s.waiting = map[uint64]func(rc.Message){}
+	}
+	s.waiting[s.last] = answer
+	return s.last
+}
+
+func (s *Server) take(ref uint64) (answer func(rc.Message)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer = s.waiting[ref]
 	delete(s.waiting, ref)
-	return c
+	return answer
+}
+
+func (s *Server) observe(method string) func(any, error) {
+	if s.Observe == nil {
+		return func(any, error) {}
+	}
+	return s.Observe(method)
+}
+
+// response returns what a client is told when the gate has said something.
+func response(m rc.Message) (proto.Message, error) {
+	switch m := m.(type) {
+	case rc.GateReadDone:
+		v := m.Reply.Value
+		return &pb.ReadResponse{
+			Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: m.Reply.Pending, Hint: m.Reply.Hint, Queued: m.Reply.Queued,
+		}, nil
+	case rc.GateCommitDone:
+		return doneToWire(m), nil
+	case rc.GateRefused:
+		code := codes.InvalidArgument
+		switch {
+		case m.Full:
+			code = codes.ResourceExhausted
+		case m.Late:
+			code = codes.Unavailable
+		}
+		return nil, status.Error(code, m.Detail)
+	}
+	return nil, status.Errorf(codes.Internal, "the gate's answer is a %T", m)
+}
+
+func noGate(err error) error {
+	return status.Errorf(codes.Unavailable, "the site's gate does not take calls: %v", err)
 }
 
 // ask hands the gate a message that is made with a number, and waits for the answer to that.
-func (s *Server) ask(ctx context.Context, msg func(ref uint64) rc.Message) (rc.Message, error) {
+func (s *Server) ask(ctx context.Context, msg func(ref uint64) rc.Message) (proto.Message, error) {
 	answer := make(chan rc.Message, 1)
-	s.mu.Lock()
-	s.last++
-	ref := s.last
-	if s.waiting == nil {
-		s.waiting = map[uint64]chan rc.Message{}
-	}
-	s.waiting[ref] = answer
-	s.mu.Unlock()
+	ref := s.expect(func(m rc.Message) { answer <- m })
 	if err := s.Deliver(ctx, msg(ref)); err != nil {
 		s.take(ref)
 		if ctx.Err() != nil {
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
-		return nil, status.Errorf(codes.Unavailable, "the site's gate does not take calls: %v", err)
+		return nil, noGate(err)
 	}
 	select {
 	case m := <-answer:
-		if r, ok := m.(rc.GateRefused); ok {
-			code := codes.InvalidArgument
-			switch {
-			case r.Full:
-				code = codes.ResourceExhausted
-			case r.Late:
-				code = codes.Unavailable
-			}
-			return nil, status.Error(code, r.Detail)
-		}
-		return m, nil
+		return response(m)
 	case <-ctx.Done():
 	}
 	if s.take(ref) != nil {
@@ -113,21 +145,15 @@ func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse,
 	if err := s.checkEpoch(r.GetEpoch()); err != nil {
 		return nil, err
 	}
-	m, err := s.ask(ctx, func(ref uint64) rc.Message {
-		return rc.GateRead{Ref: ref, Key: store.Key(r.GetKey()), Priority: priorityFromWire(r.GetPriority())}
-	})
+	m, err := s.ask(ctx, gateRead(r))
 	if err != nil {
 		return nil, err
 	}
-	done, ok := m.(rc.GateReadDone)
+	done, ok := m.(*pb.ReadResponse)
 	if !ok {
 		return nil, errMixedUp(m)
 	}
-	reply := done.Reply
-	v := reply.Value
-	return &pb.ReadResponse{
-		Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: reply.Pending, Hint: reply.Hint, Queued: reply.Queued,
-	}, nil
+	return done, nil
 }
 
 // Commit implements the service.
@@ -135,17 +161,15 @@ func (s *Server) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitRes
 	if err := s.checkEpoch(r.GetEpoch()); err != nil {
 		return nil, err
 	}
-	m, err := s.ask(ctx, func(ref uint64) rc.Message {
-		return gateCommitFromWire(ref, r)
-	})
+	m, err := s.ask(ctx, gateCommit(r))
 	if err != nil {
 		return nil, err
 	}
-	done, ok := m.(rc.GateCommitDone)
+	done, ok := m.(*pb.CommitResponse)
 	if !ok {
 		return nil, errMixedUp(m)
 	}
-	return doneToWire(done), nil
+	return done, nil
 }
 
 // Status implements the service.
@@ -164,8 +188,6 @@ func (s *Server) Change(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeRes
 	return s.Alter(ctx, r)
 }
 
-func errMixedUp(m rc.Message) error {
-	return status.Error(codes.Internal, errors.Join(errAnswer, fmt.Errorf("%T", m)).Error())
+func errMixedUp(m proto.Message) error {
+	return status.Errorf(codes.Internal, "the gate's answer is to another call: %T", m)
 }
-
-var errAnswer = errors.New("the gate's answer is to another call")

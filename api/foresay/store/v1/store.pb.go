@@ -148,7 +148,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type ChangeRequest_Step int32
@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -783,6 +783,348 @@ func (*CommitResponse_Vote) isCommitResponse_Result() {}
 
 func (*CommitResponse_Decision) isCommitResponse_Result() {}
 
+// CallBatch is calls that a client makes at once.
+type CallBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*Call                `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallBatch) Reset() {
+	*x = CallBatch{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallBatch) ProtoMessage() {}
+
+func (x *CallBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallBatch.ProtoReflect.Descriptor instead.
+func (*CallBatch) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CallBatch) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// Call is one of a stream's calls.
+type Call struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the client's choice: no two calls of a stream have the same.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Types that are valid to be assigned to Request:
+	//
+	//	*Call_Read
+	//	*Call_Commit
+	Request       isCall_Request `protobuf_oneof:"request"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Call) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Call) GetRequest() isCall_Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Call) GetRead() *ReadRequest {
+	if x != nil {
+		if x, ok := x.Request.(*Call_Read); ok {
+			return x.Read
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetCommit() *CommitRequest {
+	if x != nil {
+		if x, ok := x.Request.(*Call_Commit); ok {
+			return x.Commit
+		}
+	}
+	return nil
+}
+
+type isCall_Request interface {
+	isCall_Request()
+}
+
+type Call_Read struct {
+	Read *ReadRequest `protobuf:"bytes,2,opt,name=read,proto3,oneof"`
+}
+
+type Call_Commit struct {
+	Commit *CommitRequest `protobuf:"bytes,3,opt,name=commit,proto3,oneof"`
+}
+
+func (*Call_Read) isCall_Request() {}
+
+func (*Call_Commit) isCall_Request() {}
+
+// AnswerBatch is answers that became known at about the same time.
+type AnswerBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*Answer              `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerBatch) Reset() {
+	*x = AnswerBatch{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerBatch) ProtoMessage() {}
+
+func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
+func (*AnswerBatch) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AnswerBatch) GetAnswers() []*Answer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// Answer is that to one of a stream's calls.
+type Answer struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Types that are valid to be assigned to Response:
+	//
+	//	*Answer_Read
+	//	*Answer_Commit
+	//	*Answer_Failure
+	Response      isAnswer_Response `protobuf_oneof:"response"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Answer) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Answer) GetResponse() isAnswer_Response {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *Answer) GetRead() *ReadResponse {
+	if x != nil {
+		if x, ok := x.Response.(*Answer_Read); ok {
+			return x.Read
+		}
+	}
+	return nil
+}
+
+func (x *Answer) GetCommit() *CommitResponse {
+	if x != nil {
+		if x, ok := x.Response.(*Answer_Commit); ok {
+			return x.Commit
+		}
+	}
+	return nil
+}
+
+func (x *Answer) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Response.(*Answer_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isAnswer_Response interface {
+	isAnswer_Response()
+}
+
+type Answer_Read struct {
+	Read *ReadResponse `protobuf:"bytes,2,opt,name=read,proto3,oneof"`
+}
+
+type Answer_Commit struct {
+	Commit *CommitResponse `protobuf:"bytes,3,opt,name=commit,proto3,oneof"`
+}
+
+type Answer_Failure struct {
+	Failure *Failure `protobuf:"bytes,4,opt,name=failure,proto3,oneof"`
+}
+
+func (*Answer_Read) isAnswer_Response() {}
+
+func (*Answer_Commit) isAnswer_Response() {}
+
+func (*Answer_Failure) isAnswer_Response() {}
+
+// Failure is with which status of gRPC the call would have ended alone.
+type Failure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Failure) GetCode() uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Vote is a site's vote, which never changes.
 type Vote struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -799,7 +1141,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +1153,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +1166,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Vote) GetYes() bool {
@@ -870,7 +1212,7 @@ type Current struct {
 
 func (x *Current) Reset() {
 	*x = Current{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -882,7 +1224,7 @@ func (x *Current) String() string {
 func (*Current) ProtoMessage() {}
 
 func (x *Current) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,7 +1237,7 @@ func (x *Current) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Current.ProtoReflect.Descriptor instead.
 func (*Current) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Current) GetKey() []byte {
@@ -944,7 +1286,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1298,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1311,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -995,7 +1337,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1349,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1362,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 // StatusResponse tells it.
@@ -1039,7 +1381,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1393,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1406,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -1125,7 +1467,7 @@ type PeerStatus struct {
 
 func (x *PeerStatus) Reset() {
 	*x = PeerStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1479,7 @@ func (x *PeerStatus) String() string {
 func (*PeerStatus) ProtoMessage() {}
 
 func (x *PeerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1492,7 @@ func (x *PeerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
 func (*PeerStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PeerStatus) GetMachine() string {
@@ -1220,7 +1562,7 @@ type ShardStatus struct {
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1574,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1587,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -1357,7 +1699,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1711,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1724,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -1414,7 +1756,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1768,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1781,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -1492,7 +1834,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1846,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1859,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -1617,7 +1959,26 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\x93\x01\n" +
+	"\x06result\"9\n" +
+	"\tCallBatch\x12,\n" +
+	"\x05calls\x18\x01 \x03(\v2\x16.foresay.store.v1.CallR\x05calls\"\x99\x01\n" +
+	"\x04Call\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x123\n" +
+	"\x04read\x18\x02 \x01(\v2\x1d.foresay.store.v1.ReadRequestH\x00R\x04read\x129\n" +
+	"\x06commit\x18\x03 \x01(\v2\x1f.foresay.store.v1.CommitRequestH\x00R\x06commitB\t\n" +
+	"\arequest\"A\n" +
+	"\vAnswerBatch\x122\n" +
+	"\aanswers\x18\x01 \x03(\v2\x18.foresay.store.v1.AnswerR\aanswers\"\xd5\x01\n" +
+	"\x06Answer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x124\n" +
+	"\x04read\x18\x02 \x01(\v2\x1e.foresay.store.v1.ReadResponseH\x00R\x04read\x12:\n" +
+	"\x06commit\x18\x03 \x01(\v2 .foresay.store.v1.CommitResponseH\x00R\x06commit\x125\n" +
+	"\afailure\x18\x04 \x01(\v2\x19.foresay.store.v1.FailureH\x00R\afailureB\n" +
+	"\n" +
+	"\bresponse\"7\n" +
+	"\aFailure\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x93\x01\n" +
 	"\x04Vote\x12\x10\n" +
 	"\x03yes\x18\x01 \x01(\bR\x03yes\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x12\x12\n" +
@@ -1702,10 +2063,11 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\xbf\x02\n" +
+	"\x11REASON_OVERLOADED\x10\b2\x88\x03\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
-	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12P\n" +
+	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12G\n" +
+	"\x05Calls\x12\x1b.foresay.store.v1.CallBatch\x1a\x1d.foresay.store.v1.AnswerBatch(\x010\x01\x12P\n" +
 	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Change\x12\x1f.foresay.store.v1.ChangeRequest\x1a .foresay.store.v1.ChangeResponseB9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
 
@@ -1722,7 +2084,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),             // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
@@ -1735,16 +2097,21 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*Write)(nil),           // 8: foresay.store.v1.Write
 	(*CommitRequest)(nil),   // 9: foresay.store.v1.CommitRequest
 	(*CommitResponse)(nil),  // 10: foresay.store.v1.CommitResponse
-	(*Vote)(nil),            // 11: foresay.store.v1.Vote
-	(*Current)(nil),         // 12: foresay.store.v1.Current
-	(*Decision)(nil),        // 13: foresay.store.v1.Decision
-	(*StatusRequest)(nil),   // 14: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil),  // 15: foresay.store.v1.StatusResponse
-	(*PeerStatus)(nil),      // 16: foresay.store.v1.PeerStatus
-	(*ShardStatus)(nil),     // 17: foresay.store.v1.ShardStatus
-	(*Ballot)(nil),          // 18: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 19: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 20: foresay.store.v1.ChangeResponse
+	(*CallBatch)(nil),       // 11: foresay.store.v1.CallBatch
+	(*Call)(nil),            // 12: foresay.store.v1.Call
+	(*AnswerBatch)(nil),     // 13: foresay.store.v1.AnswerBatch
+	(*Answer)(nil),          // 14: foresay.store.v1.Answer
+	(*Failure)(nil),         // 15: foresay.store.v1.Failure
+	(*Vote)(nil),            // 16: foresay.store.v1.Vote
+	(*Current)(nil),         // 17: foresay.store.v1.Current
+	(*Decision)(nil),        // 18: foresay.store.v1.Decision
+	(*StatusRequest)(nil),   // 19: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),  // 20: foresay.store.v1.StatusResponse
+	(*PeerStatus)(nil),      // 21: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),     // 22: foresay.store.v1.ShardStatus
+	(*Ballot)(nil),          // 23: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),   // 24: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),  // 25: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -1754,34 +2121,43 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 4: foresay.store.v1.CommitRequest.priority:type_name -> foresay.store.v1.Priority
 	7,  // 5: foresay.store.v1.CommitRequest.reads:type_name -> foresay.store.v1.Read
 	8,  // 6: foresay.store.v1.CommitRequest.writes:type_name -> foresay.store.v1.Write
-	11, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
-	13, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
-	0,  // 9: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
-	12, // 10: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
-	3,  // 11: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
-	1,  // 12: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
-	0,  // 13: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	17, // 14: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	16, // 15: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 16: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 17: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	2,  // 18: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	18, // 19: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	18, // 20: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	18, // 21: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 22: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 23: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	14, // 24: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	19, // 25: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 26: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 27: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	15, // 28: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	20, // 29: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	26, // [26:30] is the sub-list for method output_type
-	22, // [22:26] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	16, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
+	18, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
+	12, // 9: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
+	5,  // 10: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
+	9,  // 11: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
+	14, // 12: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
+	6,  // 13: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
+	10, // 14: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
+	15, // 15: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
+	0,  // 16: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
+	17, // 17: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
+	3,  // 18: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
+	1,  // 19: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
+	0,  // 20: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
+	22, // 21: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	21, // 22: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 23: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 24: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	2,  // 25: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	23, // 26: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	23, // 27: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	23, // 28: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 29: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 30: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 31: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	19, // 32: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	24, // 33: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 34: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 35: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	13, // 36: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	20, // 37: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	25, // 38: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	34, // [34:39] is the sub-list for method output_type
+	29, // [29:34] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -1793,13 +2169,22 @@ func file_foresay_store_v1_store_proto_init() {
 		(*CommitResponse_Vote)(nil),
 		(*CommitResponse_Decision)(nil),
 	}
+	file_foresay_store_v1_store_proto_msgTypes[9].OneofWrappers = []any{
+		(*Call_Read)(nil),
+		(*Call_Commit)(nil),
+	}
+	file_foresay_store_v1_store_proto_msgTypes[11].OneofWrappers = []any{
+		(*Answer_Read)(nil),
+		(*Answer_Commit)(nil),
+		(*Answer_Failure)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Store_Read_FullMethodName   = "/foresay.store.v1.Store/Read"
 	Store_Commit_FullMethodName = "/foresay.store.v1.Store/Commit"
+	Store_Calls_FullMethodName  = "/foresay.store.v1.Store/Calls"
 	Store_Status_FullMethodName = "/foresay.store.v1.Store/Status"
 	Store_Change_FullMethodName = "/foresay.store.v1.Store/Change"
 )
@@ -40,6 +41,10 @@ type StoreClient interface {
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (*ReadResponse, error)
 	// Commit has the site vote on a transaction, once and for all. It can be repeated.
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
+	// Calls carries calls of Read and Commit, as many as a client likes, and the answers
+	// in the order in which they are known. It costs less than a stream for each call.
+	// What is large is better called alone: what is small would wait behind it.
+	Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallBatch, AnswerBatch], error)
 	// Status tells how the machine's shards are.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Change is a step of the agreement on the store's next epoch, in which a site is
@@ -75,6 +80,19 @@ func (c *storeClient) Commit(ctx context.Context, in *CommitRequest, opts ...grp
 	return out, nil
 }
 
+func (c *storeClient) Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallBatch, AnswerBatch], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Store_ServiceDesc.Streams[0], Store_Calls_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CallBatch, AnswerBatch]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Store_CallsClient = grpc.BidiStreamingClient[CallBatch, AnswerBatch]
+
 func (c *storeClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatusResponse)
@@ -106,6 +124,10 @@ type StoreServer interface {
 	Read(context.Context, *ReadRequest) (*ReadResponse, error)
 	// Commit has the site vote on a transaction, once and for all. It can be repeated.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
+	// Calls carries calls of Read and Commit, as many as a client likes, and the answers
+	// in the order in which they are known. It costs less than a stream for each call.
+	// What is large is better called alone: what is small would wait behind it.
+	Calls(grpc.BidiStreamingServer[CallBatch, AnswerBatch]) error
 	// Status tells how the machine's shards are.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Change is a step of the agreement on the store's next epoch, in which a site is
@@ -126,6 +148,9 @@ func (UnimplementedStoreServer) Read(context.Context, *ReadRequest) (*ReadRespon
 }
 func (UnimplementedStoreServer) Commit(context.Context, *CommitRequest) (*CommitResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Commit not implemented")
+}
+func (UnimplementedStoreServer) Calls(grpc.BidiStreamingServer[CallBatch, AnswerBatch]) error {
+	return status.Error(codes.Unimplemented, "method Calls not implemented")
 }
 func (UnimplementedStoreServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
@@ -190,6 +215,13 @@ func _Store_Commit_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Calls_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StoreServer).Calls(&grpc.GenericServerStream[CallBatch, AnswerBatch]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Store_CallsServer = grpc.BidiStreamingServer[CallBatch, AnswerBatch]
+
 func _Store_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatusRequest)
 	if err := dec(in); err != nil {
@@ -250,6 +282,13 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Store_Change_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Calls",
+			Handler:       _Store_Calls_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
 	Metadata: "foresay/store/v1/store.proto",
 }
