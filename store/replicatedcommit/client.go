@@ -54,10 +54,10 @@ type get struct {
 	tries   int
 	begun   time.Duration
 	sent    []time.Duration // by site: when it was asked; 0: not at all, or again, so that an answer may be to either
-	wait    time.Duration // until they are asked again
-	few     []int         // the sites that were asked alone at first: the nearest, or a majority of them; nil: all are asked by now
-	done    bool          // it is answered: what else comes is measured only
-	queued  int           // how often sites have said that it is not its turn
+	wait    time.Duration   // until they are asked again
+	few     []int           // the sites that were asked alone at first: the nearest, or a majority of them; nil: all are asked by now
+	done    bool            // it is answered: what else comes is measured only
+	queued  int             // how often sites have said that it is not its turn
 }
 
 // A submit is a transaction that lacks votes.

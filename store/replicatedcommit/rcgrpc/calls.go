@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxOpen is how many calls of a stream may wait for an answer: no more are read, or sent, until there are fewer.
+	// maxOpen is how many calls of a stream may be without an answer that has left: no more are read, or sent, until there are fewer.
 	maxOpen = 2048
 	// batchBytes is about how much goes into a batch of calls or answers, unless a single one is larger. gRPC refuses messages of more than 4 MiB.
 	batchBytes = 256 << 10
@@ -25,7 +25,7 @@ const (
 type callStream struct {
 	server *Server
 	stream pb.Store_CallsServer
-	open   chan struct{} // has room for as many calls as may wait
+	open   chan struct{} // has room for as many calls as may be without an answer
 	wake   chan struct{} // has room for one; there are answers
 
 	mu      sync.Mutex
@@ -119,7 +119,6 @@ func (c *callStream) answer(number uint64, resp proto.Message, err error, end fu
 	c.mu.Lock()
 	c.answers = append(c.answers, a)
 	c.mu.Unlock()
-	<-c.open
 	signal(c.wake)
 }
 
@@ -164,6 +163,7 @@ func (c *callStream) take() (batch []*pb.Answer, left int) {
 			break
 		}
 		n++
+		<-c.open
 	}
 	batch, c.answers = c.answers[:n:n], c.answers[n:]
 	return batch, len(c.waiting)

@@ -97,12 +97,11 @@ func (l *line) connect(ctx context.Context) pb.Store_CallsClient {
 	stream, err := l.to.stub.Calls(ctx, grpc.WaitForReady(false))
 	for wait := 100 * time.Millisecond; err != nil; wait = min(2*wait, 2*time.Second) {
 		l.failed(err)
-		opened := make(chan struct{})
+		first, opened := err, make(chan struct{})
 		go func() {
 			defer close(opened)
 			stream, err = l.to.stub.Calls(ctx, grpc.WaitForReady(true))
 		}()
-		first := err
 		for waiting := true; waiting; {
 			select {
 			case <-l.wake:
