@@ -59,3 +59,80 @@ func TestNewcomerNear(t *testing.T) {
 		t.Errorf("%d of 20 reads waited for the newcomer; near is %v", late, c.near)
 	}
 }
+
+// TestReadsAskTheNearestMajority: once distances are known a read asks two of three sites, and the third when one of them is late, which is farther than it from then on; one read in so many asks all.
+func TestReadsAskTheNearestMajority(t *testing.T) {
+	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	now := time.Second
+	env.Begin(now)
+	c.Start(env, nil)
+	asked := func() (sites []int, timer protocol.Timer, wait time.Duration) {
+		for _, e := range env.Out {
+			switch m, ok := e.Msg.(ReadRequest); {
+			case ok && m.Ref == c.n:
+				sites = append(sites, int(e.To)/10-1)
+			case e.Kind == protocol.KindAfter:
+				timer, wait = e.Timer, e.Delay
+			}
+		}
+		return sites, timer, wait
+	}
+	took := []time.Duration{time.Millisecond, 2 * time.Millisecond, 9 * time.Millisecond}
+	answer := func(sites ...int) {
+		at := now
+		for _, i := range sites {
+			env.Begin(at + took[i])
+			c.Receive(env, protocol.ID(10*i+11), ReadReply{Ref: c.n})
+		}
+		now = at + time.Second
+	}
+	read := func(p store.Priority) []int {
+		env.Begin(now)
+		c.Receive(env, protocol.App, Get{Ref: c.n + 1, Key: "k", Priority: p})
+		sites, _, _ := asked()
+		return sites
+	}
+	want := func(what string, got []int, want ...int) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s asks sites %v, want %v", what, got, want)
+		}
+	}
+	want("the first read", read(store.Priority{}), 0, 1, 2)
+	answer(0, 1, 2)
+	all := 0
+	for range probeEvery {
+		switch sites := read(store.Priority{}); len(sites) {
+		case 3:
+			all++
+			answer(0, 1, 2)
+		default:
+			want("a read", sites, 0, 1)
+			answer(0, 1)
+		}
+	}
+	if all != 1 {
+		t.Errorf("%d of %d reads ask all sites", all, probeEvery)
+	}
+	want("a read of a transaction that was refused", read(store.Priority{Began: 1, Client: 1}), 0, 1, 2)
+	answer(0, 1)
+
+	read(store.Priority{})
+	_, timer, wait := asked()
+	if wait < 2*took[1] || wait > roundTrip {
+		t.Errorf("a read waits %v for sites that answer within %v", wait, took[1])
+	}
+	env.Begin(now + took[0])
+	c.Receive(env, 11, ReadReply{Ref: c.n})
+	now += max(wait, 2*took[2])
+	env.Begin(now)
+	c.Expire(env, timer)
+	sites, _, _ := asked()
+	want("a read of which one answer is late", sites, 2)
+	answer(2)
+	want("the next read", read(store.Priority{}), 0, 2)
+}
