@@ -37,7 +37,8 @@ type Client struct {
 	n            uint64 // of reads
 	gets         map[uint64]*get
 	submits      map[store.TxnID]*submit
-	near         [][]time.Duration      // by site and shard: how long it takes to answer a read; 0 is not known
+	near         [][]time.Duration      // by site and shard: how long it takes to answer a read when nothing is in the way; 0 is not known
+	usual        [][]time.Duration      // likewise: how long it takes at present
 	silent       []time.Duration        // by site: since when it has not answered commits; 0: it has
 	pace         pace                   // of commits
 	reading      pace                   // of reads
@@ -86,6 +87,7 @@ func NewClient(cfg Config) (*Client, error) {
 	c.silent = make([]time.Duration, len(cfg.Layout.Sites))
 	for range cfg.Layout.Sites {
 		c.near = append(c.near, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
+		c.usual = append(c.usual, make([]time.Duration, len(cfg.Layout.Sites[0].Shards)))
 	}
 	c.shards, c.coordinators = cfg.Layout.places()
 	if _, ok := c.shards[cfg.ID]; ok {
@@ -172,17 +174,18 @@ func (c *Client) sendGet(env *protocol.Env[Message], n uint64, g *get) {
 	switch {
 	case g.few != nil: // some take longer than that, and others may be nearer
 		for _, i := range g.few {
-			if g.answers[i] == nil {
-				c.near[i][shard] = max(c.near[i][shard], env.Now-g.sent[i])
+			if waited := env.Now - g.sent[i]; g.answers[i] == nil {
+				c.near[i][shard], c.usual[i][shard] = max(c.near[i][shard], waited), max(c.usual[i][shard], waited)
 			}
 		}
 		g.few = nil
-	case g.tries == 0 && (g.ask.Nearest || g.ask.Priority.IsZero()):
-		if g.few = c.nearest(shard, g.ask.Nearest); g.few != nil {
-			last := c.near[g.few[len(g.few)-1]][shard]
-			if g.wait = max(2*last, c.reading.lag(0, c.cfg.RoundTrip)); g.ask.Nearest {
-				g.wait = last + held + c.cfg.RoundTrip/2
-			}
+	case g.tries == 0 && g.ask.Nearest:
+		if g.few = c.nearest(shard, c.near, 1); g.few != nil {
+			g.wait = c.near[g.few[0]][shard] + held + c.cfg.RoundTrip/2
+		}
+	case g.tries == 0 && g.ask.Priority.IsZero():
+		if g.few = c.nearest(shard, c.usual, c.cfg.Layout.majority()); g.few != nil {
+			g.wait = 2 * c.usual[g.few[len(g.few)-1]][shard]
 		}
 	}
 	g.tries++
@@ -205,19 +208,15 @@ const maxQueued = 16
 // probeEvery is how many reads from the nearest sites there are to one that asks all, to see who is the nearest by now.
 const probeEvery = 128
 
-// nearest returns the site whose server of a shard answers soonest, as far as is known, or the majority of sites whose servers do, the nearest first; nil if all are to be asked. What more sites than
-// a majority say about a read comes too late to count, and costs them as much as the rest.
-func (c *Client) nearest(shard int, one bool) []int {
+// nearest returns so many sites whose servers of a shard answer soonest, the first one first, by what is known of how long they take; nil if all are to be asked. What more sites than a majority say
+// about a read comes too late to count, and costs them as much as the rest.
+func (c *Client) nearest(shard int, took [][]time.Duration, n int) []int {
 	c.nearGets++
 	if c.nearGets%probeEvery == 0 {
 		return nil
 	}
-	known := slices.DeleteFunc(c.cfg.Layout.unfenced(), func(i int) bool { return c.near[i][shard] == 0 })
-	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(c.near[a][shard], c.near[b][shard]) })
-	n := c.cfg.Layout.majority()
-	if one {
-		n = 1
-	}
+	known := slices.DeleteFunc(c.cfg.Layout.unfenced(), func(i int) bool { return took[i][shard] == 0 })
+	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(took[a][shard], took[b][shard]) })
 	if len(known) < n {
 		return nil
 	}
@@ -240,6 +239,11 @@ func (c *Client) home() int {
 // measured learns how long a read took. What is sooner counts at once, what is later by and by: it may have waited for something else than the network.
 func (c *Client) measured(p place, took time.Duration) {
 	took = max(took, 1)
+	if usual := &c.usual[p.site][p.index]; *usual == 0 {
+		*usual = took
+	} else {
+		*usual = max(*usual+(took-*usual)/8, 1)
+	}
 	switch old := c.near[p.site][p.index]; {
 	case old == 0 || took < old:
 		c.near[p.site][p.index] = took

@@ -60,7 +60,7 @@ func TestLockedNearest(t *testing.T) {
 			break
 		}
 	}
-	if n := c.nearest(0, true); !slices.Equal(n, []int{0}) {
+	if n := c.nearest(0, c.near, 1); !slices.Equal(n, []int{0}) {
 		t.Errorf("the nearest site is %v; near is %v", n, c.near)
 	}
 }
