@@ -125,12 +125,16 @@ func storeFailure(err error) error {
 	switch {
 	case out.Reason != "":
 		return fmt.Errorf("%s: %s", out.Outcome, out.Reason)
-	case len(out.Sites) > 0:
-		return fmt.Errorf("%s until %s is back", out.Outcome, strings.Join(out.Sites, ", "))
-	case out.Transaction != "":
+	case len(out.Sites) == 0 && out.Transaction != "":
 		return errors.New(out.Outcome)
+	case len(out.Sites) == 0:
+		return errors.New(out.Error)
 	}
-	return errors.New(out.Error)
+	sites := strings.Join(out.Sites, ", ")
+	if _, blocked := errors.AsType[*client.BlockedError](err); blocked {
+		return fmt.Errorf("%s until %s is back", out.Outcome, sites)
+	}
+	return fmt.Errorf("%s: no answer from %s", out.Outcome, sites)
 }
 
 // some returns the keys of a transaction, each once.

@@ -222,3 +222,21 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// TestStoreFailures: what 'store bench' counts is told as what it is, and what is alike is counted together.
+func TestStoreFailures(t *testing.T) {
+	txn := func(n uint64) store.Txn { return store.Txn{ID: store.TxnID{Time: n, Client: 1}} }
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{&client.BlockedError{Txn: txn(1), Sites: []string{"b"}}, "blocked until b is back"},
+		{&client.UnknownError{Txn: txn(2), Sites: []string{"b", "c"}}, "unknown: no answer from b, c"},
+		{&client.UnavailableError{Key: "k", Sites: []string{"b", "c"}, Detail: "b-1: connection refused"}, "failed: no answer from b, c"},
+		{&client.AbortedError{Reason: store.Locked}, "aborted: locked"},
+	} {
+		if got := storeFailure(tc.err); got == nil || got.Error() != tc.want {
+			t.Errorf("%v is told as %q, want %q", tc.err, got, tc.want)
+		}
+	}
+}

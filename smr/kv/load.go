@@ -62,6 +62,9 @@ func (s *Store) loadPart(l *Load) Result {
 	if why := s.unfit(l); why != "" {
 		return Result{Status: Malformed, Message: why}
 	}
+	if why := s.overQuota(l.size(), len(l.Items)); why != "" {
+		return Result{Status: QuotaExceeded, Message: why}
+	}
 	for _, lease := range l.Leases {
 		s.leases[lease.ID] = &tied{ttl: lease.TTL, renewals: lease.Renewals, keys: map[string]bool{}}
 	}
@@ -91,7 +94,7 @@ func (s *Store) unfit(l *Load) string {
 		return fmt.Sprintf("there would be more than %d leases", MaxLeases)
 	}
 	before = l.After
-	keys, bytes := map[string]bool{}, 0
+	keys := map[string]bool{}
 	for _, i := range l.Items {
 		_, there := s.items.Get(string(i.Key))
 		_, leased := s.leases[i.Lease]
@@ -104,7 +107,15 @@ func (s *Store) unfit(l *Load) string {
 			return fmt.Sprintf("the key %q ends with lease %d, which is not there", i.Key, i.Lease)
 		}
 		before, keys[string(i.Key)] = i.Version, true
-		bytes += len(i.Key) + len(i.Value)
 	}
-	return s.overQuota(bytes, len(keys))
+	return ""
+}
+
+// size returns how many bytes the keys and values have.
+func (l *Load) size() int {
+	n := 0
+	for _, i := range l.Items {
+		n += len(i.Key) + len(i.Value)
+	}
+	return n
 }

@@ -60,12 +60,25 @@ func TestQuotaOfABackup(t *testing.T) {
 	s := kv.New()
 	apply(t, s, kv.SetQuota(kv.Quota{Bytes: 3}))
 	load := kv.Load{To: 2, Items: []kv.Item{{Key: []byte("a"), Value: []byte("1"), Version: 1}, {Key: []byte("b"), Value: []byte("2"), Version: 2}}, Last: true}
-	if r := apply(t, s, load.Encode()); r.Status != kv.Malformed || !strings.Contains(r.Message, "would have 4 more") {
+	if r := apply(t, s, load.Encode()); r.Status != kv.QuotaExceeded || !strings.Contains(r.Message, "would have 4 more") {
 		t.Errorf("%v, %q", r.Status, r.Message)
 	}
 	apply(t, s, kv.SetQuota(kv.Quota{Bytes: 4}))
 	if r := apply(t, s, load.Encode()); r.Status != kv.OK || s.Usage().Bytes != 4 {
 		t.Errorf("%v, %q", r.Status, r.Message)
+	}
+
+	// What is half restored goes on when there is room.
+	s = kv.New()
+	first, second := kv.Load{To: 1, Items: load.Items[:1]}, kv.Load{After: 1, To: 2, Items: load.Items[1:], Last: true}
+	apply(t, s, kv.SetQuota(kv.Quota{Keys: 1}))
+	for _, step := range []struct {
+		command []byte
+		want    kv.Status
+	}{{first.Encode(), kv.OK}, {second.Encode(), kv.QuotaExceeded}, {kv.Put([]byte("c"), nil), kv.Malformed}, {kv.SetQuota(kv.Quota{}), kv.OK}, {second.Encode(), kv.OK}} {
+		if r := apply(t, s, step.command); r.Status != step.want {
+			t.Errorf("%v, %q, want %v", r.Status, r.Message, step.want)
+		}
 	}
 }
 

@@ -56,6 +56,7 @@ func (f *frozen) Read(p []byte) (int, error) {
 		f.w.Buf, f.read = f.w.Buf[:0], 0
 	}
 	if len(f.w.Buf) == 0 || f.items != nil && len(f.w.Buf)-f.read < len(p) {
+		f.w.Buf, f.read = append(f.w.Buf[:0], f.w.Buf[f.read:]...), 0 // what was read is not kept
 		f.fill(len(p))
 	}
 	n := copy(p, f.w.Buf[f.read:])

@@ -4,11 +4,44 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"runtime"
+	"strconv"
 	"testing"
 	"testing/iotest"
 
 	"github.com/foresay/foresay/smr/kv"
 )
+
+// TestFrozenKeepsNothingThatWasRead: the parts of a large moment take as much memory as a few of them and the kept changes, not as the whole.
+func TestFrozenKeepsNothingThatWasRead(t *testing.T) {
+	const keys, valueBytes, part = 400, 100 << 10, 128 << 10
+	store := kv.New()
+	for i := range keys {
+		store.Apply(kv.Put([]byte(strconv.Itoa(i)), bytes.Repeat([]byte{byte(i)}, valueBytes)))
+	}
+	moment, p, most := store.Freeze(), make([]byte, part), uint64(0)
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, n := live(), 0
+	for {
+		read, err := io.ReadFull(moment, p)
+		n += read
+		if err != nil {
+			break
+		}
+		if n%(20*part) == 0 {
+			most = max(most, live())
+		}
+	}
+	if n < keys*valueBytes || most > before+8<<20 {
+		t.Errorf("%d bytes were read; %d bytes are live at most, %d before", n, most, before)
+	}
+	runtime.KeepAlive(store)
+}
 
 // TestFrozenMoment reads moments of a store, a few bytes at a time, while commands change it: each is what Snapshot wrote in that moment.
 func TestFrozenMoment(t *testing.T) {

@@ -57,7 +57,7 @@ func (s *Store) run(b []byte, write bool) []byte {
 }
 
 func (s *Store) execute(q request) Result {
-	if s.loading && q.op.changes() && q.op != opLoad {
+	if s.loading && q.op.changes() && q.op != opLoad && q.op != opQuota {
 		return Result{Status: Malformed, Message: "a backup is being restored"}
 	}
 	switch q.op {

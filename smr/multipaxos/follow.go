@@ -22,8 +22,8 @@ func (r *Replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 
 // hearLeader notes that the leader is there. Timers are not set anew for each of many messages.
 func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
-	if gap := env.Now - r.heard.at; r.heard.from == from && gap > r.times(heartbeat) {
-		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat)) // its heartbeats are behind something large
+	if gap := env.Now - r.heard.at; r.heard.from == from {
+		r.tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat)) // if it is long, its heartbeats are behind something large
 	}
 	r.heard.from, r.heard.at = from, env.Now
 	if r.role == blank {

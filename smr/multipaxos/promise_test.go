@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -244,4 +245,28 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.
 func TestWhatOthersRelyOnIsOnDisk(t *testing.T) {
 	smrtest.FromDisk(t, Protocol(), Promise{}, Accepted{})
+}
+
+// TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not for good if it is heard all the time after that.
+func TestBusyLeaderIsForgivenOnce(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	now, usual := time.Hour, r.tempo.Times(1)
+	hear := func() {
+		env.Begin(now)
+		r.hearLeader(env, 2)
+	}
+	hear()
+	now += 2 * usual
+	hear()
+	if r.tempo.Times(1) < 2*usual {
+		t.Errorf("a round trip is %v when the leader was silent for %v", r.tempo.Times(1), 2*usual)
+	}
+	for range 6000 {
+		now += 10 * time.Millisecond
+		hear()
+	}
+	if r.tempo.Times(1) != usual {
+		t.Errorf("a minute later a round trip is %v, want %v", r.tempo.Times(1), usual)
+	}
 }

@@ -24,6 +24,7 @@ type replica struct {
 	changing  bool   // a change of the members that we proposed is not applied
 	heard     map[protocol.ID]time.Duration
 	leaderAt  time.Duration // when the leader was last heard
+	leaderWas protocol.ID   // who it was that was heard then
 	hasLeader bool          // whether leaderAt is of a leader
 	tempo     smr.Tempo     // of what leaders say
 
@@ -210,10 +211,10 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	switch msg.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat:
 		if r.core.leader() == from {
-			if gap := env.Now - r.leaderAt; r.leaderAt != 0 && gap > r.beat() {
-				r.tempo.Saw(env.Now, 2*gap) // its heartbeats, of which there are two in a round trip, are behind something large
+			if gap := env.Now - r.leaderAt; r.leaderWas == from {
+				r.tempo.Saw(env.Now, 2*gap) // if it is long, its heartbeats, of which there are two in a round trip, are behind something large
 			}
-			r.leaderAt, r.hasLeader = env.Now, true
+			r.leaderAt, r.leaderWas, r.hasLeader = env.Now, from, true
 			r.awaitLeader(env)
 		}
 	case raftpb.MsgVote:

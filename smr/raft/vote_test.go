@@ -124,3 +124,33 @@ func TestPlants(t *testing.T) {
 		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 	}})
 }
+
+// TestBusyLeaderIsForgivenOnce: a leader that was silent for a while is waited for longer, but not for good if it is heard all the time after that.
+func TestBusyLeaderIsForgivenOnce(t *testing.T) {
+	var disk smrtest.Disk
+	r, env := onDisk(t, &disk)
+	now := time.Hour
+	hear := func(leader protocol.ID, term uint64) {
+		env.Begin(now)
+		r.Receive(env, leader, rpc{smr.Incarnation(leader), &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)), Term: &term}})
+	}
+	hear(2, 1)
+	usual := r.patience()
+	now += 10 * usual
+	hear(3, 2)
+	if r.patience() != usual {
+		t.Errorf("the patience is %v when another replica leads, %v before", r.patience(), usual)
+	}
+	now += usual
+	hear(3, 2)
+	if r.patience() < 2*usual {
+		t.Errorf("the patience is %v when the leader was silent for %v", r.patience(), usual)
+	}
+	for range 6000 {
+		now += 10 * time.Millisecond
+		hear(3, 2)
+	}
+	if r.patience() != usual {
+		t.Errorf("a minute later the patience is %v, want %v", r.patience(), usual)
+	}
+}

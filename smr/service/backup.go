@@ -134,6 +134,9 @@ func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)
 		return fmt.Errorf("restore: %w", err)
 	}
 	items := b.Items[searchVersion(b.Items, at):]
+	if err := c.hasRoom(ctx, items); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
 	leases := b.Leases
 	for len(leases) > 0 && uint64(leases[0].ID) <= at {
 		leases = leases[1:]
@@ -151,6 +154,22 @@ func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)
 		if at = part.To; progress != nil {
 			progress(len(b.Items) - len(items))
 		}
+	}
+	return nil
+}
+
+// hasRoom returns an error if the quota, as it is now, has no room for items: a restore that cannot end had better not begin, as nothing else is taken until it ends.
+func (c *Client) hasRoom(ctx context.Context, items []kv.Item) error {
+	u, err := c.Usage(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range items {
+		u.Bytes += uint64(len(i.Key) + len(i.Value))
+	}
+	u.Keys += uint64(len(items))
+	if q := u.Quota; q.Bytes > 0 && u.Bytes > q.Bytes || q.Keys > 0 && u.Keys > q.Keys {
+		return &QuotaError{fmt.Sprintf("with the backup there would be %d keys with %d bytes; the quota is %d keys and %d bytes (0: no bound)", u.Keys, u.Bytes, q.Keys, q.Bytes)}
 	}
 	return nil
 }

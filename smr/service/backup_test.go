@@ -109,6 +109,20 @@ func testRestore(w *world, b *Backup) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	c := w.dialed()
+	setQuota := func(q kv.Quota) {
+		if _, err := c.SetQuota(ctx, q); err != nil {
+			w.Fatal(err)
+		}
+	}
+	tooLarge := func() {
+		_, full := errors.AsType[*QuotaError](c.Restore(ctx, b, func(int) { w.Error("a part was restored") }))
+		if !full {
+			w.Error("the quota does not refuse the backup")
+		}
+		setQuota(kv.Quota{})
+	}
+	setQuota(kv.Quota{Keys: uint64(len(b.Items)) - 1})
+	tooLarge()
 	interrupted, interrupt := context.WithCancel(ctx)
 	err := c.Restore(interrupted, b, func(int) { interrupt() })
 	if err == nil {
@@ -118,6 +132,8 @@ func testRestore(w *world, b *Backup) {
 	if _, err := c.Put(ctx, "mine", nil); err == nil || !strings.Contains(err.Error(), "being restored") {
 		w.Errorf("a put during a restore: %v", err)
 	}
+	setQuota(kv.Quota{Bytes: 1})
+	tooLarge()
 	if err := c.Restore(ctx, b, nil); err != nil {
 		w.Fatal(err)
 	}

@@ -28,6 +28,9 @@ func (e *HandOverError) Error() string {
 // handOverPause is the time between two looks whether the successor leads.
 const handOverPause = 20 * time.Millisecond
 
+// lookFor is how long each look waits for members, who may be stopped: so many round trips, and a second at least.
+const lookFor = 4
+
 // HandOver has another member lead, or whichever is up to date if to is 0, and returns who led and who does. It waits until the successor says that it leads. The group stands still
 // for about two round trips.
 func (c *Client) HandOver(ctx context.Context, to protocol.ID) (from, leader protocol.ID, err error) {
@@ -35,7 +38,9 @@ func (c *Client) HandOver(ctx context.Context, to protocol.ID) (from, leader pro
 		return 0, 0, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoHandOver)
 	}
 	for {
-		statuses, err := c.Status(ctx)
+		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
+		statuses, err := c.Status(brief)
+		cancel()
 		if err != nil {
 			return 0, 0, err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/wan"
 )
 
 // writing has one client after the other write, as long as it is not stopped, and tells the longest time that a put took.
@@ -79,6 +80,28 @@ func (w *world) endsGently(ctx context.Context, c *Client, leader *ran) {
 	if longest := stop(); longest > 100*time.Millisecond {
 		w.Errorf("a put took %v while the leader ended", longest)
 	}
+}
+
+// TestHandOverBesideASilentMember: a member that says nothing, as one that is stopped, keeps no leader from handing over.
+func TestHandOverBesideASilentMember(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		replicas := []*ran{w.start(1), w.start(2), w.start(3)}
+		w.client(func(ctx context.Context, c *Client) {
+			leader := w.leads(replicas, w.equal(ctx, c))
+			silent, to := leader%3+1, (leader+1)%3+1
+			site := wan.Site(rune('a' + silent - 1))
+			for _, other := range worldSites {
+				if other != site {
+					w.net.SetDown(site, other, true)
+				}
+			}
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			if _, now, err := c.HandOver(ctx, to); err != nil || now != to {
+				w.Errorf("hand over to %d while %d is silent: %d leads, %v", to, silent, now, err)
+			}
+		})
+	})
 }
 
 // TestNoHandOver asks groups without a leader to hand over, and one whose others are gone.

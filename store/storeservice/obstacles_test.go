@@ -105,6 +105,12 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 			if len(r) != 1 || r[0].Site != "c" || r[0].Command != "foresay store resolve --dir dir --site c" || !strings.Contains(r[0].Trouble, blocked[0].ID) {
 				t.Errorf("the remedies are %+v", r)
 			}
+			for i := range s[0].Peers { // a machine that reaches nobody is rather cut off itself
+				s[0].Peers[i].Reachable = false
+			}
+			if r := Remedies(s[:1], "dir"); len(r) > 0 {
+				t.Errorf("a machine that reaches nobody advises %+v", r)
+			}
 			w.page("a", "/ready", http.StatusOK, "admitted\n", "it does not reach c: ", "is blocked, ", "foresay store resolve --dir "+w.dir+" --site c\n")
 		})
 	})

@@ -236,11 +236,17 @@ func Remedies(statuses []Status, dir string) []Remedy {
 		}
 	}
 	resolve := fmt.Sprintf("foresay store resolve --dir %s --site ", dir)
-	for _, site := range sitesOf(statuses) {
+	sites, away := sitesOf(statuses), 0
+	for _, site := range sites {
+		if gone(statuses, site) {
+			away++
+		}
+	}
+	for _, site := range sites {
 		switch refused := refusedAt(statuses, site); {
 		case refused != "":
 			out = append(out, Remedy{Site: site, Trouble: "its disk must not take part: " + refused, Command: resolve + site + " --replace NEWSITE=PEERS/CLIENT"})
-		case blocked > 0 && gone(statuses, site):
+		case blocked > 0 && gone(statuses, site) && 2*away < len(sites): // else it is rather who asks that is cut off
 			out = append(out, Remedy{
 				Site:    site,
 				Trouble: fmt.Sprintf("it is away, and blocks transactions: up to %d at a shard, the oldest shown is %s of %.0f s; they are decided when it is back", blocked, oldest.ID, oldest.AgeSeconds),
