@@ -15,7 +15,7 @@ type (
 
 // Codec returns the codec of the messages between nodes. There are no records: all that is durable is in the key space.
 func Codec() protocol.Codec[Message] {
-	return wirefmt.NewFormat("replicatedcommit", 1, slices.Concat(clientKinds(), serverKinds(), admissionKinds(), syncKinds())...)
+	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(clientKinds(), serverKinds(), admissionKinds(), syncKinds())...)
 }
 
 func clientKinds() []wirefmt.Kind[Message] {
