@@ -54,10 +54,12 @@ func (r *run) started(f *future) {
 
 // ended tells that the lane's code returned. If the code itself ended the
 // lane's context, other code raced with it: what the lane did in another run and
-// not in this one may have been too late this time.
+// not in this one may have been too late this time. If the task's context has
+// ended there is no such excuse: what took effect before may not be denied by a
+// run that came too late for it, and the task ends with the context's error.
 func (l *lane) ended(ctx context.Context) {
 	t := l.run.task
-	if ctx.Err() == nil && !l.givenUp() {
+	if ctx.Err() == nil && !l.givenUp() || t.ctx.Err() != nil {
 		return
 	}
 	t.mu.Lock()

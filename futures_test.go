@@ -90,6 +90,46 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
+// TestWhatHappenedBeforeTheDeadline: a run that begins when the task's context has ended comes too late for what took effect before, where code of its own takes time. The task ends with the
+// context's error then, and not with a result of a run that says that nothing was done, whether it was in the function itself or in a future's code.
+func TestWhatHappenedBeforeTheDeadline(t *testing.T) {
+	for _, forked := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w, s := newWorld(100*ms), testSites(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 240*ms)
+			defer cancel()
+			v, err := Do(ctx, func(ctx context.Context) (string, error) {
+				done := "nothing"
+				write := func(ctx context.Context) error {
+					slow := Go(ctx, func(context.Context) (bool, error) {
+						time.Sleep(50 * ms)
+						return true, nil
+					})
+					if _, err := slow.Wait(ctx); err != nil {
+						return nil
+					}
+					if _, err := perform(ctx, w.op(t, s.put, "put a 2")); err == nil {
+						done = "put"
+					}
+					return nil
+				}
+				if forked {
+					g := NewGroup(ctx)
+					g.Go(write)
+					_ = g.Wait()
+				} else {
+					_ = write(ctx)
+				}
+				_, _ = perform(Predicting(ctx, 9), w.op(t, s.get, "get b")) // it takes longer than there is time
+				return done, nil
+			})
+			if len(w.log) == 0 || err == nil && v != "put" || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("in a group: %v: the task says %q, %v; the calls were %v", forked, v, err, w.log)
+			}
+		})
+	}
+}
+
 // TestHookOrder: commit hooks run in program order, also where a continuation
 // ran ahead of the future that it depends on.
 func TestHookOrder(t *testing.T) {

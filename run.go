@@ -152,9 +152,6 @@ func (r *run) returned() {
 	if r.failed == nil {
 		r.failed = r.stray
 	}
-	if cut != nil {
-		t.tree.CutShort(r.main.tree)
-	}
 	if t.rec != nil {
 		t.rec.returned(r.tree)
 	}
