@@ -14,8 +14,8 @@ func (r *Replica) Check() error {
 		return fmt.Errorf("multipaxos: applied %d, decided %d", r.state.Applied(), r.commit)
 	case r.snapshot > r.commit || l.base > r.snapshot:
 		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, r.snapshot, r.commit)
-	case len(l.votes) > 0 && l.votes[len(l.votes)-1].Ballot > r.promised:
-		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(), l.votes[len(l.votes)-1].Ballot, r.promised)
+	case l.votes.n > 0 && l.at(l.last()).Ballot > r.promised:
+		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(), l.at(l.last()).Ballot, r.promised)
 	case r.role == leader && !owns(r.cfg.ID, r.promised):
 		return fmt.Errorf("multipaxos: leads with the promised ballot %v, another's", r.promised)
 	case r.role == leader && r.lead.end < r.commit:

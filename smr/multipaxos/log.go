@@ -11,7 +11,7 @@ import (
 // slotLog is what a replica has accepted: one vote for each slot above base, without gaps, and where they are on disk.
 type slotLog struct {
 	base  smr.Slot
-	votes []Vote // votes[i] is slot base+1+i
+	votes votes // votes.at(i) is slot base+1+i
 	// records are those of the disk's log, in order. A record is needed as long as its last slot is above base.
 	records []record
 }
@@ -21,18 +21,18 @@ type record struct {
 	last  smr.Slot // 0 for one without slots
 }
 
-func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(len(l.votes)) }
+func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.votes.n) }
 
-func (l *slotLog) at(s smr.Slot) Vote { return l.votes[s-l.base-1] }
+func (l *slotLog) at(s smr.Slot) Vote { return *l.votes.at(int(s - l.base - 1)) }
 
 // set puts a vote in a slot that is at most one beyond the last; slots up to base are done with.
 func (l *slotLog) set(s smr.Slot, v Vote) {
 	switch {
 	case s <= l.base:
 	case s <= l.last():
-		l.votes[s-l.base-1] = v
+		*l.votes.at(int(s - l.base - 1)) = v
 	case s == l.last()+1:
-		l.votes = append(l.votes, v)
+		l.votes.add(v)
 	default:
 		panic(fmt.Sprintf("multipaxos: slot %d leaves a gap after %d", s, l.last()))
 	}
@@ -56,7 +56,7 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	case PromiseRecord:
 		l.records = append(l.records, record{index: rec.Index})
 	case AcceptRecord:
-		if len(l.votes) == 0 && m.First > l.base+1 {
+		if l.votes.n == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
 		}
 		if m.First > l.last()+1 {
@@ -93,7 +93,7 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p PromiseReco
 // forget forgets the slots up to one in memory.
 func (l *slotLog) forget(to smr.Slot) {
 	if to > l.base {
-		l.votes = slices.Delete(l.votes, 0, int(min(to-l.base, smr.Slot(len(l.votes))))) // the memory is used again: a log grows to the same length each time
+		l.votes.drop(int(min(to-l.base, smr.Slot(l.votes.n))))
 		l.base = to
 	}
 }

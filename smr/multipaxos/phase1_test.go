@@ -461,7 +461,7 @@ func TestLogSurvives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(again.votes) == 0 {
+			if again.votes.n == 0 {
 				again.base = max(again.base, l.base)
 			}
 			if again.base > l.base || again.last() < l.last() {

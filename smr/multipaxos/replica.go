@@ -140,7 +140,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			r.promised, r.commit = max(r.promised, m.Ballot), max(r.commit, m.Commit)
 		}
 	}
-	if len(r.log.votes) == 0 {
+	if r.log.votes.n == 0 {
 		r.log.base = max(r.log.base, r.snapshot)
 	}
 	// Of what is in the snapshot only that says what was decided: if it came from another replica, votes in the log may be of lower ballots.
