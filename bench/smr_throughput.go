@@ -15,22 +15,25 @@ import (
 )
 
 func smrThroughput() Experiment {
-	draw := func(suffix, title string, durable bool, marks []mark) figure {
+	draw := func(durable bool, ack smr.Ack, title string, marks []mark) figure {
+		part := throughputFigure(durable, ack)
 		return figure{
-			suffix: suffix, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
-			across: []string{"system"}, series: []string{"batch"}, where: Cell{"durable", durableName(durable)}, marks: marks,
+			suffix: part, title: title, y: "ops_per_s", yLabel: "writes per second, by the size of a batch",
+			across: []string{"system"}, series: []string{"batch"}, where: Cell{"figure", part}, marks: marks,
 		}
 	}
 	return Experiment{
 		Name:    "smr-throughput",
-		Summary: "peak of writes of 16 bytes to three replicas over this machine's loopback interface (thesis figure 4.14); and to etcd, if the machine has it",
+		Summary: "peak of writes of 16 bytes until durable and until executed: 4,096 at once, in batches; replicas and clients one process, no TLS, no snapshots (thesis figure 4.14); and of etcd, one call each",
 		Modes:   []Mode{Real},
 		points:  throughputPoints,
 		figures: []figure{
-			draw("memory", "Replicated writes of 16 bytes, in memory", false, throughputMarks()),
-			draw("disk", "Replicated writes of 16 bytes, on disk", true, []mark{
+			draw(false, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, in memory", throughputMarks()),
+			draw(true, smr.AckDurable, "Replicated writes of 16 bytes in one process, until durable, on disk", []mark{
 				{line: batchName(0), category: "epaxos", y: 125e3, source: "upstream"},
 			}),
+			draw(false, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, in memory", nil),
+			draw(true, smr.AckExecuted, "Replicated writes of 16 bytes in one process, until executed, on disk; etcd's calls one by one", nil),
 		},
 	}
 }
@@ -48,13 +51,25 @@ func throughputMarks() []mark {
 	}
 }
 
+// throughputFigure names the figure that shows writes in memory or on disk until some acknowledgement.
+func throughputFigure(durable bool, ack smr.Ack) string {
+	part := "memory"
+	if durable {
+		part = "disk"
+	}
+	if ack == smr.AckExecuted {
+		part += "-executed"
+	}
+	return part
+}
+
 func throughputPoints(s scale, _ Options) []point {
 	var points []point
-	add := func(system string, variant []Cell, durable bool, batch int, run throughput) {
+	add := func(system string, variant []Cell, l replicated.Load, run throughput) {
 		points = append(points, point{
-			doing: fmt.Sprintf("%s durable=%s batch=%s", system, durableName(durable), batchName(batch)),
+			doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
 			run: func(ctx context.Context) ([]Row, error) {
-				return throughputRow(ctx, s, system, variant, run, replicated.Load{Durable: durable, MaxBatch: batch})
+				return throughputRow(ctx, s, system, variant, run, l)
 			},
 		})
 	}
@@ -62,15 +77,20 @@ func throughputPoints(s scale, _ Options) []point {
 		for _, batch := range pick(s, []int{0}, []int{0, 1}) {
 			for _, p := range catalog.Protocols() {
 				p, variant := inBatches(p, batch)
-				add(p.Name, variant, durable, batch, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+				run := func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
 					l.Protocol = p
 					return replicated.Throughput(ctx, l)
-				})
+				}
+				add(p.Name, variant, replicated.Load{Ack: smr.AckDurable, Durable: durable, MaxBatch: batch}, run)
+				if batch == 0 {
+					add(p.Name, variant, replicated.Load{Ack: smr.AckExecuted, Durable: durable}, run)
+				}
 			}
 		}
 	}
 	if path := replicated.Etcd(); path != "" {
-		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), true, 0, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
+		etcd := replicated.Load{Ack: smr.AckExecuted, Durable: true} // it answers what it has executed
+		add("etcd", variantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd, func(ctx context.Context, l replicated.Load) (replicated.Rate, error) {
 			return replicated.EtcdThroughput(ctx, path, l)
 		})
 	}
@@ -104,7 +124,7 @@ func throughputRow(ctx context.Context, s scale, system string, variant []Cell, 
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	l.Ack, l.Replicas, l.Clients, l.Window, l.Dir = smr.AckDurable, 3, 4, 1024, dir
+	l.Replicas, l.Clients, l.Window, l.Dir = 3, 4, 1024, dir
 	l.For = pick(s, 500*time.Millisecond, 4*time.Second)
 	before := cpuTime()
 	r, err := run(ctx, l)
@@ -113,6 +133,7 @@ func throughputRow(ctx context.Context, s scale, system string, variant []Cell, 
 	}
 	cpu := cpuTime() - before // of the warm-up too, as of its calls
 	row := slices.Concat(Row{{"system", system}, {"wan", "loopback"}, {"site", "all"}, {"ack", l.Ack.String()}, {"jitter", wan.Noise{}.String()}}, variant, Row{
+		{"figure", throughputFigure(l.Durable, l.Ack)},
 		{"durable", durableName(l.Durable)},
 		{"batch", batchName(l.MaxBatch)},
 		{"clients", l.Clients},
