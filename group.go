@@ -151,7 +151,7 @@ func (l *lane) fork() *lane {
 // has ended: then another goroutine shares the lane. Under mu.
 func (l *lane) beside() {
 	if l.idle.Load() {
-		l.run.task.tree.Shared()
+		l.run.task.tree.Shared(l.tree)
 	}
 }
 

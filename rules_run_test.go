@@ -210,6 +210,69 @@ func TestSharedContext(t *testing.T) {
 	})
 }
 
+// TestGroupsInAnotherOrder: goroutines that share the task's context start their Groups in
+// another order in each run, and the Groups' writes are sent before that can be noticed. A
+// replay finds them under whatever name: each is sent once.
+func TestGroupsInAnotherOrder(t *testing.T) {
+	writes := func(keys ...string) []string { return keys }
+	for name, tt := range map[string]struct {
+		groups [][]string // what each writes; reads if nothing
+		pause  time.Duration
+	}{
+		"noticed while they run":       {[][]string{writes("a"), writes("b"), writes("c")}, 5 * ms},
+		"noticed by the replay":        {[][]string{writes("a", "b"), writes("c", "d"), writes("e")}, 50 * ms},
+		"equal writes":                 {[][]string{writes("a", "b"), writes("a", "b"), writes("a", "c")}, 50 * ms},
+		"one writes, the others read":  {[][]string{writes("a", "b"), nil, nil}, 50 * ms},
+		"two of them write, one reads": {[][]string{writes("a", "b"), nil, writes("c")}, 50 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { groupsInAnotherOrder(t, tt.groups, tt.pause) })
+		})
+	}
+}
+
+func groupsInAnotherOrder(t *testing.T, groups [][]string, pause time.Duration) {
+	w, s := newWorld(10*ms), testSites(t)
+	runs := 0
+	_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+		run := runs
+		runs++
+		var wg sync.WaitGroup
+		for i, keys := range groups {
+			wg.Go(func() {
+				time.Sleep(time.Duration((run+i)%len(groups)) * ms)
+				g := NewGroup(ctx)
+				g.Go(func(ctx context.Context) error {
+					if keys == nil {
+						_, err := perform(ctx, w.op(t, s.get, "get x"))
+						return err
+					}
+					for _, key := range keys {
+						if _, err := perform(ctx, w.op(t, s.put, "put %s 1", key)); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				time.Sleep(pause)
+				_ = g.Wait()
+			})
+		}
+		wg.Wait()
+		return perform(Predicting(ctx, 99), w.op(t, s.get, "get k"))
+	})
+	var want []string
+	for _, keys := range groups {
+		for _, key := range keys {
+			want = append(want, "put "+key+" 1")
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(w.log); err != nil || runs != 2 || !slices.Equal(w.log, want) {
+		t.Errorf("%v in %d runs, %v, want %v", err, runs, w.log, want)
+	}
+}
+
 // TestNestedDo joins the enclosing task.
 func TestNestedDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -130,6 +130,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"keepGivenUp":        {"TestGivenUpBeforeAWrongRunEnds", "it takes several runs and a read that nothing but the code ends"},
 		"forgetHurried":      {all, "it takes a look between two doubters, in few programs"},
 		"trustPlaces":        {"TestCertainty", "goroutines come to one place in another order in few programs"},
+		"trustNames":         {"TestSwappedNames", "no program has goroutines that start Groups with a context that they share; the engine has TestGroupsInAnotherOrder"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},
 		"spendUnasked":       {all, "one program in three thousand shows it, and not each time; the engine has TestSpentAnswers"},

@@ -191,7 +191,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 			t.record.add(c)
 		}
 	} else {
-		t.emitRun(Adopt, r, c)
+		t.adopt(c, l, k)
 	}
 	u := &c.use // the first use needs no allocation of its own
 	if u.Call != nil {
@@ -277,6 +277,9 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	}
 	if s.Effect != None {
 		if c := t.sent.find(k); c != nil && !r.made(c) {
+			return c, k
+		}
+		if c := t.counterpart(l, k); c != nil {
 			return c, k
 		}
 	}

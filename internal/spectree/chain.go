@@ -14,7 +14,7 @@ type chain struct {
 	// kept is the chain without the calls of shared lanes, when so many were known
 	// to be shared.
 	kept   *chain
-	keptAt int
+	keptAt int32
 }
 
 // push returns the interned successor of n, which may be nil, by a call.

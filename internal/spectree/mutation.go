@@ -49,6 +49,7 @@ const (
 	keepGivenUp                   // a call that the right run gave up goes on since a wrong one waited for it last
 	trustRelatives                // a call with effects does not wait for guesses of its lane's relatives
 	forgetHurried                 // a call that waited for a while is helped on then or never
+	trustNames                    // lanes that goroutines start in another order each time have one name each
 	mutations
 )
 

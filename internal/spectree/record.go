@@ -117,6 +117,21 @@ func (r *record) rekey(c *Call, ord *chain) {
 	}
 }
 
+// rename changes the key of a call that is confirmed.
+func (r *record) rename(c *Call, k key) {
+	if r.index != nil && r.index[c.key] == c {
+		delete(r.index, c.key)
+	}
+	if r.confirmed != nil && r.confirmed[c.key.place()] == c {
+		delete(r.confirmed, c.key.place())
+	}
+	c.key = k
+	if r.index != nil && r.index[k] == nil {
+		r.index[k] = c
+	}
+	r.confirm(c)
+}
+
 func (r *record) remove(c *Call) {
 	if c.slot < 0 {
 		return

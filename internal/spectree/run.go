@@ -168,7 +168,7 @@ func (l *Lane) enter(c *Call) {
 // Fork returns a lane for a goroutine that the lane starts.
 func (t *Tree) Fork(l *Lane) *Lane {
 	if l.waiting > 0 {
-		t.Shared()
+		t.Shared(l)
 	}
 	l.forks++
 	child := &Lane{
@@ -223,7 +223,13 @@ func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
 // Shared tells that goroutines share a lane: one makes a call in it, or starts others, while
 // its code waits for something else. In a replay they may come in another order, and with
 // them the calls and the lanes that they start swap names.
-func (t *Tree) Shared() { t.ambiguous = true }
+func (t *Tree) Shared(l *Lane) {
+	t.ambiguous = true
+	if t.forkers == nil {
+		t.forkers = make(map[string]struct{})
+	}
+	t.forkers[l.id] = struct{}{}
+}
 
 // Barrier pins the lane's run and reports whether it is confirmed. If not,
 // Release or DiscardRun follows. A guess at a result that the run itself is

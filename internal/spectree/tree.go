@@ -81,6 +81,7 @@ type Tree struct {
 	over      bool  // committed, refuted or diverged: nothing happens any more
 	rekey     bool  // the record does not know of the last of the lanes that goroutines share
 	now       int32 // how many sendings and answers there were
+	shares    int32 // how many lanes goroutines share
 
 	runs      []*Run // alive
 	fewRuns   [1]*Run
@@ -110,7 +111,7 @@ type Tree struct {
 	waitCaller []*Call
 	refuted    map[key]struct{}    // local calls whose prediction was wrong once
 	shared     map[string]struct{} // lanes that goroutines share, see share
-	shares     int                 // how many
+	forkers    map[string]struct{} // lanes in which goroutines that share them start others
 }
 
 // New returns the tree of a task of which nothing has run.
