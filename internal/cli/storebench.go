@@ -22,17 +22,26 @@ type storeBenchFlags struct {
 	valueBytes int
 	keys       int
 	access     int // keys of a transaction
-	reads      int
+	reads      int // percent
+	puts       int // percent
 }
 
+// Kinds of transactions.
+const (
+	benchChange = iota
+	benchRead
+	benchPut
+)
+
 func (p *program) storeBenchCommand() *cobra.Command {
-	f := storeBenchFlags{loop: closedLoop{name: "store bench", kinds: []string{"change", "read"}}}
+	f := storeBenchFlags{loop: closedLoop{name: "store bench", kinds: []string{"change", "read", "put"}}}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store: throughput and latency of a closed loop",
 		Long: "Measure a store: each client makes one transaction after the other. A change reads --access random keys and writes them;\n" +
-			"with --reads, so many percent of the transactions only read. All clients share a connection to each machine. Keys begin with\n" +
-			"\"bench/\" and stay there. A transaction that is refused, for another one's sake, is tried again, and counts once.\n\n" +
+			"with --reads or --puts, so many percent of the transactions only read or only write. All clients share a connection to each\n" +
+			"machine. Keys begin with \"bench/\" and stay there. A transaction that is refused, for another one's sake, is tried again, and\n" +
+			"counts once.\n\n" +
 			"With --every 1s it shows each second, for a look at what a site's absence or return costs.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -60,6 +69,7 @@ func (p *program) storeBenchCommand() *cobra.Command {
 	flags.IntVar(&f.keys, "keys", 100_000, "how many keys")
 	flags.IntVar(&f.access, "access", 1, "how many keys a transaction is about")
 	flags.IntVar(&f.reads, "reads", 0, "how many percent of the transactions only read")
+	flags.IntVar(&f.puts, "puts", 0, "how many percent of the transactions only write")
 	return c
 }
 
@@ -73,6 +83,8 @@ func (f *storeBenchFlags) validate() error {
 		return usagef("store bench: --value-bytes is %d; want 0 to %d", f.valueBytes, store.MaxTxnBytes/2/f.access)
 	case f.reads < 0 || f.reads > 100:
 		return usagef("store bench: --reads is %d; want 0 to 100", f.reads)
+	case f.puts < 0 || f.puts > 100-f.reads:
+		return usagef("store bench: --puts is %d; want 0 to %d, which --reads leaves", f.puts, 100-f.reads)
 	}
 	return f.loop.validate()
 }
@@ -89,20 +101,27 @@ func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeB
 	f.loop.call = func(ctx context.Context, _ int, random *rand.Rand) (kind int, began time.Time, err error) {
 		keys := f.some(random)
 		var value []byte
-		if random.IntN(100) < f.reads {
-			kind = 1
-		} else {
+		switch percent := random.IntN(100); {
+		case percent < f.reads:
+			kind = benchRead
+		case percent < f.reads+f.puts:
+			kind = benchPut
+		}
+		if kind != benchRead {
 			value = benchValue(random, f.valueBytes)
 		}
 		began = time.Now()
 		err = txns.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
 			for _, key := range keys {
+				if kind == benchPut {
+					break
+				}
 				if _, _, err := tx.Get(ctx, key); err != nil {
 					return err
 				}
 			}
 			for _, key := range keys {
-				if kind == 1 {
+				if kind == benchRead {
 					break
 				}
 				if err := tx.Put(key, value); err != nil {
