@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,11 +17,24 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
+// resolved is what 'store resolve' has come to, as JSON.
+type resolved struct {
+	Epoch    uint64   `json:"epoch"`
+	Site     string   `json:"site"` // that was fenced or replaced
+	Replaced bool     `json:"replaced"`
+	Lost     bool     `json:"lost"`            // it did not answer, so that what it alone knew is lost; else it left in order
+	Online   bool     `json:"online"`          // the machines that run know of the epoch; else only files were written
+	File     string   `json:"file"`            // of the epoch
+	Before   string   `json:"before"`          // of the epoch before
+	Serve    []string `json:"serve,omitempty"` // the commands that start the machines which do not run
+}
+
 type resolveFlags struct {
 	dir     string
 	site    string
 	replace string
 	yes     bool
+	json    bool
 	timeout time.Duration
 	within  time.Duration
 }
@@ -53,6 +67,7 @@ func (p *program) storeResolveCommand() *cobra.Command {
 	flags.StringVar(&f.site, "site", "", "the lost `site`")
 	flags.StringVar(&f.replace, "replace", "", "a new `site` in its place")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&f.json, "json", false, "write the result as JSON; what happens meanwhile is told on standard error")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to look for machines that run")
 	flags.DurationVar(&f.within, "within", 2*time.Minute, "how long the change may take while machines run; it can be gone on with afterwards")
 	return c
@@ -77,23 +92,27 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 		return fmt.Errorf("store resolve: %w", err)
 	}
 	defer c.Close()
+	say := p.Out
+	if f.json {
+		say = p.Err
+	}
 	lost, online := whatRuns(ctx, c, f)
 	if lost {
-		fmt.Fprint(p.Out, resolveWarning(f.site))
+		fmt.Fprint(say, resolveWarning(f.site))
 	} else {
-		fmt.Fprintf(p.Out, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so nothing is lost; its machines end then.\n", f.site)
+		fmt.Fprintf(say, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so nothing is lost; its machines end then.\n", f.site)
 	}
 	if !f.yes {
-		if err := p.confirm(ctx, f.site); err != nil {
+		if err := p.confirm(ctx, say, f.site); err != nil {
 			return err
 		}
 	}
 	if online {
-		if next, err = p.changeOnline(ctx, f, c, next, lost); err != nil {
+		if next, err = p.changeOnline(ctx, say, f, c, next, lost); err != nil {
 			return err
 		}
 	}
-	return p.advance(f, next, online)
+	return p.advance(say, f, next, resolved{Epoch: next.Epoch, Site: f.site, Replaced: f.replace != "", Lost: lost, Online: online})
 }
 
 // whatRuns tells whether the site is lost, that is, none of its machines answers, and whether there are machines that have to agree.
@@ -112,14 +131,14 @@ func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags) (lost
 }
 
 // changeOnline has the machines agree, and returns what they agree on. That is written even if it is another operator's change, which this one has completed.
-func (p *program) changeOnline(ctx context.Context, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool) (*storeconfig.Store, error) {
+func (p *program) changeOnline(ctx context.Context, say io.Writer, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool) (*storeconfig.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
 	gone := ""
 	if lost {
 		gone = f.site
 	}
-	chosen, err := c.Change(ctx, next, gone, func(format string, a ...any) { fmt.Fprintf(p.Out, format+"\n", a...) })
+	chosen, err := c.Change(ctx, next, gone, func(format string, a ...any) { fmt.Fprintf(say, format+"\n", a...) })
 	if err != nil {
 		return nil, fmt.Errorf("store resolve: %w", err)
 	}
@@ -137,27 +156,33 @@ func (p *program) changeOnline(ctx context.Context, f resolveFlags, c *storeserv
 	return chosen, nil
 }
 
-// advance writes the files of the next epoch.
-func (p *program) advance(f resolveFlags, next *storeconfig.Store, online bool) error {
-	kept, err := storeconfig.Advance(f.dir, next)
-	if err != nil {
+// advance writes the files of the next epoch, and says what is left to do.
+func (p *program) advance(say io.Writer, f resolveFlags, next *storeconfig.Store, r resolved) error {
+	var err error
+	if r.Before, err = storeconfig.Advance(f.dir, next); err != nil {
 		return fmt.Errorf("store resolve: %w", err)
 	}
 	what := "Copy it to all machines and clients, then start the machines:"
-	if online {
+	if r.Online {
 		what = "The machines know it, and clients that run learn of it from them. Copy it to clients for their next start."
 	}
-	fmt.Fprintf(p.Out, "%s is of epoch %d now (the one before is %s).\n%s\n", filepath.Join(f.dir, storeconfig.StoreFile), next.Epoch, kept, what)
+	r.File = filepath.Join(f.dir, storeconfig.StoreFile)
+	fmt.Fprintf(say, "%s is of epoch %d now (the one before is %s).\n%s\n", r.File, next.Epoch, r.Before, what)
 	for _, site := range next.Sites {
 		for _, m := range site.Machines {
-			if !site.Fenced && (!online || site.Since == next.Epoch) {
-				fmt.Fprintf(p.Out, "foresay store serve --config %s    # at %s\n", filepath.Join(f.dir, storeconfig.MachineFile(m.Name)), site.Name)
+			if !site.Fenced && (!r.Online || site.Since == next.Epoch) {
+				command := "foresay store serve --config " + filepath.Join(f.dir, storeconfig.MachineFile(m.Name))
+				r.Serve = append(r.Serve, command)
+				fmt.Fprintf(say, "%s    # at %s\n", command, site.Name)
 			}
 		}
 	}
-	if f.replace != "" {
-		fmt.Fprintf(p.Out, "A machine of the new site needs its own file, its certificate and key, and ca.pem too. It copies what the other sites have; until\n"+
+	if r.Replaced {
+		fmt.Fprintf(say, "A machine of the new site needs its own file, its certificate and key, and ca.pem too. It copies what the other sites have; until\n"+
 			"'foresay store status --wait' says that it is admitted, no other site may be lost.\n")
+	}
+	if f.json {
+		return p.writeJSON(r)
 	}
 	return nil
 }
@@ -195,11 +220,11 @@ func resolveWarning(site string) string {
 }
 
 // confirm has a person type the site's name.
-func (p *program) confirm(ctx context.Context, site string) error {
+func (p *program) confirm(ctx context.Context, say io.Writer, site string) error {
 	if !p.atTerminal() {
 		return usagef("store resolve: there is nobody to ask; --yes goes on without")
 	}
-	fmt.Fprintf(p.Out, "Type %s to go on: ", site)
+	fmt.Fprintf(say, "Type %s to go on: ", site)
 	typed := make(chan string, 1)
 	go func() { // which may stay in a read until the process ends
 		line, _ := bufio.NewReader(p.In).ReadString('\n')
