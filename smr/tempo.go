@@ -15,6 +15,7 @@ type Tempo struct {
 	window    time.Duration // and since the last look
 	looked    time.Duration
 	beaten    time.Duration // the last beat of that pace
+	idle      int           // calls of Asks since something was under way
 }
 
 // A Ping is answered by a Pong with the same time, of the clock of who asks. Both wait behind what is on its way, and for what is to be written: so they tell how long any answer takes.
@@ -29,6 +30,9 @@ const (
 	nearTempo  = time.Second
 	tempoDecay = 8
 )
+
+// askedIdle is how many times in a row the way is measured when nothing is under way any more.
+const askedIdle = 16
 
 // NewTempo returns the tempo of a configured round-trip time.
 func NewTempo(roundTrip time.Duration) Tempo { return Tempo{roundTrip: roundTrip} }
@@ -46,6 +50,15 @@ func (t *Tempo) Saw(now, took time.Duration) {
 
 // Missed notes that no answer has come in time: next time twice as long is waited, so that what takes long comes to an end at last.
 func (t *Tempo) Missed(now time.Duration) { t.Saw(now, t.Times(2)) }
+
+// Busy notes that commands are under way.
+func (t *Tempo) Busy() { t.idle = 0 }
+
+// Asks tells whether the way to the peers should be measured in this beat: a group that is idle sends no messages for it, unless answers were late when they last came.
+func (t *Tempo) Asks() bool {
+	t.idle++
+	return t.idle <= askedIdle || t.peak > 2*t.roundTrip
+}
 
 // Ask measures the way to a peer.
 func (t *Tempo) Ask(env *protocol.Env[Message], peer protocol.ID) {

@@ -34,7 +34,9 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if r.active {
 		r.tendInstances(env)
 		r.tendReads(env)
-		r.others(func(id protocol.ID) { r.tempo.Ask(env, id) })
+		if r.tempo.Asks() {
+			r.others(func(id protocol.ID) { r.tempo.Ask(env, id) })
+		}
 		if r.ticks%newsTicks == 0 {
 			r.others(func(id protocol.ID) { env.SendAhead(id, News{Head: r.head(), Top: r.index.top.clone()}) })
 		}

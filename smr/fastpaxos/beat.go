@@ -57,9 +57,12 @@ func (r *Replica) beat(env *protocol.Env[smr.Message]) {
 	if r.lead != nil {
 		m.Leads, m.Open = true, r.open
 	}
+	asks := r.tempo.Asks()
 	for _, id := range r.others() {
 		env.SendAhead(id, m)
-		r.tempo.Ask(env, id)
+		if asks {
+			r.tempo.Ask(env, id)
+		}
 	}
 }
 

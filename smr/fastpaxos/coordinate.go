@@ -58,7 +58,7 @@ type want struct {
 // Times in beats.
 const (
 	suggestAfter = 3 // before a command is voted on again that has no slot
-	recoverAfter = 3 // at which a slot does not wait any more for votes beyond a majority: a round trip after the first one, at least
+	recoverAfter = 4 // at which a slot does not wait any more for votes beyond a majority: one and a half round trips after the first one, at least, as a vote that comes a little later than usual still spares a round
 )
 
 func (r *Replica) stopLeading() {

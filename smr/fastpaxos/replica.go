@@ -233,6 +233,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	if len(r.pending) == 0 {
 		return
 	}
+	r.tempo.Busy()
 	last := smr.Slot(0)
 	for _, v := range r.pending {
 		last = max(last, v.Slot)

@@ -30,9 +30,12 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			m.Leads = append(m.Leads, Led{l.index, l.promised, l.commit})
 		}
 	}
+	asks := r.tempo.Asks()
 	for _, id := range r.others() {
 		env.SendAhead(id, m) // what is decided is on other disks too
-		r.tempo.Ask(env, id)
+		if asks {
+			r.tempo.Ask(env, id)
+		}
 	}
 	if !r.tempo.Beat(env.Now, beat) {
 		return

@@ -233,6 +233,7 @@ func (r *Replica) accept(l *lane, first Pos, votes []Vote) {
 func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	if r.urgent && len(r.parts) > 0 {
 		r.urgent = false
+		r.tempo.Busy()
 		r.records = append(r.records, record{env.Append(AcceptRecord{r.epoch.number, r.parts}), r.partsLast})
 		r.parts, r.partsLast = nil, 0
 		r.written++
