@@ -47,8 +47,7 @@ func (p *program) storeResolveCommand() *cobra.Command {
 		Long: "Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no, and what was blocked is decided. With\n" +
 			"--replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...] as for init, is in its place, and copies what the others have.\n\n" +
 			"A majority of the sites has to agree, while the store runs. A site that is there leaves in order, and nothing is lost; one that does not\n" +
-			"answer must be gone for good. Run the command again if it was interrupted. If no machine runs at all, only the files are written; and\n" +
-			"where sites have several machines, stop all of them first.",
+			"answer must be gone for good. Run the command again if it was interrupted. If no machine runs at all, only the files are written.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {

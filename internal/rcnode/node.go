@@ -11,15 +11,18 @@ import (
 	"net"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
@@ -66,6 +69,8 @@ type Config struct {
 	Retired bool
 	// Change answers steps of the agreement on the next epoch. nil: they are not answered.
 	Change func(context.Context, *pb.ChangeRequest) (*pb.ChangeResponse, error)
+	// Await returns when the machine's nodes may begin, and tells meanwhile what it waits for. Until then the machine answers calls of Status and Change only. nil: they may begin.
+	Await func(ctx context.Context, say func(what string)) error
 }
 
 // Members returns the IDs that a machine has, which its certificate must name.
@@ -109,11 +114,15 @@ type Node struct {
 	started  time.Time
 	refused  chan *RefusedError // has room for one
 	stopping chan struct{}
+	awaits   atomic.Pointer[string] // what Await waits for; nil: nothing any more
 }
 
 // Open opens a machine's disks and ports. It does nothing before Run, which must be called.
 func Open(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, started: time.Now(), refused: make(chan *RefusedError, 1), stopping: make(chan struct{})}
+	if cfg.Await != nil {
+		n.awaits.Store(new(string))
+	}
 	if err := n.open(); err != nil {
 		for _, l := range []net.Listener{cfg.ClientListener, n.clients, n.cfg.PeerListener} {
 			if l != nil {
@@ -275,7 +284,12 @@ func (n *Node) serve() {
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
 	n.service.Epoch = n.cfg.Topology.Epoch
-	n.service.Deliver = n.gate.Deliver
+	n.service.Deliver = func(ctx context.Context, msg replicatedcommit.Message) error {
+		if err := n.awaiting(); err != nil {
+			return err
+		}
+		return n.gate.Deliver(ctx, msg)
+	}
 	n.service.Describe = n.Status
 	n.service.Alter = n.cfg.Change
 	n.service.Observe = n.cfg.Observe
@@ -311,7 +325,16 @@ func (n *Node) Run(ctx context.Context) error {
 	nodes, stopNodes := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopNodes()
 	all, ctx := errgroup.WithContext(ctx)
-	all.Go(func() error { return n.host.Run(nodes) })
+	all.Go(func() error {
+		if err := n.await(ctx); err != nil {
+			n.cfg.PeerListener.Close() // which the host would have closed
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		return n.host.Run(nodes)
+	})
 	all.Go(func() error {
 		if err := n.grpc.Serve(n.clients); !errors.Is(err, grpc.ErrServerStopped) { // it was stopped before it served
 			return err
@@ -338,6 +361,26 @@ func (n *Node) Run(ctx context.Context) error {
 		log.Info("store: machine stopped", "machine", n.cfg.Machine)
 	}
 	return err
+}
+
+// await waits until the machine's nodes may begin.
+func (n *Node) await(ctx context.Context) error {
+	if n.cfg.Await == nil {
+		return nil
+	}
+	if err := n.cfg.Await(ctx, func(what string) { n.awaits.Store(&what) }); err != nil {
+		return err
+	}
+	n.awaits.Store(nil)
+	return nil
+}
+
+// awaiting says what the machine waits for before its nodes begin; nil: they have.
+func (n *Node) awaiting() error {
+	if what := n.awaits.Load(); what != nil {
+		return status.Error(codes.Unavailable, "the machine waits: "+*what)
+	}
+	return nil
 }
 
 // stopService lets clients' calls end, but not for ever.

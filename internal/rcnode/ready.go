@@ -54,6 +54,9 @@ func (n *Node) serveWhenReady(ctx context.Context) {
 
 // obstacles says what the machine waits for, empty if it is ready or stops.
 func (n *Node) obstacles(ctx context.Context) string {
+	if what := n.awaits.Load(); what != nil {
+		return *what
+	}
 	servers, err := n.Servers(ctx)
 	if err != nil {
 		return ""

@@ -44,6 +44,9 @@ func (d *statusDesk) take(ref uint64) chan replicatedcommit.ServerStatus {
 
 // status asks the server how it is.
 func (s *shard) status(ctx context.Context) (replicatedcommit.ServerStatus, error) {
+	if err := s.node.awaiting(); err != nil {
+		return replicatedcommit.ServerStatus{}, err
+	}
 	ref, answer := s.desk.ask()
 	defer s.desk.take(ref)
 	if err := s.host.Deliver(ctx, replicatedcommit.StatusQuery{Ref: ref}); err != nil {
@@ -161,6 +164,10 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 			row.Error = p.Err.Error()
 		}
 		out.Peers = append(out.Peers, row)
+	}
+	if what := n.awaits.Load(); what != nil {
+		out.Awaits = *what
+		return out, nil
 	}
 	servers, err := n.Servers(ctx)
 	if err != nil {

@@ -22,10 +22,12 @@ import (
 
 // ballotState is what is on disk of the agreement on an epoch.
 type ballotState struct {
-	Epoch   uint64          `json:"epoch"` // the one to be made
-	State   epoch.State     `json:"state"`
-	Retired bool            `json:"retired,omitempty"` // the machine's site leaves with that epoch
-	Store   json.RawMessage `json:"store,omitempty"`   // the newest file of the store that the machine has learned
+	Epoch   uint64      `json:"epoch"` // the one to be made
+	State   epoch.State `json:"state"`
+	Retired bool        `json:"retired,omitempty"` // the machine's site leaves with that epoch
+	// Together is the latest epoch of which all machines of the site are, or were: none of them is in an earlier one again.
+	Together uint64          `json:"together,omitempty"`
+	Store    json.RawMessage `json:"store,omitempty"` // the newest file of the store that the machine has learned
 }
 
 // changes is a machine's part in the agreement on the next epoch. Its state is on disk before anybody hears of it.

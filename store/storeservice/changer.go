@@ -32,10 +32,11 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 			sites = append(sites, nil)
 			continue
 		}
-		if len(s.Machines) > 1 {
-			return nil, fmt.Errorf("site %s has several machines, which must not be in different epochs: stop all machines of all sites first", s.Name)
+		var names []string
+		for _, m := range s.Machines {
+			names = append(names, m.Name)
 		}
-		sites = append(sites, []string{s.Machines[0].Name})
+		sites = append(sites, names)
 	}
 	if copies := c.copying(ctx); lost == "" && copies != "" {
 		return nil, fmt.Errorf("machine %s still copies what the other sites have, and needs all of them: wait until 'foresay store status --wait' says that it is admitted", copies)
@@ -74,7 +75,7 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 	told := c.askAll(ctx, staying, learn)
 	for _, m := range staying {
 		if told[m] == nil {
-			say("machine %s is away, and learns of the epoch from the others when it is back", m)
+			say("machine %s is away, and learns of the epoch from the others when it is back; other machines of its site wait for it", m)
 			continue
 		}
 		if err := c.follows(ctx, m, s.Epoch); err != nil {
@@ -192,7 +193,7 @@ func (c *Client) retire(ctx context.Context, machine string, lost bool, number u
 			say("machine %s does not answer: its missing votes count as no", machine)
 			return nil
 		case answer == nil && ctx.Err() == nil:
-			return fmt.Errorf("machine %s, which is to leave, does not answer; run the command for its site again", machine)
+			return fmt.Errorf("machine %s, which is to leave, does not answer; start it and run the command for its site again, or stop the site's other machines first if it is lost", machine)
 		case answer == nil:
 		case answer.GetEpoch() >= number || answer.GetRetired() && answer.GetUnsettled() == 0:
 			say("machine %s votes for nothing any more, and all that it voted for is carried out", machine)

@@ -99,7 +99,7 @@ func TestClientsFollow(t *testing.T) {
 		var clients sync.WaitGroup
 		counts := make([]int, 2)
 		for i := range counts {
-			clients.Go(func() { counts[i] = w.count(load, conn, "n"+strconv.Itoa(i)) })
+			clients.Go(func() { counts[i] = w.count(load, conn, "n"+strconv.Itoa(i), false) })
 		}
 		time.Sleep(time.Second)
 
@@ -132,34 +132,47 @@ func TestClientsFollow(t *testing.T) {
 	})
 }
 
-// count counts in a key until ctx ends, and returns how far it came. What its end interrupts is found out.
-func (w *world) count(ctx context.Context, conn *Client, key string) int {
+// count counts in a key until ctx ends, and returns how far it came. What its end interrupts is found out; and so is what is blocked by sites that are away, if that may happen.
+func (w *world) count(ctx context.Context, conn *Client, key string, mayBlock bool) int {
 	c, err := conn.Transactions(client.Spec, 0)
 	if err != nil {
 		w.Error(err)
 		return 0
 	}
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
 			if _, _, err := tx.Get(ctx, key); err != nil {
 				return err
 			}
 			return tx.Put(key, []byte(strconv.Itoa(n+1)))
 		})
-		if ctx.Err() == nil && err != nil {
+		blocked, isBlocked := errors.AsType[*client.BlockedError](err)
+		unknown, isUnknown := errors.AsType[*client.UnknownError](err)
+		switch {
+		case err == nil, isBlocked && mayBlock && w.committed(conn, blocked.Txn):
+			n++
+		case isBlocked && mayBlock:
+		case ctx.Err() == nil:
 			w.Errorf("after %d changes: %v", n, err)
 			return n
-		}
-		if u, ok := errors.AsType[*client.UnknownError](err); ok {
-			d := conn.Resolve(context.WithoutCancel(ctx), u.Txn)
-			if d.Outcome.Verdict == store.Committed {
-				n++
-			}
+		case isUnknown && w.committed(conn, unknown.Txn):
+			return n + 1
+		default:
 			return n
 		}
-		if err != nil {
-			return n
+	}
+}
+
+// committed waits until it is known whether a transaction has committed.
+func (w *world) committed(conn *Client, txn store.Txn) bool {
+	for {
+		switch conn.Resolve(context.Background(), txn).Outcome.Verdict {
+		case store.Committed:
+			return true
+		case store.Aborted:
+			return false
 		}
+		time.Sleep(roundTrip)
 	}
 }
 

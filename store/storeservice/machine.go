@@ -102,9 +102,9 @@ func (m *Machine) open(o *MachineOptions) error {
 	if err := claim(m.cfg); err != nil {
 		return fail(err)
 	}
-	change := m.changes.step
+	change, await := m.changes.step, m.together
 	if !m.online {
-		change = nil
+		change, await = nil, nil
 	}
 	m.node, err = rcnode.Open(rcnode.Config{
 		Cluster: m.cfg.Store.Cluster, Topology: m.cfg.Store.Topology(), Machine: m.cfg.Machine,
@@ -112,7 +112,7 @@ func (m *Machine) open(o *MachineOptions) error {
 		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
 		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(), MaxTxns: m.cfg.Store.MaxTxns,
-		Retired: m.changes.disk.Retired, Change: change,
+		Retired: m.changes.disk.Retired, Change: change, Await: await,
 		Logger: m.log, Observe: m.figures.begin, Committed: func(took time.Duration) { m.figures.commits.Observe(took.Seconds()) },
 	})
 	if err == nil {
@@ -183,11 +183,7 @@ const followEvery = 5 * time.Second
 
 // follow asks the other machines whether the store is of a later epoch.
 func (m *Machine) follow(ctx context.Context) error {
-	tlsConfig, err := m.cfg.TLS.Load()
-	if err != nil {
-		return err
-	}
-	conn, err := rcgrpc.Dial(rcgrpc.Config{Topology: m.cfg.Store.Topology(), TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime()})
+	conn, err := m.dialOthers()
 	if err != nil {
 		return err
 	}
@@ -215,4 +211,13 @@ func (m *Machine) follow(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// dialOthers connects to the other machines, as a client.
+func (m *Machine) dialOthers() (*rcgrpc.Conn, error) {
+	tlsConfig, err := m.cfg.TLS.Load()
+	if err != nil {
+		return nil, err
+	}
+	return rcgrpc.Dial(rcgrpc.Config{Topology: m.cfg.Store.Topology(), TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime()})
 }

@@ -37,13 +37,25 @@ const roundTrip = 20 * time.Millisecond
 
 func inWorld(t *testing.T, test func(*world)) {
 	t.Helper()
+	inWorldOf(t, []string{"a", "b", "c"}, test)
+}
+
+// inWorldOf is inWorld with the machines that the sites have: "b b2", say, is site b with two.
+func inWorldOf(t *testing.T, machines []string, test func(*world)) {
+	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(roundTrip, "a", "b", "c", "z"), 1), running: map[string]*ran{}}
+		places := []wan.Site{"z"}
 		var sites []storeconfig.Site
-		for _, name := range []string{"a", "b", "c"} {
-			sites = append(sites, storeconfig.Site{Name: name, Machines: []storeconfig.Machine{{Name: name, Peers: name + ":1", Client: name + ":2"}}})
+		for _, names := range machines {
+			site := storeconfig.Site{Name: strings.Fields(names)[0]}
+			for _, name := range strings.Fields(names) {
+				places = append(places, wan.Site(name))
+				site.Machines = append(site.Machines, storeconfig.Machine{Name: name, Peers: name + ":1", Client: name + ":2"})
+			}
+			sites = append(sites, site)
 		}
+		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(roundTrip, places...), 1), running: map[string]*ran{}}
 		_, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "test", Shards: 2, Sites: sites, RoundTrip: roundTrip.String()})
 		if err != nil {
 			t.Fatal(err)

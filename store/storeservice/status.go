@@ -24,7 +24,7 @@ type Status struct {
 	UptimeSeconds int64         `json:"uptime_seconds"`
 	Shards        []ShardStatus `json:"shards"`
 	Peers         []PeerStatus  `json:"peers,omitempty"` // how it stands with the other machines
-	Error         string        `json:"error,omitempty"` // why it is unreachable
+	Error         string        `json:"error,omitempty"` // why it is unreachable, or what it waits for
 }
 
 // PeerStatus is how a machine stands with another one.
@@ -65,7 +65,7 @@ type ShardStatus struct {
 const (
 	Admitted    = "admitted" // it takes part
 	Syncing     = "syncing"  // it copies what another site has
-	New         = "new"      // it waits for the other sites to know its disk
+	New         = "new"      // it waits for the other sites to know its disk, or for the other machines of its site
 	Refused     = "refused"  // it must not take part
 	OtherEpoch  = "of another epoch"
 	Fenced      = "fenced" // its site does not take part any more
@@ -108,11 +108,15 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 		}
 		s.Shards = append(s.Shards, out)
 	}
+	if m.GetAwaits() != "" {
+		s.State, s.Error = New, m.GetAwaits()
+	}
 	slices.SortFunc(s.Shards, func(a, b ShardStatus) int { return int(a.Shard) - int(b.Shard) })
 	return s
 }
 
 // Status asks all machines how they are, and returns when all have answered, cannot be reached, or ctx is done. The statuses are in the order of the store's file.
+// If one is of a later epoch than the client, the client goes on in that, and the next call tells of it.
 func (c *Client) Status(ctx context.Context) []Status {
 	var out []Status
 	l := c.newest()
@@ -128,14 +132,14 @@ func (c *Client) Status(ctx context.Context) []Status {
 	var wg sync.WaitGroup
 	for i := range out {
 		if s := &out[i]; s.State == "" {
-			wg.Go(func() { l.ask(ctx, s) })
+			wg.Go(func() { c.ask(ctx, l, s) })
 		}
 	}
 	wg.Wait()
 	return out
 }
 
-func (l *link) ask(ctx context.Context, s *Status) {
+func (c *Client) ask(ctx context.Context, l *link, s *Status) {
 	answer, err := l.conn.Status(ctx, s.Machine)
 	if err != nil {
 		s.State, s.Error = Unreachable, status.Convert(err).Message()
@@ -146,6 +150,9 @@ func (l *link) ask(ctx context.Context, s *Status) {
 	s.Address = address
 	if known := l.store.Epoch; s.Epoch != known {
 		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch, known)
+		if s.Epoch > known {
+			c.outdated(l, s.Machine)
+		}
 	}
 }
 

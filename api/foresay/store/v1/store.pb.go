@@ -1374,7 +1374,9 @@ type StatusResponse struct {
 	UptimeSeconds int64                  `protobuf:"varint,4,opt,name=uptime_seconds,json=uptimeSeconds,proto3" json:"uptime_seconds,omitempty"`
 	Shards        []*ShardStatus         `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
 	// How the machine stands with each other one.
-	Peers         []*PeerStatus `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`
+	Peers []*PeerStatus `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`
+	// What the machine waits for before its shards begin. Empty: they have begun.
+	Awaits        string `protobuf:"bytes,7,opt,name=awaits,proto3" json:"awaits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1449,6 +1451,13 @@ func (x *StatusResponse) GetPeers() []*PeerStatus {
 		return x.Peers
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetAwaits() string {
+	if x != nil {
+		return x.Awaits
+	}
+	return ""
 }
 
 // PeerStatus is how a machine stands with another one.
@@ -1997,14 +2006,15 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
 	"\x0fVERDICT_ABORTED\x10\x02\"\x0f\n" +
-	"\rStatusRequest\"\xe6\x01\n" +
+	"\rStatusRequest\"\xfe\x01\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12%\n" +
 	"\x0euptime_seconds\x18\x04 \x01(\x03R\ruptimeSeconds\x125\n" +
 	"\x06shards\x18\x05 \x03(\v2\x1d.foresay.store.v1.ShardStatusR\x06shards\x122\n" +
-	"\x05peers\x18\x06 \x03(\v2\x1c.foresay.store.v1.PeerStatusR\x05peers\"\x88\x01\n" +
+	"\x05peers\x18\x06 \x03(\v2\x1c.foresay.store.v1.PeerStatusR\x05peers\x12\x16\n" +
+	"\x06awaits\x18\a \x01(\tR\x06awaits\"\x88\x01\n" +
 	"\n" +
 	"PeerStatus\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +

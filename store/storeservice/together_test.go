@@ -1,0 +1,82 @@
+package storeservice
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+)
+
+// TestMachinesOfASiteMoveTogether has a site leave while a machine of another one, which has two, is away: the one that is there takes no part in the next epoch before the other one is of
+// that epoch too. A machine that has done so once waits for nobody when it starts again.
+func TestMachinesOfASiteMoveTogether(t *testing.T) {
+	inWorldOf(t, []string{"a a2", "b b2", "c", "d", "e"}, func(w *world) {
+		stop := map[string]func(){}
+		for _, name := range []string{"a", "a2", "b", "b2", "c", "d", "e"} {
+			stop[name] = w.online(name)
+		}
+		defer func() {
+			for _, end := range stop {
+				end()
+			}
+		}()
+		w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+			w.ready(ctx, conn)
+			var counts [2]int
+			load, end := context.WithCancel(ctx)
+			time.AfterFunc(6*time.Second, end)
+			done := make(chan struct{})
+			for i := range counts {
+				go func() {
+					counts[i] = w.count(load, conn, "n"+strconv.Itoa(i), true)
+					done <- struct{}{}
+				}()
+			}
+			time.Sleep(time.Second)
+			stop["b2"]()
+			next, err := conn.newest().store.Fenced("c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said strings.Builder
+			if _, err := conn.Change(ctx, next, "", func(format string, a ...any) { said.WriteString(format + "\n") }); err != nil {
+				t.Fatalf("%v, after %s", err, &said)
+			}
+			if _, err := storeconfig.Advance(w.dir, next); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"a": Admitted, "a2": Admitted, "b": New, "b2": Unreachable, "c": Fenced, "d": Admitted, "e": Admitted}
+			if s := conn.Status(ctx); s[0].State == OtherEpoch { // the client learns that now
+				time.Sleep(time.Second)
+			}
+			for _, s := range conn.Status(ctx) {
+				if s.State != want[s.Machine] || s.Machine == "b" && !strings.Contains(s.Error, "b2") {
+					t.Errorf("machine %s is %s (%s), want %s", s.Machine, s.State, s.Error, want[s.Machine])
+				}
+			}
+			stop["b2"] = w.online("b2")
+			w.ready(ctx, conn)
+			for range counts {
+				<-done
+			}
+			for i, n := range counts {
+				if v, err := get(ctx, c, "n"+strconv.Itoa(i)); err != nil || v != strconv.Itoa(n) || n < 10 {
+					t.Errorf("%d changes of a counter were acknowledged, and it is at %q (%v)", n, v, err)
+				}
+			}
+			for _, name := range []string{"b", "b2"} {
+				stop[name]()
+			}
+			stop["b"] = w.online("b")
+			stop["b2"] = func() {}
+			time.Sleep(3 * time.Second)
+			if s := conn.Status(ctx)[2]; s.State != Admitted {
+				t.Errorf("a machine whose site has moved is %s (%s) when it starts without the other one", s.State, s.Error)
+			}
+		})
+	})
+}
