@@ -107,6 +107,7 @@ func TestLineKeepsNobodyOut(t *testing.T) {
 		began := time.Now()
 		for called := false; !called; {
 			time.Sleep(10 * time.Millisecond) // a stream of the old task's ends, and it makes another call
+			synctest.Wait()
 			r.gone(false, false)
 			stand(old)
 			r.got(r.lookout.now, true)
