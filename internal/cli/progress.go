@@ -41,6 +41,18 @@ func (p *progress) report(b bench.Progress) {
 	}
 }
 
+// note tells what a command waits for whose end nobody knows: over the last note on a terminal, in a line of its own elsewhere.
+func (p *progress) note(text string) {
+	if !p.terminal {
+		fmt.Fprintln(p.w, text)
+		return
+	}
+	if r := []rune(text); len(r) > columns {
+		text = string(r[:columns-1]) + "…"
+	}
+	fmt.Fprint(p.w, "\r", text, clearedToEnd)
+}
+
 // clear removes the bar.
 func (p *progress) clear() {
 	if p.terminal {

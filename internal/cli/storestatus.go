@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -43,6 +45,8 @@ const storeStatusWithin = 2 * time.Second
 
 func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir string, wait, asJSON bool) error {
 	var statuses []storeservice.Status
+	shown := copyShown{bar: newProgress(p.Err)}
+	defer shown.bar.clear()
 	for {
 		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
 		seen := c.Status(look)
@@ -53,11 +57,13 @@ func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir s
 		if !wait || storeservice.Ready(statuses) || ctx.Err() != nil {
 			break
 		}
+		shown.show(statuses, time.Now())
 		select {
 		case <-ctx.Done():
 		case <-time.After(statusPause):
 		}
 	}
+	shown.bar.clear()
 	var err error
 	if asJSON {
 		err = p.writeJSON(withRemedies(statuses, dir))
@@ -76,6 +82,57 @@ func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir s
 		}
 	}
 	return fmt.Errorf("store status: no machine answers")
+}
+
+// copyShown shows what shards copy from other sites while somebody waits for that.
+type copyShown struct {
+	bar   *progress
+	at    time.Time // of the last line
+	bytes uint64    // copied until then
+}
+
+// How often what was copied is said: on a terminal over the last line, elsewhere in a line of its own.
+const (
+	copyRedrawn = time.Second
+	copyLines   = 10 * time.Second
+)
+
+func (c *copyShown) show(statuses []storeservice.Status, now time.Time) {
+	text, bytes := copyingText(statuses)
+	every := copyLines
+	if c.bar.terminal {
+		every = copyRedrawn
+	}
+	if text == "" || now.Sub(c.at) < every {
+		return
+	}
+	if !c.at.IsZero() && bytes >= c.bytes {
+		text += fmt.Sprintf(", %.1f MB/s", float64(bytes-c.bytes)/1e6/now.Sub(c.at).Seconds())
+	}
+	c.at, c.bytes = now, bytes
+	c.bar.note(text)
+}
+
+// copyingText says what the shards that copy have copied, and how much that is; empty if none does.
+func copyingText(statuses []storeservice.Status) (text string, bytes uint64) {
+	var machines []string
+	var values uint64
+	var servers, needed uint32
+	for _, s := range statuses {
+		for _, sh := range s.Shards {
+			if sh.State == storeservice.Syncing {
+				if !slices.Contains(machines, s.Machine) {
+					machines = append(machines, s.Machine)
+				}
+				values, bytes = values+sh.CopiedValues, bytes+sh.CopiedBytes
+				servers, needed = servers+sh.CopiedServers, needed+sh.NeededServers
+			}
+		}
+	}
+	if machines == nil {
+		return "", 0
+	}
+	return fmt.Sprintf("%s: copying, %d of %d servers done, %d values, %.1f MB", strings.Join(machines, ", "), servers, needed, values, float64(bytes)/1e6), bytes
 }
 
 // statusWithRemedy is a machine's status, and what ends the trouble of its site.
@@ -121,6 +178,9 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 	}
 	if why := storeservice.Complaints(statuses); why != "" {
 		fmt.Fprintln(w, why)
+	}
+	if text, _ := copyingText(statuses); text != "" {
+		fmt.Fprintln(w, text)
 	}
 	for _, s := range statuses {
 		for _, sh := range s.Shards {

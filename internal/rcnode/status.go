@@ -177,6 +177,8 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 		row := &pb.ShardStatus{
 			Shard: uint32(st.Shard), Admitted: st.Admitted, Syncing: st.Syncing, Refused: st.Refused, Transactions: uint64(st.Txns), Undecided: uint64(st.Undecided),
 			Blocked: uint64(st.Blocked), Wanting: uint64(st.Wanting), Locks: uint64(st.Locks), Waiting: uint64(st.Waiting), Reservations: uint64(st.Reservations), Held: uint64(st.Held),
+			TransactionBytes: uint64(st.TxnBytes), CopiedValues: st.Counts.CopiedValues, CopiedBytes: st.Counts.CopiedBytes,
+			CopiedServers: uint32(st.Copied), NeededServers: uint32(st.Needed),
 		}
 		if id := st.OldestUndecided; !id.IsZero() {
 			row.OldestUndecided = &pb.Version{Time: id.Time, Client: uint64(id.Client)}

@@ -11,6 +11,8 @@ type Counts struct {
 	// Accepted and Refused are the votes that it gave, those on transactions that only read included.
 	Accepted uint64
 	Refused  ByReason
+	// CopiedValues and CopiedBytes are the values that it has got from other servers as it took the place of a lost one, or after it was away, and what they and their keys take.
+	CopiedValues, CopiedBytes uint64
 }
 
 // ByReason counts by reason.

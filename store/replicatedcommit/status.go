@@ -26,6 +26,7 @@ type (
 		Refused string // why it may not take part; empty: it may
 
 		Txns         int // transactions that it remembers
+		TxnBytes     int // what keys and values of those take that are in memory with them
 		Undecided    int // of these: it has voted and knows no decision
 		Blocked      int // of these: it has asked twice or more, and nobody could say
 		Wanting      int // committed, but what they write is not known here yet
@@ -66,6 +67,7 @@ func (s *Server) onStatus(env *protocol.Env[Message], m StatusQuery) {
 		st.Retired, st.Unsettled = true, s.unsettled()
 	}
 	for id, r := range s.txns { //pure:ok sums and the least are the same in any order
+		st.TxnBytes += contentBytes(r.reads, r.writes)
 		switch {
 		case r.now() == Wanting:
 			st.Wanting++

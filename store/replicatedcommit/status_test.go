@@ -58,7 +58,7 @@ func TestStatus(t *testing.T) {
 	}
 	st.Old = 0
 	want := ServerStatus{
-		Shard: shard, Admitted: true, Txns: 2, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest, OldestBlocked: blocked,
+		Shard: shard, Admitted: true, Txns: 2, TxnBytes: 4, Undecided: 2, Blocked: 2, Locks: 1, Waiting: 1, Reservations: 1, OldestUndecided: oldest, OldestBlocked: blocked,
 		Counts: Counts{Accepted: 1, Refused: ByReason{store.Locked: 1}},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {
@@ -67,6 +67,23 @@ func TestStatus(t *testing.T) {
 	s.restartSite(2)
 	s.settle()
 	if st := s.status(server); st.Txns+st.Undecided+st.Blocked+st.Locks+st.Waiting+st.Reservations != 0 || !st.OldestUndecided.IsZero() {
+		t.Errorf("in the end: %+v", st)
+	}
+}
+
+// TestStatusOfACopy: a server that takes the place of a lost one tells how much it has copied: here a value of 5 bytes under a key of one, of two servers each.
+func TestStatusOfACopy(t *testing.T) {
+	s := newScript(t, nil)
+	d, _ := s.done(200, s.submit(200, "value", "k"))
+	want(t, d, store.Committed)
+	s.settle()
+	s.newEpoch(false)
+	newcomer := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	if st := s.status(newcomer); !st.Syncing || st.Copied != 0 || st.Needed != 2 || st.Counts.CopiedValues != 0 {
+		t.Errorf("in the beginning: %+v", st)
+	}
+	s.settle()
+	if st := s.status(newcomer); st.Syncing || st.Counts.CopiedValues != 2 || st.Counts.CopiedBytes != 12 {
 		t.Errorf("in the end: %+v", st)
 	}
 }

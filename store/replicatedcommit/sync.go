@@ -168,6 +168,8 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 // takeValues puts values that another server holds into the key space, if they are newer than what is there.
 func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
 	for _, kv := range all {
+		s.counts.CopiedValues++
+		s.counts.CopiedBytes += uint64(len(kv.Key) + len(kv.Value.Bytes))
 		if s.cfg.applied != nil {
 			s.cfg.applied(kv.Key, kv.Value)
 		}

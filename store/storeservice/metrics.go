@@ -155,6 +155,7 @@ func tellStatus(p *metrics.Page, s Status) {
 		{"admitted", "Whether the shard takes part.", func(s ShardStatus) float64 { return metrics.Flag(s.State == Admitted) }},
 		{"syncing", "Whether it still copies what another site has.", func(s ShardStatus) float64 { return metrics.Flag(s.State == Syncing) }},
 		{"transactions", "Transactions that it remembers.", func(s ShardStatus) float64 { return float64(s.Transactions) }},
+		{"transaction_bytes", "What their keys and values take in memory.", func(s ShardStatus) float64 { return float64(s.TransactionBytes) }},
 		{"undecided_transactions", "Those of them that are not decided.", func(s ShardStatus) float64 { return float64(s.Undecided) }},
 		{"blocked_transactions", "Those that cannot be decided before a site is back or fenced.", func(s ShardStatus) float64 { return float64(s.Blocked) }},
 		{"wanting_transactions", "Those that are committed, but whose writes it lacks.", func(s ShardStatus) float64 { return float64(s.Wanting) }},
@@ -177,6 +178,8 @@ const elsewhere = "refused elsewhere"
 func tellCounts(p *metrics.Page, shard string, c replicatedcommit.Counts) {
 	p.Counter("foresay_store_committed_transactions_total", "Committed transactions with keys of the shard, carried out here.", c.Committed, "shard", shard)
 	p.Counter("foresay_store_accepting_votes_total", "Votes of the shard for a transaction, those that only read included.", c.Accepted, "shard", shard)
+	p.Counter("foresay_store_copied_values_total", "Values that the shard has copied from other sites, as it took the place of another one or after it was away.", c.CopiedValues, "shard", shard)
+	p.Counter("foresay_store_copied_bytes_total", "What they and their keys take.", c.CopiedBytes, "shard", shard)
 	for i, n := range c.Aborted {
 		cause := store.Reason(i).String()
 		if store.Reason(i) == store.NoReason {

@@ -55,6 +55,14 @@ type ShardStatus struct {
 	Waiting      uint64 `json:"waiting"`
 	Reserved     uint64 `json:"reserved"`
 	Held         uint64 `json:"held"` // requests for a vote that wait for keys
+	// TransactionBytes is what keys and values of remembered transactions take in memory.
+	TransactionBytes uint64 `json:"transaction_bytes"`
+	// CopiedValues and CopiedBytes are what the shard has copied from other sites since its machine started: as it took the place of another one, or after it was away.
+	CopiedValues uint64 `json:"copied_values"`
+	CopiedBytes  uint64 `json:"copied_bytes"`
+	// CopiedServers is how many of NeededServers are copied whole, if the shard is Syncing.
+	CopiedServers uint32 `json:"copied_servers,omitempty"`
+	NeededServers uint32 `json:"needed_servers,omitempty"`
 	// BlockedTransactions are the oldest of the blocked ones.
 	BlockedTransactions []BlockedTxn `json:"blocked_transactions,omitempty"`
 	// OldestUndecidedSeconds is the age of the oldest transaction that is not decided, 0 if there is none.
@@ -87,6 +95,8 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 		out := ShardStatus{
 			Shard: sh.GetShard(), State: New, Refused: sh.GetRefused(), Transactions: sh.GetTransactions(), Undecided: sh.GetUndecided(), Blocked: sh.GetBlocked(),
 			Wanting: sh.GetWanting(), Locked: sh.GetLocks(), Waiting: sh.GetWaiting(), Reserved: sh.GetReservations(), Held: sh.GetHeld(),
+			TransactionBytes: sh.GetTransactionBytes(), CopiedValues: sh.GetCopiedValues(), CopiedBytes: sh.GetCopiedBytes(),
+			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
 		}
 		switch {
 		case out.Refused != "":

@@ -1564,7 +1564,15 @@ type ShardStatus struct {
 	// The oldest of the blocked ones.
 	BlockedTransactions []*Version `protobuf:"bytes,13,rep,name=blocked_transactions,json=blockedTransactions,proto3" json:"blocked_transactions,omitempty"`
 	// Requests for a vote that wait until other transactions leave their keys.
-	Held          uint64 `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`
+	Held uint64 `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`
+	// What keys and values of remembered transactions take in memory.
+	TransactionBytes uint64 `protobuf:"varint,15,opt,name=transaction_bytes,json=transactionBytes,proto3" json:"transaction_bytes,omitempty"`
+	// Values that the shard has copied from other sites since it started, and their bytes, keys included.
+	CopiedValues uint64 `protobuf:"varint,16,opt,name=copied_values,json=copiedValues,proto3" json:"copied_values,omitempty"`
+	CopiedBytes  uint64 `protobuf:"varint,17,opt,name=copied_bytes,json=copiedBytes,proto3" json:"copied_bytes,omitempty"`
+	// While it is syncing: how many servers it has copied whole, and how many it has to.
+	CopiedServers uint32 `protobuf:"varint,18,opt,name=copied_servers,json=copiedServers,proto3" json:"copied_servers,omitempty"`
+	NeededServers uint32 `protobuf:"varint,19,opt,name=needed_servers,json=neededServers,proto3" json:"needed_servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1693,6 +1701,41 @@ func (x *ShardStatus) GetBlockedTransactions() []*Version {
 func (x *ShardStatus) GetHeld() uint64 {
 	if x != nil {
 		return x.Held
+	}
+	return 0
+}
+
+func (x *ShardStatus) GetTransactionBytes() uint64 {
+	if x != nil {
+		return x.TransactionBytes
+	}
+	return 0
+}
+
+func (x *ShardStatus) GetCopiedValues() uint64 {
+	if x != nil {
+		return x.CopiedValues
+	}
+	return 0
+}
+
+func (x *ShardStatus) GetCopiedBytes() uint64 {
+	if x != nil {
+		return x.CopiedBytes
+	}
+	return 0
+}
+
+func (x *ShardStatus) GetCopiedServers() uint32 {
+	if x != nil {
+		return x.CopiedServers
+	}
+	return 0
+}
+
+func (x *ShardStatus) GetNeededServers() uint32 {
+	if x != nil {
+		return x.NeededServers
 	}
 	return 0
 }
@@ -2021,7 +2064,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\bR\arefused\"\xe5\x03\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\xa8\x05\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -2037,7 +2080,12 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\freservations\x18\v \x01(\x04R\freservations\x12D\n" +
 	"\x10oldest_undecided\x18\f \x01(\v2\x19.foresay.store.v1.VersionR\x0foldestUndecided\x12L\n" +
 	"\x14blocked_transactions\x18\r \x03(\v2\x19.foresay.store.v1.VersionR\x13blockedTransactions\x12\x12\n" +
-	"\x04held\x18\x0e \x01(\x04R\x04held\":\n" +
+	"\x04held\x18\x0e \x01(\x04R\x04held\x12+\n" +
+	"\x11transaction_bytes\x18\x0f \x01(\x04R\x10transactionBytes\x12#\n" +
+	"\rcopied_values\x18\x10 \x01(\x04R\fcopiedValues\x12!\n" +
+	"\fcopied_bytes\x18\x11 \x01(\x04R\vcopiedBytes\x12%\n" +
+	"\x0ecopied_servers\x18\x12 \x01(\rR\rcopiedServers\x12%\n" +
+	"\x0eneeded_servers\x18\x13 \x01(\rR\rneededServers\":\n" +
 	"\x06Ballot\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x1a\n" +
 	"\bproposer\x18\x02 \x01(\x04R\bproposer\"\xe9\x01\n" +
