@@ -283,6 +283,7 @@ func (n *Node) serve() {
 	n.grpc = grpc.NewServer(options...)
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
+	n.service.Cluster = n.cfg.Cluster
 	n.service.Epoch = n.cfg.Topology.Epoch
 	n.service.Deliver = func(ctx context.Context, msg replicatedcommit.Message) error {
 		if err := n.awaiting(); err != nil {

@@ -30,7 +30,7 @@ func (c *Client) connect(s *storeconfig.Store) (*link, error) {
 	l := &link{store: s}
 	var err error
 	l.conn, err = rcgrpc.Dial(rcgrpc.Config{
-		Topology: s.Topology(), TLS: c.tls, Insecure: c.cfg.Insecure, Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
+		Topology: s.Topology(), Cluster: s.Cluster, TLS: c.tls, Insecure: c.cfg.Insecure, Dial: c.o.Dial, RoundTrip: max(s.RoundTripTime(), c.o.RoundTrip),
 		Outdated: func(machine string) { c.outdated(l, machine) },
 	})
 	if err != nil {

@@ -219,5 +219,5 @@ func (m *Machine) dialOthers() (*rcgrpc.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rcgrpc.Dial(rcgrpc.Config{Topology: m.cfg.Store.Topology(), TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime()})
+	return rcgrpc.Dial(rcgrpc.Config{Topology: m.cfg.Store.Topology(), Cluster: m.cfg.Store.Cluster, TLS: tlsConfig, Insecure: m.cfg.Insecure, Dial: m.dial, RoundTrip: m.cfg.Store.RoundTripTime()})
 }

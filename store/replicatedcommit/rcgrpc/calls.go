@@ -1,6 +1,7 @@
 package rcgrpc
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync"
@@ -28,6 +29,8 @@ type callStream struct {
 	open   chan struct{} // has room for as many calls as may be without an answer
 	wake   chan struct{} // has room for one; there are answers
 
+	foreign error // for all calls; nil: the client is of this store
+
 	mu      sync.Mutex
 	waiting map[uint64]func(any, error) // by the gate's numbers: what ends the observation of the call
 	answers []*pb.Answer
@@ -35,7 +38,7 @@ type callStream struct {
 
 // Calls implements the service.
 func (s *Server) Calls(stream pb.Store_CallsServer) error {
-	c := &callStream{server: s, stream: stream, open: make(chan struct{}, maxOpen), wake: make(chan struct{}, 1), waiting: map[uint64]func(any, error){}}
+	c := &callStream{server: s, stream: stream, foreign: s.checkCluster(stream.Context()), open: make(chan struct{}, maxOpen), wake: make(chan struct{}, 1), waiting: map[uint64]func(any, error){}}
 	read := make(chan error, 1)
 	go func() { read <- c.read() }() // only the return of this function ends the stream, and with it the reading
 	err := c.send(read)
@@ -78,7 +81,7 @@ func (c *callStream) begin(call *pb.Call) {
 		c.answer(number, nil, status.Errorf(codes.Unimplemented, "call %d asks for nothing that this machine knows", number), end)
 		return
 	}
-	if err := s.checkEpoch(epoch); err != nil {
+	if err := cmp.Or(c.foreign, s.checkEpoch(epoch)); err != nil {
 		c.answer(number, nil, err, end)
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/protocol"
@@ -28,6 +29,8 @@ import (
 // Config says which store a Conn goes to. Zero fields have the defaults that they name.
 type Config struct {
 	Topology rc.Topology
+	// Cluster is the store's name: machines of another store refuse calls. Empty: they do not know.
+	Cluster string
 	// TLS is for the machines' client addresses. Without it Insecure must be set.
 	TLS      *tls.Config
 	Insecure bool
@@ -156,6 +159,9 @@ func (c *Conn) connect(site string, m rc.Machine) (*machine, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithInitialWindowSize(store.MaxTxnBytes), grpc.WithInitialConnWindowSize(4 * store.MaxTxnBytes),
 	}
+	if c.cfg.Cluster != "" {
+		opts = append(opts, grpc.WithChainUnaryInterceptor(c.nameUnary), grpc.WithChainStreamInterceptor(c.nameStream))
+	}
 	address := m.Client
 	if c.cfg.Dial != nil {
 		opts = append(opts, grpc.WithContextDialer(c.cfg.Dial))
@@ -168,6 +174,15 @@ func (c *Conn) connect(site string, m rc.Machine) (*machine, error) {
 	to := &machine{name: m.Name, site: site, conn: conn, stub: pb.NewStoreClient(conn)}
 	to.line = line{c: c, to: to, wake: make(chan struct{}, 1)}
 	return to, nil
+}
+
+// nameUnary and nameStream have calls name the store that they are for.
+func (c *Conn) nameUnary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return call(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), method, req, reply, conn, opts...)
+}
+
+func (c *Conn) nameStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return open(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), desc, conn, method, opts...)
 }
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection is left.

@@ -1,11 +1,13 @@
 package rcgrpc
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -17,6 +19,8 @@ import (
 type Server struct {
 	pb.UnimplementedStoreServer
 
+	// Cluster is the store's name. Calls of clients that name another store are refused: without certificates nothing else tells that an address is of another one. Empty: all are taken.
+	Cluster string
 	// Epoch is that of the machine's topology. Clients that have another one are refused: they count other sites' votes.
 	Epoch uint64
 	// Deliver hands a message to the gate, as from its application. It may wait until ctx is done for the gate to have room.
@@ -133,6 +137,17 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) rc.Message) (prot
 	return nil, status.FromContextError(ctx.Err()).Err()
 }
 
+// clusterKey is the key of the store's name in the metadata of calls. A name may have any bytes.
+const clusterKey = "foresay-store-bin"
+
+// checkCluster refuses a call that is for another store.
+func (s *Server) checkCluster(ctx context.Context) error {
+	if named := metadata.ValueFromIncomingContext(ctx, clusterKey); s.Cluster != "" && len(named) > 0 && named[0] != s.Cluster {
+		return status.Errorf(codes.FailedPrecondition, "the client is of the store %.64q, and this machine of %q", named[0], s.Cluster)
+	}
+	return nil
+}
+
 func (s *Server) checkEpoch(epoch uint64) error {
 	if epoch != s.Epoch {
 		return status.Errorf(codes.FailedPrecondition, "the client knows the store as of epoch %d, and this machine is of epoch %d", epoch, s.Epoch)
@@ -142,7 +157,7 @@ func (s *Server) checkEpoch(epoch uint64) error {
 
 // Read implements the service.
 func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse, error) {
-	if err := s.checkEpoch(r.GetEpoch()); err != nil {
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
 		return nil, err
 	}
 	m, err := s.ask(ctx, gateRead(r))
@@ -158,7 +173,7 @@ func (s *Server) Read(ctx context.Context, r *pb.ReadRequest) (*pb.ReadResponse,
 
 // Commit implements the service.
 func (s *Server) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitResponse, error) {
-	if err := s.checkEpoch(r.GetEpoch()); err != nil {
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
 		return nil, err
 	}
 	m, err := s.ask(ctx, gateCommit(r))
@@ -177,6 +192,9 @@ func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRes
 	if s.Describe == nil {
 		return nil, status.Error(codes.Unimplemented, "this machine does not tell its status")
 	}
+	if err := s.checkCluster(ctx); err != nil {
+		return nil, err
+	}
 	return s.Describe(ctx)
 }
 
@@ -184,6 +202,9 @@ func (s *Server) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRes
 func (s *Server) Change(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error) {
 	if s.Alter == nil {
 		return nil, status.Error(codes.Unimplemented, "this machine takes no part in changes of the store")
+	}
+	if err := s.checkCluster(ctx); err != nil {
+		return nil, err
 	}
 	return s.Alter(ctx, r)
 }

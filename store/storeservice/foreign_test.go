@@ -1,0 +1,65 @@
+package storeservice
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+)
+
+// TestAnotherStoreAnswers: a client without certificates whose addresses are another store's by now, of the same epoch, gets nothing from it, and is told why.
+func TestAnotherStoreAnswers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.alter = func(c *storeconfig.MachineConfig) { c.TLS, c.Insecure = nil, true }
+		w.start("a", "b", "c")
+		cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.TLS, cfg.Insecure = nil, true
+		dial := func(cluster string) (*Client, *client.Client) {
+			other := *cfg.Store
+			other.Cluster = cluster
+			c := *cfg
+			c.Store = &other
+			conn, err := Dial(&c, ClientOptions{Dial: w.net.DialContext("z")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			txns, err := conn.Transactions(client.Spec, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return conn, txns
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+		defer cancel()
+		own, c := dial("test")
+		defer own.Close()
+		w.ready(ctx, own)
+		if err := put(ctx, c, "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		foreign, f := dial("täst")
+		defer foreign.Close()
+		const want = `the client is of the store "täst", and this machine of "test"`
+		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if v, err := get(short, f, "k"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the other store's client reads %q, %v", v, err)
+		}
+		if err := put(short, f, "k", strings.Repeat("large", 10_000)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the other store's client writes: %v", err)
+		}
+		if s := foreign.Status(short); s[0].State != Unreachable || !strings.Contains(s[0].Error, want) {
+			t.Errorf("the status that it gets is %+v", s[0])
+		}
+		if v, err := get(ctx, c, "k"); err != nil || v != "v" {
+			t.Errorf("k is %q, %v", v, err)
+		}
+	})
+}
