@@ -50,7 +50,7 @@ func TestAnotherStoreAnswers(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		if v, err := get(short, f, "k"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the other store's client reads %q, %v", v, err)
+			t.Errorf("the other store's client reads %.40q, %v", v, err)
 		}
 		if err := put(short, f, "k", strings.Repeat("large", 10_000)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the other store's client writes: %v", err)
@@ -59,7 +59,7 @@ func TestAnotherStoreAnswers(t *testing.T) {
 			t.Errorf("the status that it gets is %+v", s[0])
 		}
 		if v, err := get(ctx, c, "k"); err != nil || v != "v" {
-			t.Errorf("k is %q, %v", v, err)
+			t.Errorf("k is %.40q, %v", v, err)
 		}
 	})
 }
