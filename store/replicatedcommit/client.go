@@ -22,6 +22,7 @@ const (
 	tries       = 6
 	askFor      = 3 * time.Second // a machine may be busy, however near it is
 	recoverFrom = 2
+	silentFor   = time.Second // a site that says nothing for so long is away, as far as a client can tell
 )
 
 // slower is by how many powers of two a client waits longer after it has asked so often.
@@ -376,7 +377,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 }
 
 func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
-	if s.tries >= tries && (env.Now-s.begun >= askFor || c.stuck(s)) {
+	if s.tries >= tries && (env.Now-s.begun >= askFor || c.stuck(env, s)) {
 		c.giveUp(env, s)
 		return
 	}
@@ -494,17 +495,27 @@ func (c *Client) onDecided(env *protocol.Env[Message], from protocol.ID, m Decid
 	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.site)
 }
 
-// stuck tells whether sites have voted differently, so that those that are missing decide: to ask for longer gains nothing before they are back.
-func (c *Client) stuck(s *submit) bool {
+// split tells whether sites have voted differently, so that those that are missing decide.
+func (c *Client) split(s *submit) bool {
 	yes, no, _ := s.count()
 	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.majority()
+}
+
+// stuck tells whether the votes are split and the sites that are missing have been silent for long: to ask for longer gains nothing before they are back. One that is only slow is waited for.
+func (c *Client) stuck(env *protocol.Env[Message], s *submit) bool {
+	for i, v := range s.votes {
+		if since := c.silent[i]; v.ID.IsZero() && (since == 0 || env.Now-since < silentFor) {
+			return false
+		}
+	}
+	return c.split(s)
 }
 
 // giveUp says what is known of a transaction whose decision does not come.
 func (c *Client) giveUp(env *protocol.Env[Message], s *submit) {
 	_, _, refused := s.count()
 	o := store.Outcome{Verdict: store.Unknown}
-	if c.stuck(s) {
+	if c.split(s) {
 		o.Verdict = store.Blocked
 		for i, v := range s.votes {
 			if v.ID.IsZero() && !c.cfg.Layout.Sites[i].Fenced {

@@ -154,8 +154,8 @@ func TestReadOfABlockedKey(t *testing.T) {
 	}
 	c.Receive(env, 10, SiteVote{ID: id, Yes: true})
 	c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
-	for range tries {
-		env.Begin(time.Second)
+	for i := range tries {
+		env.Begin(time.Second + time.Duration(i)*silentFor/(tries-1))
 		c.Expire(env, submitTimer{id})
 	}
 	for _, e := range env.Out {
@@ -164,4 +164,42 @@ func TestReadOfABlockedKey(t *testing.T) {
 		}
 	}
 	t.Errorf("the application was told %v", env.Out)
+}
+
+// TestSlowSiteIsWaitedFor: two sites vote differently, and the third one is slow, however often it is asked in a short time: its vote decides, in place of an error that says it is away.
+func TestSlowSiteIsWaitedFor(t *testing.T) {
+	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	done := func(at time.Duration, step func(id store.TxnID)) (out []store.Verdict) {
+		var id store.TxnID
+		for id = range c.submits {
+			break
+		}
+		env.Begin(time.Hour + at)
+		step(id)
+		for _, e := range env.Out {
+			if m, ok := e.Msg.(Done); ok {
+				out = append(out, m.Outcome.Verdict)
+			}
+		}
+		return out
+	}
+	env.Begin(time.Hour)
+	c.Start(env, nil)
+	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	done(0, func(id store.TxnID) {
+		c.Receive(env, 10, SiteVote{ID: id, Yes: true})
+		c.Receive(env, 20, SiteVote{ID: id, Reason: store.Locked})
+	})
+	for i := range time.Duration(2 * tries) {
+		if v := done((i+1)*10*time.Millisecond, func(id store.TxnID) { c.Expire(env, submitTimer{id}) }); v != nil {
+			t.Fatalf("after it was asked %d times: %v", i+1, v)
+		}
+	}
+	if v := done(200*time.Millisecond, func(id store.TxnID) { c.Receive(env, 30, SiteVote{ID: id, Yes: true}) }); !slices.Equal(v, []store.Verdict{store.Committed}) {
+		t.Errorf("when it has voted: %v", v)
+	}
 }
