@@ -3,6 +3,7 @@ package wirefmt
 import (
 	"fmt"
 	"reflect"
+	"sync"
 )
 
 // A Kind is one type of message of a Format, or of record.
@@ -23,6 +24,12 @@ func NewKind[M, T any](tag byte, encode func(*Writer, T), decode func(*Reader) T
 		decode: func(r *Reader) M { return any(decode(r)).(M) },
 	}
 }
+
+// Writers and readers that no message is written to or read from. A kind's functions keep none.
+var (
+	writers = sync.Pool{New: func() any { return new(Writer) }}
+	readers = sync.Pool{New: func() any { return new(Reader) }}
+)
 
 // A Format is the codec of one protocol: a [protocol.Codec] of messages M, an interface. A message is the version, the tag of its
 // kind, and what the kind's encoder writes.
@@ -63,9 +70,12 @@ func (f *Format[M]) Append(buf []byte, msg M) ([]byte, error) {
 	if k == nil {
 		return buf, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
 	}
-	w := Writer{Buf: append(buf, f.version, k.tag)}
-	k.encode(&w, msg)
-	return w.Buf, nil
+	w := writers.Get().(*Writer)
+	w.Buf = append(buf, f.version, k.tag)
+	k.encode(w, msg)
+	buf, w.Buf = w.Buf, nil
+	writers.Put(w)
+	return buf, nil
 }
 
 // Decode returns the message whose bytes are all of b. The error is a *VersionError if the version is another.
@@ -81,9 +91,13 @@ func (f *Format[M]) Decode(b []byte) (M, error) {
 	if k == nil {
 		return none, fmt.Errorf("%s: message of unknown kind %d", f.protocol, b[1])
 	}
-	r := NewReader(b[2:])
+	r := readers.Get().(*Reader)
+	*r = Reader{rest: b[2:], size: len(b) - 2}
 	m := k.decode(r)
-	if err := r.Close(); err != nil {
+	err := r.Close()
+	*r = Reader{}
+	readers.Put(r)
+	if err != nil {
 		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)
 	}
 	return m, nil

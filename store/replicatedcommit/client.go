@@ -262,7 +262,7 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	if sent := g.sent[p.site]; sent != 0 && g.ask.Priority.IsZero() { // others may have waited for their turn
 		c.measured(p, env.Now-sent)
 		if g.queued == 0 {
-			c.reading.saw(env.Now-sent, c.cfg.RoundTrip)
+			c.reading.saw(env.Now, env.Now-sent, c.cfg.RoundTrip)
 		}
 	}
 	c.see(max(m.Hint, m.Value.Version.Time))
@@ -392,7 +392,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	s.tries++
 	wait := c.Patience()
 	if c.firstHealthy(env) != noSite { // what takes long then is a site that is away, and asking again finds that out
-		wait = c.ReadPatience() + sendTime(c.pace.bytes)
+		wait = c.silence()
 	}
 	env.After(wait<<slower(s.tries), submitTimer{s.txn.ID})
 }
@@ -417,7 +417,7 @@ func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
 func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
 	first, silent := noSite, false
 	for _, i := range c.cfg.Layout.unfenced() {
-		if since := c.silent[i]; since != 0 && env.Now-since > c.ReadPatience()+sendTime(c.pace.bytes) {
+		if since := c.silent[i]; since != 0 && env.Now-since > c.silence() {
 			silent = true
 		} else if first == noSite {
 			first = i
@@ -440,7 +440,7 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 		return
 	}
 	if s.sent == 0 && !s.firm {
-		c.pace.saw(env.Now-s.begun, c.cfg.RoundTrip)
+		c.pace.saw(env.Now, env.Now-s.begun, c.cfg.RoundTrip)
 	}
 	s.votes[p.site] = m
 	yes, no, o := s.count()

@@ -25,7 +25,7 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	}
 	if voted == Yes {
 		if r.voted != 0 {
-			s.pace.saw(env.Now-r.voted, s.cfg.RoundTrip)
+			s.pace.saw(env.Now, env.Now-r.voted, s.cfg.RoundTrip)
 		}
 		s.unlock(env, r)
 		if state == Aborted {

@@ -5,7 +5,8 @@ import "time"
 // A pace is how long sites take to answer a client's reads or commits, or decisions take to follow a server's votes: Config.RoundTrip says what the network takes, and what is more has to do with
 // load and with how much is sent.
 type pace struct {
-	mean, deviation time.Duration // averages that forget; 0: there was none
+	mean, deviation time.Duration // averages that forget, of the longest in each round trip; 0: there was none
+	longest, since  time.Duration // the longest of this round trip, and when that began
 	bytes           int           // of transactions that are on their way
 }
 
@@ -22,13 +23,18 @@ func longestLag(roundTrip time.Duration) time.Duration {
 	return max(maxLag*roundTrip, leastLag)
 }
 
-// saw learns from an answer that came after so long.
-func (p *pace) saw(took, roundTrip time.Duration) {
+// saw learns from an answer that came after so long. Under load answers come in bursts, as disks write them, with hardly a difference within a burst: so one in each round trip counts, the slowest.
+func (p *pace) saw(now, took, roundTrip time.Duration) {
 	took = min(max(took, 0), longestLag(roundTrip))
 	if p.mean == 0 {
-		p.mean, p.deviation = took, took/2
+		p.mean, p.deviation, p.since = took, took/2, now
 		return
 	}
+	p.longest = max(p.longest, took)
+	if since := now - p.since; since >= 0 && since < roundTrip {
+		return
+	}
+	took, p.longest, p.since = p.longest, 0, now
 	p.deviation += (max(took-p.mean, p.mean-took) - p.deviation) / 4
 	p.mean += (took - p.mean) / 8
 }
@@ -49,6 +55,15 @@ func (c *Client) Patience() time.Duration {
 
 // ReadPatience returns how long the client waits at present for answers to a read that nothing holds up. Whoever carries the client's messages may ask, as with Patience.
 func (c *Client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }
+
+// silence returns for how long a site that is there says nothing at most. Reads tell how long answers take that no transaction holds up; where there are none, votes do.
+func (c *Client) silence() time.Duration {
+	answer := c.ReadPatience()
+	if c.reading.mean == 0 {
+		answer = c.pace.lag(2, c.cfg.RoundTrip)
+	}
+	return answer + sendTime(c.pace.bytes)
+}
 
 // sendTime returns how long it takes at most to send so many bytes.
 func sendTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / leastRate }

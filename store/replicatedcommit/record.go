@@ -68,18 +68,25 @@ func (r *record) now() State {
 }
 
 func txnKey(id store.TxnID) []byte {
-	k := binary.BigEndian.AppendUint64([]byte(txnPrefix), id.Time)
+	k := append(make([]byte, 0, len(txnPrefix)+16), txnPrefix...)
+	k = binary.BigEndian.AppendUint64(k, id.Time)
 	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
 }
 
+// About what a record takes without its contents, and a value or a key beside its bytes.
+const (
+	recordRoom = 80
+	accessRoom = 24
+)
+
 func (r *record) bytes() []byte {
-	var w wirefmt.Writer
 	t := store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}
 	state := uint64(r.state)
 	if r.ownKey {
 		state |= ownKeyBit
 		t.Reads, t.Writes = nil, nil
 	}
+	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+contentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
 	w.Uint(state)
 	appendReason(&w, r.reason, r.hint)
 	w.Bool(r.known)
@@ -127,7 +134,7 @@ func parseValue(key store.Key, b []byte) store.Value {
 }
 
 func putValue(env *protocol.Env[Message], key store.Key, v store.Value) {
-	var w wirefmt.Writer
+	w := wirefmt.Writer{Buf: make([]byte, 0, accessRoom+len(v.Bytes))}
 	store.AppendValue(&w, v)
 	env.Put([]byte(valuePrefix+string(key)), w.Buf)
 }
