@@ -83,11 +83,14 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 	if why := c.half.enter(a, false); why != (lack{}) {
 		return errors.New(why.String())
 	}
-	defer room.told(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	sent := &aheadCall{cancel: cancel}
+	c.half.addAhead(sent)
+	defer c.half.removeAhead(sent)
 	over := ctx
 	a.OnResolve(func(confirmed bool) {
+		c.half.removeAhead(sent)
 		if limit := a.Limit(); !confirmed {
 			cancel()
 		} else if limit > 0 { // it fails, and so does the plain call that follows
@@ -96,17 +99,21 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 		}
 	})
 	if left := a.Timeout(); left > 0 {
-		ctx, cancel = context.WithTimeout(ctx, left)
-		defer cancel()
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, left)
+		defer end()
 	}
 	since := room.opens()
 	stream, err := c.open(ctx, &unaryDesc, cc, out.call.method.name, opts...)
 	room.opened(since)
 	defer room.gone(true, false)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.converse(stream, req, reply)
 	}
-	return c.converse(stream, req, reply)
+	if err != nil && c.half.takenBack(sent) {
+		return errors.New(neededElsewhere)
+	}
+	return err
 }
 
 var unaryDesc grpc.StreamDesc //tidy:ok nobody changes it

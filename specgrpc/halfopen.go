@@ -1,6 +1,8 @@
 package specgrpc
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,13 @@ type halfOpen struct {
 	mu          sync.Mutex
 	first, last *specStream
 	leaving     *specStream // aborted for a plain call, and not over yet
+	ahead       []*aheadCall
+}
+
+// aheadCall is a plain call that was sent for a speculative caller, and awaits its word.
+type aheadCall struct {
+	cancel context.CancelFunc
+	taken  bool // back, for a call of a confirmed caller
 }
 
 // add lists a stream that has room.
@@ -58,6 +67,49 @@ func (h *halfOpen) ended(s *specStream) {
 	if counted != uncounted {
 		h.room.gone(counted == countedGuess, left)
 	}
+}
+
+// addAhead lists a plain call that has room.
+func (h *halfOpen) addAhead(c *aheadCall) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count.Add(1)
+	h.ahead = append(h.ahead, c)
+}
+
+// removeAhead takes a plain call whose caller has given its word, or that is over, off the list. It may be called again.
+func (h *halfOpen) removeAhead(c *aheadCall) {
+	h.mu.Lock()
+	i := slices.Index(h.ahead, c)
+	if i >= 0 {
+		h.count.Add(-1)
+		h.ahead = slices.Delete(h.ahead, i, i+1)
+	}
+	h.mu.Unlock()
+	if i >= 0 {
+		h.room.told(false)
+	}
+}
+
+// takeBack cancels the oldest plain calls that were sent ahead. They have no side effects, and are made again.
+func (h *halfOpen) takeBack(n int) {
+	h.mu.Lock()
+	calls := slices.Clone(h.ahead[:min(n, len(h.ahead))])
+	for _, c := range calls {
+		c.taken = true
+	}
+	h.mu.Unlock()
+	for _, c := range calls {
+		h.removeAhead(c)
+		c.cancel()
+	}
+}
+
+// takenBack reports whether that was done to a call.
+func (h *halfOpen) takenBack(c *aheadCall) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return c.taken
 }
 
 // hold notes that a stream of a confirmed caller is open.
@@ -97,14 +149,17 @@ func (h *halfOpen) unlist(s *specStream) bool {
 }
 
 // giveWay ends a stream for a plain call: the oldest one whose result is in, or, if no result is,
-// the oldest of all, whose call is made again later. While one is on its way out none else is ended.
+// the oldest of all, whose call is made again later; if there is none, a call that was sent plainly
+// ahead. While one is on its way out none else is ended.
 func (h *halfOpen) giveWay() {
 	if h.anyLeaving() {
 		return
 	}
 	if s := h.answered(); s != nil {
 		h.dismiss(s)
-	} else if s := h.victim(); s != nil && !s.evict(neededElsewhere) {
+	} else if s := h.victim(); s == nil {
+		h.takeBack(1)
+	} else if !s.evict(neededElsewhere) {
 		h.spare(s)
 	}
 }
@@ -181,6 +236,9 @@ func (h *halfOpen) yield(n int) {
 	}
 	h.mu.Unlock()
 	opened := append(answered, waiting...)
+	if n > len(opened) {
+		h.takeBack(n - len(opened))
+	}
 	for _, s := range append(unopened, opened[:min(n, len(opened))]...) {
 		if s.evict(neededElsewhere) {
 			s.cancel()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,4 +171,69 @@ func TestSendPlainlyIsForReads(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSentAheadGivesWay: reads that were sent plainly ahead and are not answered have taken all streams
+// that the peer admits. They give way to calls of confirmed callers, and are made again.
+func TestSentAheadGivesWay(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const streams = 3
+		var slowReads atomic.Int32
+		_, _, front := w.kv("a", &kvServer{get: slow("slow", time.Second)})
+		_, plain := w.serve("b", func(s *grpc.Server) {
+			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+				if strings.HasPrefix(r.GetKey(), "slow") && slowReads.Add(1) <= streams {
+					if err := pause(ctx, 10*time.Second); err != nil {
+						return nil, err
+					}
+				}
+				return value(r.GetKey()), nil
+			}})
+		}, grpc.MaxConcurrentStreams(streams))
+		cc := w.dial(plain, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: true}))
+		ca, cb := kvpb.NewTestKVClient(w.dial(front)), kvpb.NewTestKVClient(cc)
+		task := func(keys ...string) error {
+			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+				if _, err := guessed(ctx, ca, "slow", value("slow")); err != nil {
+					return 0, err
+				}
+				g := foresay.NewGroup(ctx)
+				for _, key := range keys {
+					g.Go(func(ctx context.Context) error {
+						r, err := cb.Get(ctx, &kvpb.GetRequest{Key: key})
+						if err == nil && r.GetValue() != value(key).GetValue() {
+							w.Errorf("%s is %s", key, r.GetValue())
+						}
+						return err
+					})
+				}
+				return 0, g.Wait()
+			})
+			return err
+		}
+		if err := task("a"); err != nil { // it shows that the server is a plain one
+			w.Error(err)
+		}
+		var done sync.WaitGroup
+		done.Go(func() {
+			if err := task("slow1", "slow2", "slow3"); err != nil {
+				w.Error(err)
+			}
+		})
+		time.Sleep(100 * time.Millisecond)
+		if n := slowReads.Load(); n != streams {
+			w.Errorf("%d reads are sent ahead, want %d", n, streams)
+		}
+		for range 5 {
+			start := time.Now()
+			if _, err := cb.Get(w.Context(), &kvpb.GetRequest{Key: "confirmed"}); err != nil {
+				w.Error(err)
+			}
+			if took := time.Since(start); took > 100*time.Millisecond {
+				w.Errorf("a call of a confirmed caller took %v", took)
+			}
+		}
+		done.Wait()
+		w.quiet(cc)
+	})
 }

@@ -120,6 +120,11 @@ func concurrent(steps []*step) bool {
 	return false
 }
 
+// limits reports whether the steps set time limits.
+func limits(steps []*step) bool {
+	return slices.ContainsFunc(steps, func(s *step) bool { return s.limit || slices.ContainsFunc(s.bodies, limits) })
+}
+
 // format writes steps as an indented list.
 func format(b *strings.Builder, indent string, steps []*step) {
 	for _, s := range steps {

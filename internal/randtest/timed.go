@@ -138,10 +138,11 @@ func (v *verdict) late(o *oracle) {
 	}
 	again := time.Duration(0) // calls for which runs began anew
 	allowed := v.want.took + 2*time.Millisecond
+	limited := slices.ContainsFunc(v.sc.tasks, func(t *task) bool { return slices.ContainsFunc(t.links, limits) })
 	for _, r := range v.got.reports {
 		causes := make(map[int]bool)
 		for _, run := range r.Runs {
-			if run.Cause > 0 && !causes[run.Cause] {
+			if run.Cause > 0 && !causes[run.Cause] || run.Cause == 0 && run.ReplayOf > 0 && limited {
 				causes[run.Cause] = true
 				again++
 			}

@@ -25,12 +25,6 @@ func NewKind[M, T any](tag byte, encode func(*Writer, T), decode func(*Reader) T
 	}
 }
 
-// Writers and readers that no message is written to or read from. A kind's functions keep none.
-var (
-	writers = sync.Pool{New: func() any { return new(Writer) }}
-	readers = sync.Pool{New: func() any { return new(Reader) }}
-)
-
 // A Format is the codec of one protocol: a [protocol.Codec] of messages M, an interface. A message is the version, the tag of its
 // kind, and what the kind's encoder writes.
 type Format[M any] struct {
@@ -38,6 +32,8 @@ type Format[M any] struct {
 	version  byte
 	tags     [256]*Kind[M]
 	types    map[reflect.Type]*Kind[M]
+	// Of no message at present. A kind's functions keep none.
+	writers, readers sync.Pool
 }
 
 // NewFormat returns the format of a protocol. It panics if two kinds share a tag or a type.
@@ -70,11 +66,14 @@ func (f *Format[M]) Append(buf []byte, msg M) ([]byte, error) {
 	if k == nil {
 		return buf, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
 	}
-	w := writers.Get().(*Writer)
+	w, _ := f.writers.Get().(*Writer)
+	if w == nil {
+		w = new(Writer)
+	}
 	w.Buf = append(buf, f.version, k.tag)
 	k.encode(w, msg)
 	buf, w.Buf = w.Buf, nil
-	writers.Put(w)
+	f.writers.Put(w)
 	return buf, nil
 }
 
@@ -91,12 +90,15 @@ func (f *Format[M]) Decode(b []byte) (M, error) {
 	if k == nil {
 		return none, fmt.Errorf("%s: message of unknown kind %d", f.protocol, b[1])
 	}
-	r := readers.Get().(*Reader)
+	r, _ := f.readers.Get().(*Reader)
+	if r == nil {
+		r = new(Reader)
+	}
 	*r = Reader{rest: b[2:], size: len(b) - 2}
 	m := k.decode(r)
 	err := r.Close()
 	*r = Reader{}
-	readers.Put(r)
+	f.readers.Put(r)
 	if err != nil {
 		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)
 	}
