@@ -25,6 +25,7 @@ func ExampleExperiments() {
 	// domino-execution [virtual]
 	// domino-adapt [virtual]
 	// smr-throughput [real]
+	// smr-snapshots [real]
 	// smr-failover [virtual]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]

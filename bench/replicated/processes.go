@@ -84,12 +84,43 @@ func (p *Processes) CPU() time.Duration {
 
 // StartStore runs a store's machines: the foresay program at path, once for each of their files.
 func StartStore(ctx context.Context, path string, files []string) (*Processes, error) {
+	return startServing(ctx, path, "store", files)
+}
+
+// StartService runs replicas of a service: the foresay program at path, once for each of their files.
+func StartService(ctx context.Context, path string, files []string) (*Processes, error) {
+	return startServing(ctx, path, "smr", files)
+}
+
+func startServing(ctx context.Context, path, command string, files []string) (*Processes, error) {
 	p := newProcesses(ctx)
 	for _, file := range files {
-		if err := p.start(path, "store", "serve", "--config", file); err != nil {
+		if err := p.start(path, command, "serve", "--config", file); err != nil {
 			p.Close()
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// Peak returns the most memory that one of the processes has had at once, in bytes; 0 if the system does not say.
+func (p *Processes) Peak() uint64 {
+	var most uint64
+	for _, pid := range p.pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return 0
+		}
+		_, after, _ := bytes.Cut(text, []byte("VmHWM:"))
+		fields := bytes.Fields(after)
+		if len(fields) == 0 {
+			return 0
+		}
+		kib, err := strconv.ParseUint(string(fields[0]), 10, 64)
+		if err != nil {
+			return 0
+		}
+		most = max(most, kib<<10)
+	}
+	return most
 }

@@ -1,0 +1,301 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/service"
+)
+
+// Sizes of the experiment.
+const (
+	snapshotsClients    = 64
+	snapshotsValueBytes = 1 << 10
+	snapshotsDataBytes  = 4 << 10 // of a value that is there from the beginning
+	snapshotsNever      = 1 << 30 // commands between two snapshots
+	snapshotsRoundTrip  = "50ms"  // as 'smr init' has it
+)
+
+func smrSnapshots() Experiment {
+	return Experiment{
+		Name:    "smr-snapshots",
+		Summary: "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
+		Modes:   []Mode{Real},
+		points:  snapshotsPoints,
+	}
+}
+
+func snapshotsPoints(s scale, o Options) []point {
+	var points []point
+	protocols := catalog.Protocols()
+	if s.quick {
+		protocols = protocols[:1]
+	}
+	for _, p := range protocols {
+		points = append(points, point{doing: p.Name, run: func(ctx context.Context) ([]Row, error) {
+			if o.Program == "" {
+				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+			}
+			return snapshotsRow(ctx, s, o, p)
+		}})
+	}
+	return points
+}
+
+// snapshotsTurn is what a service did in a turn.
+type snapshotsTurn struct {
+	perSecond float64
+	gap       time.Duration // the longest one without an answer to anybody
+	terms     uint64        // how many began
+	snapshots smr.Slot      // how far the newest ones moved, in slots
+}
+
+func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []Row, err error) {
+	every := pick(s, 500, 20_000)
+	err = withTempDir(func(dir string) error {
+		var groups []*snapshotsGroup // with snapshots, and without
+		for i, every := range []int{every, snapshotsNever} {
+			g, err := startSnapshots(ctx, o.Program, filepath.Join(dir, fmt.Sprint(i)), p, every)
+			if err != nil {
+				return err
+			}
+			defer g.close()
+			if err := g.load(ctx, pick(s, 200, 60_000)); err != nil {
+				return fmt.Errorf("load: %w", err)
+			}
+			groups = append(groups, g)
+		}
+		turns := make([][]snapshotsTurn, len(groups))
+		for n := range pick(s, 1, 4) {
+			for _, i := range random(o.Seed, uint64(n)).Perm(len(groups)) {
+				turn, err := groups[i].turn(ctx, pick(s, 500*time.Millisecond, 8*time.Second))
+				if err != nil {
+					return fmt.Errorf("turn %d: %w", n+1, err)
+				}
+				turns[i] = append(turns[i], turn)
+			}
+		}
+		st, err := groups[0].status(ctx)
+		if err != nil {
+			return err
+		}
+		memory := func(g *snapshotsGroup) float64 { return float64(g.servers.Peak()) / float64(max(st.Bytes, 1)) }
+		rows = []Row{slices.Concat(
+			Row{{"system", p.Name}, {"clients", snapshotsClients}, {"value_bytes", snapshotsValueBytes}, {"snapshot_every", every}, measure("data_mb", float64(st.Bytes)/1e6)},
+			snapshotsCells(turns[0], turns[1]),
+			Row{measure("memory_per_data", memory(groups[0])), measure("memory_without", memory(groups[1]))},
+		)}
+		return nil
+	})
+	return rows, err
+}
+
+// snapshotsCells compares turns with snapshots with those without. The ratio is the median of those within a round; gaps are the longest of all turns.
+func snapshotsCells(with, without []snapshotsTurn) Row {
+	var ratios, rates []float64
+	var sum [2]snapshotsTurn
+	for i, w := range with {
+		ratios = append(ratios, w.perSecond/without[i].perSecond)
+		rates = append(rates, w.perSecond)
+		for j, t := range []snapshotsTurn{w, without[i]} {
+			sum[j].gap = max(sum[j].gap, t.gap)
+			sum[j].terms += t.terms
+			sum[j].snapshots += t.snapshots
+		}
+	}
+	return Row{
+		measure("ops_per_s", median(rates)), measure("ops_ratio", median(ratios)), measure("gap_ms", ms(sum[0].gap)), measure("gap_without_ms", ms(sum[1].gap)),
+		{"elections", int(sum[0].terms)}, {"elections_without", int(sum[1].terms)}, {"snapshot_slots", int(sum[0].snapshots)},
+	}
+}
+
+// snapshotsGroup is a service with a client.
+type snapshotsGroup struct {
+	servers *replicated.Processes
+	client  *service.Client
+}
+
+func (g *snapshotsGroup) close() {
+	if g.client != nil {
+		_ = g.client.Close()
+	}
+	g.servers.Close()
+}
+
+func startSnapshots(ctx context.Context, program, dir string, p smr.Protocol, every int) (*snapshotsGroup, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	var members []service.Member
+	for i := range 3 {
+		address, err := replicated.FreeAddress()
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, service.Member{ID: protocol.ID(i + 1), Address: address})
+	}
+	files, err := snapshotsFiles(dir, p.Name, members, every)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &service.ClientConfig{Cluster: "bench", Protocol: p.Name, Members: members, Insecure: true, RoundTrip: snapshotsRoundTrip}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	servers, err := replicated.StartService(ctx, program, files)
+	if err != nil {
+		return nil, err
+	}
+	g := &snapshotsGroup{servers: servers}
+	if g.client, err = service.Dial(cfg, service.ClientOptions{}); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// snapshotsFiles writes the replicas' files.
+func snapshotsFiles(dir, protocol string, members []service.Member, every int) (files []string, err error) {
+	for _, m := range members {
+		c := service.Config{
+			Cluster: "bench", Protocol: protocol, ID: m.ID, Members: members, Data: fmt.Sprint("replica-", m.ID), Insecure: true, RoundTrip: snapshotsRoundTrip,
+			SnapshotEvery: every, Log: service.Log{Level: "error"},
+		}
+		if every == snapshotsNever {
+			c.LogBytes = 1 << 40
+		}
+		b, err := json.Marshal(c)
+		if err != nil {
+			return nil, err
+		}
+		file := filepath.Join(dir, fmt.Sprintf("replica-%d.json", m.ID))
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// load puts what the snapshots are made of.
+func (g *snapshotsGroup) load(ctx context.Context, keys int) error {
+	value := make([]byte, snapshotsDataBytes)
+	err := g.all(ctx, func(ctx context.Context, client int) error {
+		for n := client; n < keys; n += snapshotsClients {
+			if _, err := g.client.Put(ctx, fmt.Sprintf("data/%06d", n), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return g.rest(ctx)
+}
+
+// all runs something for each client, until the first error, or the end of a server.
+func (g *snapshotsGroup) all(ctx context.Context, f func(ctx context.Context, client int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(g.servers.Context(), func() { stop(context.Cause(g.servers.Context())) })()
+	var wg sync.WaitGroup
+	for client := range snapshotsClients {
+		wg.Go(func() {
+			if err := f(ctx, client); err != nil {
+				stop(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// turn has the clients write, each one call after the other, and then waits until the servers rest: what one service has begun must not weigh on the other's turn.
+func (g *snapshotsGroup) turn(ctx context.Context, lasting time.Duration) (out snapshotsTurn, err error) {
+	before, err := g.status(ctx)
+	if err != nil {
+		return out, err
+	}
+	value := make([]byte, snapshotsValueBytes)
+	began := time.Now()
+	answers := &gapMeter{last: began}
+	err = g.all(ctx, func(ctx context.Context, client int) error {
+		for n := 0; ; n++ {
+			if _, err := g.client.Put(ctx, fmt.Sprintf("hot/%d/%d", client, n%16), value); err != nil {
+				return err
+			}
+			if answers.note(time.Now()); time.Since(began) >= lasting {
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return out, err
+	}
+	out.perSecond = float64(answers.count) / time.Since(began).Seconds()
+	out.gap = answers.longest
+	if err := g.rest(ctx); err != nil {
+		return out, err
+	}
+	after, err := g.status(ctx)
+	out.terms, out.snapshots = after.Term-before.Term, after.Snapshot-before.Snapshot
+	return out, err
+}
+
+// rest waits until the servers have next to nothing to do, such as the rest of a snapshot, but not for ever.
+func (g *snapshotsGroup) rest(ctx context.Context) error {
+	const look = 500 * time.Millisecond
+	for range 60 {
+		used := g.servers.CPU()
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if g.servers.CPU()-used < look/5 {
+			break
+		}
+	}
+	return nil
+}
+
+// status has of each figure the largest that a replica tells.
+func (g *snapshotsGroup) status(ctx context.Context) (most service.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	all, err := g.client.Status(ctx)
+	for _, s := range all {
+		most.Term, most.Snapshot, most.Bytes = max(most.Term, s.Term), max(most.Snapshot, s.Snapshot), max(most.Bytes, s.Bytes)
+	}
+	return most, err
+}
+
+// gapMeter keeps the longest time between two answers, to whomever.
+type gapMeter struct {
+	mu      sync.Mutex
+	last    time.Time
+	longest time.Duration
+	count   int
+}
+
+func (m *gapMeter) note(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.longest = max(m.longest, at.Sub(m.last))
+	if at.After(m.last) {
+		m.last = at
+	}
+	m.count++
+}
