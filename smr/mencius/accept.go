@@ -86,11 +86,23 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *lane, member int,
 	if m.Want <= l.base {
 		return // it finds out by the beats how far behind it is
 	}
-	l.lead.next[member] = min(l.lead.next[member], m.Want)
+	if m.Want < l.lead.next[member] && l.lead.underway[member].Lost(env.Now, uint64(m.Want), r.tempo.Times(1)) {
+		l.lead.next[member] = m.Want
+	}
 	r.pump(env, l, member)
 }
 
-// pump sends a member what it was not sent of a lane.
+// onAccepted takes a vote. There is room for more on the way to who gives it.
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *lane, member int, m Accepted) {
+	l.acked(member, ack{m.Ballot, m.Match})
+	if l.lead != nil && m.Ballot == l.promised {
+		l.lead.underway[member].Done(uint64(m.Match))
+		r.pump(env, l, member)
+	}
+	r.learn(env, l)
+}
+
+// pump sends a member what it was not sent of a lane, as much at a time as may be under way.
 func (r *Replica) pump(env *protocol.Env[smr.Message], l *lane, member int) {
 	to := r.epoch.members[member]
 	if to == r.cfg.ID {
@@ -98,8 +110,11 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], l *lane, member int) {
 	}
 	next := &l.lead.next[member]
 	*next = max(*next, l.base+1)
-	for *next <= l.end() {
+	underway := &l.lead.underway[member]
+	underway.Done(uint64(l.base))
+	for *next <= l.end() && !underway.Full() {
 		items, after := l.items(*next, l.end())
+		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
 		env.Send(to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
 		*next = after
 	}

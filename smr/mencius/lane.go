@@ -41,7 +41,8 @@ type ack struct {
 
 // leading is a leader's view of the others.
 type leading struct {
-	next []Pos // the first position that a member was not sent, in the order of the members
+	next     []Pos // the first position that a member was not sent, in the order of the members
+	underway []smr.Underway
 }
 
 // teller is who hears at the end of a call what was accepted in a lane.
@@ -164,6 +165,14 @@ func pack(votes []Vote) (items []Item, n int) {
 		items = append(items, Item{Skips: skips})
 	}
 	return items, n
+}
+
+// sizeOf returns how many bytes the commands of items have.
+func sizeOf(items []Item) (n int) {
+	for _, it := range items {
+		n += len(it.Entry.Command)
+	}
+	return n
 }
 
 // entryBytes is about what an entry takes beside its command.

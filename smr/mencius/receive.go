@@ -114,8 +114,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Accept:
 		r.onAccept(env, l, from, m)
 	case Accepted:
-		l.acked(member, ack{m.Ballot, m.Match})
-		r.learn(env, l)
+		r.onAccepted(env, l, member, m)
 	case Missing:
 		r.onMissing(env, l, member, m)
 	case Refusal:
@@ -179,6 +178,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	for _, l := range r.epoch.lanes {
 		switch {
 		case l.lead != nil:
+			l.lead.underway[member].Forget()
 			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
 			r.pump(env, l, member)
 		case l.leader() == from:

@@ -200,7 +200,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
 
 // leadFrom makes the replica a lane's leader, who sends the others the positions from one on.
 func (r *Replica) leadFrom(env *protocol.Env[smr.Message], l *lane, next Pos) {
-	l.lead = &leading{}
+	l.lead = &leading{underway: make([]smr.Underway, len(r.epoch.members))}
 	for range r.epoch.members {
 		l.lead.next = append(l.lead.next, next)
 	}

@@ -48,6 +48,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 	}
 	p.flow = max(p.match, p.out.Slot())
 	p.next = p.flow + 1
+	p.underway.Forget()
 	p.out = nil
 	r.pump(env, p)
 }

@@ -25,16 +25,17 @@ type leadership struct {
 
 // peer is a follower as its leader sees it.
 type peer struct {
-	id    protocol.ID
-	next  smr.Slot // the first slot that was not sent
-	match smr.Slot // it has all up to here. Invariant: match < next.
-	timed smr.Slot // an answer is awaited to what ends with this slot; 0: to none
-	since time.Duration
-	flow  smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
-	round uint64   // it followed when it was asked for the so-manieth time
-	heard bool     // since the last check of the majority
-	out   *smr.Outgoing
-	asked time.Duration // for a learner: when somebody last wanted it as a member
+	id       protocol.ID
+	next     smr.Slot // the first slot that was not sent
+	match    smr.Slot // it has all up to here. Invariant: match < next.
+	timed    smr.Slot // an answer is awaited to what ends with this slot; 0: to none
+	since    time.Duration
+	flow     smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
+	underway smr.Underway
+	round    uint64 // it followed when it was asked for the so-manieth time
+	heard    bool   // since the last check of the majority
+	out      *smr.Outgoing
+	asked    time.Duration // for a learner: when somebody last wanted it as a member
 }
 
 // becomeLeader proposes what phase 1 has found, in the leader's ballot, and then what clients want.
@@ -168,17 +169,29 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 
 // room tells whether a follower may be sent more before it answers.
 func (r *Replica) room(p *peer) bool {
-	return p.out == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending)
+	return p.out == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
 }
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []smr.Entry) {
 	env.SendAhead(p.id, Accept{
 		From: r.admission.Own(), Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
 	})
+	if len(entries) == 0 {
+		return
+	}
 	p.next += smr.Slot(len(entries))
-	if p.timed == 0 && len(entries) > 0 {
+	p.underway.Sent(env.Now, uint64(p.next-1), len(entries), sizeOf(entries))
+	if p.timed == 0 {
 		p.timed, p.since = p.next-1, env.Now
 	}
+}
+
+// sizeOf returns how many bytes the commands of entries have.
+func sizeOf(entries []smr.Entry) (n int) {
+	for _, e := range entries {
+		n += len(e.Command)
+	}
+	return n
 }
 
 // pump sends a follower what it has not been sent.
@@ -215,6 +228,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 			r.tempo.Saw(env.Now, env.Now-p.since)
 			p.timed = 0
 		}
+		p.underway.Done(uint64(p.match))
 		p.flow = max(p.flow, p.match)
 		p.next = max(p.next, p.match+1)
 		if p.out != nil && p.match >= p.out.Slot() {
@@ -271,7 +285,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.sendSnapshot(env, p)
 		return
 	}
-	if m.Want < p.next && m.Want > p.match {
+	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.tempo.Times(1)) {
 		p.next, p.flow = m.Want, m.Want-1
 	}
 	r.pump(env, p)

@@ -51,6 +51,7 @@ func (c *core) start(applied uint64, maxBatchBytes uint64) error {
 		MaxCommittedSizePerReady:  64 << 20,
 		MaxUncommittedEntriesSize: 256 << 20,
 		MaxInflightMsgs:           256,
+		MaxInflightBytes:          smr.UnderwayBytes,
 		PreVote:                   true,
 		// A quorum is checked, and votes are refused while there is a leader, by us: the library's own lease needs its election clock.
 		CheckQuorum:               false,

@@ -1,0 +1,66 @@
+package mencius
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/smr"
+)
+
+// TestPartAtATime: a member that was away gets a long lane in parts, each after it has acknowledged some of the one before, and what is on its way is not sent again. All at once did not fit in
+// the queue of its connection: what was lost of it was sent again with all that followed, and lost again.
+func TestPartAtATime(t *testing.T) {
+	const positions, size = 320, 64 << 10
+	r, env, disk := begun(t)
+	l := r.epoch.lanes[0]
+	votes := make([]Vote, positions)
+	for i := range votes {
+		votes[i] = Vote{Entry: work(smr.Seq(i + 1))}
+		votes[i].Entry.Command = make([]byte, size)
+	}
+	next := Pos(1)
+	// take lets replica 2 take what it was sent, and returns how much that was.
+	take := func() (sent int) {
+		t.Helper()
+		for _, e := range env.Out {
+			m, ok := e.Msg.(Accept)
+			if !ok || e.To != 2 || len(m.Items) == 0 {
+				continue
+			}
+			if m.First != next {
+				t.Fatalf("sent from position %d, want from %d", m.First, next)
+			}
+			next += Pos(len(m.Items))
+			sent += sizeOf(m.Items)
+		}
+		return sent
+	}
+	receive := func(now time.Duration, msg smr.Message) {
+		disk.Write(env, now)
+		r.Receive(env, 2, msg)
+	}
+	place := Place{From: 2, Epoch: 1}
+	r.extend(env, l, votes)
+	for acked, parts := Pos(0), 0; acked < positions; parts++ {
+		sent := take()
+		if sent == 0 || sent > smr.UnderwayBytes+smr.MessageBytes {
+			t.Fatalf("part %d has %d bytes; %d of %d positions were acknowledged", parts, sent, acked, positions)
+		}
+		receive(0, Missing{place, acked + 1})
+		if again := take(); again != 0 {
+			t.Fatalf("%d bytes were sent again that are on their way", again)
+		}
+		acked = next - 1
+		receive(0, Accepted{place, acked})
+	}
+	l.acks[1].match, next = 300, 301
+	r.Broken(env, 2)
+	if sent := take(); sent != 20*size {
+		t.Errorf("after the connection broke %d bytes were sent, want %d", sent, 20*size)
+	}
+	next = 311
+	receive(r.times(2), Missing{place, 311})
+	if sent := take(); sent != 10*size {
+		t.Errorf("two round trips later %d bytes were sent again, want %d", sent, 10*size)
+	}
+}
