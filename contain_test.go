@@ -2,7 +2,10 @@ package foresay
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,4 +57,46 @@ func TestStrayWait(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
+}
+
+// TestPanicsOnAGuess: what panics on a wrong guess, in a Group or a future that a goroutine of
+// the code's own waits for, does not end the process: nothing of the engine's is below that
+// goroutine. On a right one it panics there.
+func TestPanicsOnAGuess(t *testing.T) {
+	fails := func(context.Context) (int, error) { panic("on a guess") }
+	outside := func(ctx context.Context) *Future[int] { return Go(context.WithoutCancel(ctx), fails) }
+	for name, wait := range map[string]func(ctx context.Context, other *Future[int]) error{
+		"group": func(ctx context.Context, _ *Future[int]) error {
+			g := NewGroup(ctx)
+			g.Go(func(ctx context.Context) error { _, err := fails(ctx); return err })
+			return g.Wait()
+		},
+		"future":         func(ctx context.Context, _ *Future[int]) error { _, err := Go(ctx, fails).Wait(ctx); return err },
+		"another task's": func(ctx context.Context, other *Future[int]) error { _, err := other.Wait(ctx); return err },
+	} {
+		for _, guess := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, guess %d", name, guess), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, other := testSites(t), outside(t.Context())
+					var panicked atomic.Bool // by a run that may go on after the task
+					got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+						v, err := perform(Predicting(ctx, guess), read(s.get, "a", 10*ms, val(1)))
+						if err != nil || v == 1 && guess == 2 {
+							return v, err
+						}
+						var wg sync.WaitGroup
+						wg.Go(func() {
+							defer func() { panicked.Store(recover() != nil) }()
+							err = wait(ctx, other)
+						})
+						wg.Wait()
+						return v, err
+					})
+					if got != 1 || err != nil || panicked.Load() != (guess == 1) {
+						t.Errorf("%d, %v, panicked: %v", got, err, panicked.Load())
+					}
+				})
+			})
+		}
+	}
 }

@@ -64,13 +64,19 @@ func (a *Attempt) ended(err error) error {
 // agree returns the result of a call to its code. If the result is the end of the
 // code's own context, it waits until that has ended here, too.
 func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (any, error) {
-	if err == nil || ctx.Err() != nil {
+	if err == nil {
 		return v, err
 	}
 	t.mu.Lock()
 	ended := c.ended
 	t.mu.Unlock()
 	byDeadline := ended == context.DeadlineExceeded
+	if byDeadline {
+		l.ranOut(ctx)
+	}
+	if ctx.Err() != nil {
+		return v, err
+	}
 	if ended == nil || byDeadline && t.ownLimit(ctx, nil) == 0 {
 		return v, err
 	}
@@ -214,6 +220,17 @@ func (l *lane) heldSince(deadline time.Time) time.Duration {
 		l.limited.Store(true)
 	}
 	return 0
+}
+
+// ranOut notes that the code was told that its time limit is over: from then on it is,
+// however long the code waited for its guesses.
+func (l *lane) ranOut(ctx context.Context) {
+	d, _ := ctx.Deadline()
+	l.run.task.mu.Lock()
+	defer l.run.task.mu.Unlock()
+	if i := slices.IndexFunc(l.limits, func(h held) bool { return h.deadline.Equal(d) }); i >= 0 {
+		l.limits[i].before = math.MaxInt64 / 2
+	}
 }
 
 // asks returns when code asks for something that it may have to wait for with its

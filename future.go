@@ -307,10 +307,11 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 	})
 }
 
-// result returns a settled future's result, each time as the caller's own copy.
-func (f *future) result() (any, error) {
+// result returns a settled future's result to the lane's code, each time as the caller's
+// own copy.
+func (f *future) result(l *lane) (any, error) {
 	if f.failed != nil {
-		panic(f.failed)
+		return nil, l.raise(f.failed)
 	}
 	return own(f.value), f.err
 }
@@ -332,7 +333,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 			if f.task != nil {
 				RequestOf(ctx).waits(WaitResult, f.task.cfg.name, time.Now(), 0)
 			}
-			return f.result()
+			return f.result(nil)
 		case <-ctx.Done():
 			return nil, contextError(ctx, f.describe())
 		}
@@ -350,7 +351,7 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoPrediction: l.run.task.killed()}
 	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOn}, nil)
 	if err == errPanicked {
-		panic(f.failed)
+		return nil, l.raise(f.failed)
 	}
 	if isClosed(f.ready) && f.effects {
 		t := l.run.task

@@ -211,7 +211,7 @@ func (f *future) fromLane(ctx context.Context, l *lane) (any, error) {
 		l.run.stray = nil // raised here instead
 	}
 	t.unlock()
-	return f.result()
+	return f.result(l)
 }
 
 // joined notes that the lane's code waited for a future of the run, or went on with a prediction of it.

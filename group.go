@@ -62,7 +62,8 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 }
 
 // Wait waits until all functions returned and returns the error of the first,
-// in the order of Go, that has one. It panics with a *PanicError if one panicked.
+// in the order of Go, that has one. It panics with a *PanicError if one panicked: in a
+// task only once the run is confirmed, for which it waits as [Barrier] does.
 func (g *Group) Wait() error {
 	var began time.Time
 	if g.lane != nil {
@@ -97,7 +98,7 @@ func (g *Group) Wait() error {
 	for _, m := range children {
 		switch {
 		case m.failed != nil:
-			panic(m.failed)
+			return g.lane.raise(m.failed)
 		case m.goexit && err == nil:
 			err = errGoexit
 		case err == nil:
@@ -105,6 +106,19 @@ func (g *Group) Wait() error {
 		}
 	}
 	return err
+}
+
+// raise panics with the panic of code that the lane's code waited for, once the run is
+// confirmed. The lane's code may be in a goroutine that the engine did not start, errgroup's
+// for example. A panic there ends the process, and a wrong guess must not do that. The lane
+// is nil outside of tasks.
+func (l *lane) raise(p *PanicError) error {
+	if l != nil {
+		if err := l.barrier(&l.run.ctx); err != nil {
+			return err
+		}
+	}
+	panic(p)
 }
 
 // end notes that the function did not return, see run.ended. A panic that

@@ -2,6 +2,7 @@ package specgrpc_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -122,6 +123,61 @@ func TestSendPlainlyQueues(t *testing.T) {
 			w.Errorf("reads that came to the server, by when (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// What was sent plainly ahead gives its stream up for calls of confirmed callers, those that were
+// sent ahead and turned out right included: it may never end by itself.
+func TestSendPlainlyMakesRoom(t *testing.T) {
+	for _, inTask := range []bool{true, false} {
+		t.Run(fmt.Sprintf("for a call of a task %t", inTask), func(t *testing.T) {
+			inWorld(t, func(w *world) { w.makesRoom(inTask) })
+		})
+	}
+}
+
+func (w *world) makesRoom(inTask bool) {
+	_, _, front := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+		after := map[string]time.Duration{"soon": 40 * time.Millisecond, "late": 2 * time.Second}
+		return value(r.GetKey()), pause(ctx, after[r.GetKey()])
+	}})
+	_, plain := w.serve("b", func(s *grpc.Server) {
+		kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			if r.GetKey() == "never" {
+				<-ctx.Done()
+			}
+			return value(r.GetKey()), ctx.Err()
+		}})
+	}, grpc.MaxConcurrentStreams(1))
+	cc := w.dial(plain, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, SendPlainly: true}))
+	ca, cb := kvpb.NewTestKVClient(w.dial(front)), kvpb.NewTestKVClient(cc)
+	task := func(actual, guess, key string) {
+		if _, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+			if v, err := guessed(ctx, ca, actual, value(guess)); err != nil || v.GetValue() != value(guess).GetValue() {
+				return 0, err
+			}
+			_, err := cb.Get(ctx, &kvpb.GetRequest{Key: key})
+			return 0, err
+		}); err != nil {
+			w.Error(err)
+		}
+	}
+	time.Sleep(time.Second)
+	task("soon", "soon", "the server is a plain one")
+	time.Sleep(time.Second)
+	var wg sync.WaitGroup
+	wg.Go(func() { task("late", "wrong", "never") })
+	time.Sleep(5 * time.Millisecond)
+	start := time.Now()
+	if inTask {
+		task("soon", "soon", "short")
+	} else if _, err := cb.Get(w.Context(), &kvpb.GetRequest{Key: "short"}); err != nil {
+		w.Error(err)
+	}
+	if took := time.Since(start); took > 150*time.Millisecond {
+		w.Errorf("it took %v", took)
+	}
+	wg.Wait()
+	w.quiet(cc)
 }
 
 // An error of a call that was sent on a guess is no result: it is made again.
