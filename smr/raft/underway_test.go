@@ -1,0 +1,34 @@
+package raft
+
+import (
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// TestPartAtATime: a leader sends a follower that does not answer no more of a long log than fits in the queue of its connection.
+func TestPartAtATime(t *testing.T) {
+	const entries, size = 320, 64 << 10
+	r, env := lone(t)
+	elect(t, r, env)
+	env.Begin(0)
+	for i := range entries {
+		r.propose(env, []smr.Entry{{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(i + 1), Command: make([]byte, size)}})
+	}
+	sent := 0
+	for _, e := range env.Out {
+		m, ok := e.Msg.(rpc)
+		if !ok || e.Kind != protocol.KindSendAhead || e.To != 2 || m.GetType() != raftpb.MsgApp {
+			continue
+		}
+		for _, entry := range m.GetEntries() {
+			sent += len(entry.GetData())
+		}
+	}
+	if sent < smr.UnderwayBytes/2 || sent > smr.UnderwayBytes+2*smr.MessageBytes {
+		t.Errorf("%d bytes are under way", sent)
+	}
+}
