@@ -77,9 +77,19 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 	if err != nil {
 		return fmt.Errorf("store resolve: %w", err)
 	}
+	say := p.Out
+	if f.json {
+		say = p.Err
+	}
 	next, err := nextEpoch(s, f)
-	if err != nil {
+	if before := doneBefore(s, f); err != nil && before != "" {
+		fmt.Fprintf(say, "%s is of epoch %d, in which that is done already (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), s.Epoch, before)
+		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Online: true, Before: before})
+	} else if err != nil {
 		return err
+	}
+	if err := storeconfig.CheckAdvance(f.dir, next); err != nil {
+		return fmt.Errorf("store resolve: %w; nothing was changed", err)
 	}
 	cfg, err := storeconfig.ReadClient(filepath.Join(f.dir, storeconfig.ClientFile), "")
 	if err != nil {
@@ -91,14 +101,13 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 		return fmt.Errorf("store resolve: %w", err)
 	}
 	defer c.Close()
-	say := p.Out
-	if f.json {
-		say = p.Err
-	}
-	lost, online := whatRuns(ctx, c, f)
-	if lost {
+	lost, online, begun := whatRuns(ctx, c, f, s.Epoch)
+	switch {
+	case begun:
+		fmt.Fprintf(say, "The machines know of a later epoch than %d, which %s is of: a change was begun, and is completed now.\n", s.Epoch, filepath.Join(f.dir, storeconfig.StoreFile))
+	case lost:
 		fmt.Fprint(say, resolveWarning(f.site))
-	} else {
+	default:
 		fmt.Fprintf(say, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so nothing is lost; its machines end then.\n", f.site)
 	}
 	if !f.yes {
@@ -114,8 +123,8 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 	return p.advance(say, f, next, resolved{Epoch: next.Epoch, Site: f.site, Replaced: f.replace != "", Lost: lost, Online: online})
 }
 
-// whatRuns tells whether the site is lost, that is, none of its machines answers, and whether there are machines that have to agree.
-func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags) (lost, online bool) {
+// whatRuns tells whether the site is lost, that is, none of its machines answers, whether there are machines that have to agree, and whether some are of a later epoch than the file.
+func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags, epoch uint64) (lost, online, begun bool) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	lost = true
@@ -125,11 +134,12 @@ func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags) (lost
 		}
 		online = true
 		lost = lost && status.Site != f.site
+		begun = begun || status.Epoch > epoch
 	}
-	return lost, online
+	return lost, online, begun
 }
 
-// changeOnline has the machines agree, and returns what they agree on. That is written even if it is another operator's change, which this one has completed.
+// changeOnline has the machines agree, and returns what they agree on. If that is another change, which this one has completed, it is written, and an error says so.
 func (p *program) changeOnline(ctx context.Context, say io.Writer, f resolveFlags, c *storeservice.Client, next *storeconfig.Store, lost bool) (*storeconfig.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
@@ -149,10 +159,14 @@ func (p *program) changeOnline(ctx context.Context, say io.Writer, f resolveFlag
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(want, got) {
-		return nil, fmt.Errorf("store resolve: another change was under way, and is what epoch %d is: take the store.json of the operator who made it, and try again", chosen.Epoch)
+	if bytes.Equal(want, got) {
+		return chosen, nil
 	}
-	return chosen, nil
+	if _, err := storeconfig.Advance(f.dir, chosen); err != nil {
+		return nil, fmt.Errorf("store resolve: another change was under way, and is what epoch %d is: take the store.json of the operator who made it, and try again; here it cannot be written: %w", chosen.Epoch, err)
+	}
+	return nil, fmt.Errorf("store resolve: another change was under way, and is complete now: in epoch %d the sites are %s, and %s says so; try again if there is something left to do", chosen.Epoch, chosen.SiteNames(),
+		filepath.Join(f.dir, storeconfig.StoreFile))
 }
 
 // advance writes the files of the next epoch, and says what is left to do.
@@ -161,12 +175,18 @@ func (p *program) advance(say io.Writer, f resolveFlags, next *storeconfig.Store
 	if r.Before, err = storeconfig.Advance(f.dir, next); err != nil {
 		return fmt.Errorf("store resolve: %w", err)
 	}
+	fmt.Fprintf(say, "%s is of epoch %d now (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), next.Epoch, r.Before)
+	return p.tellResolved(say, f, next, r)
+}
+
+// tellResolved says what is left to do in an epoch whose files are written.
+func (p *program) tellResolved(say io.Writer, f resolveFlags, next *storeconfig.Store, r resolved) error {
 	what := "Copy it to all machines and clients, then start the machines:"
 	if r.Online {
 		what = "The machines know it, and clients that run learn of it from them. Copy it to clients for their next start."
 	}
 	r.File = filepath.Join(f.dir, storeconfig.StoreFile)
-	fmt.Fprintf(say, "%s is of epoch %d now (the one before is %s).\n%s\n", r.File, next.Epoch, r.Before, what)
+	fmt.Fprintln(say, what)
 	for _, site := range next.Sites {
 		for _, m := range site.Machines {
 			if !site.Fenced && (!r.Online || site.Since == next.Epoch) {
@@ -186,6 +206,26 @@ func (p *program) advance(say io.Writer, f resolveFlags, next *storeconfig.Store
 	return nil
 }
 
+// doneBefore returns the file of the epoch before a store's own if that is what the command would make of it: the command was interrupted at its end. Otherwise it is empty.
+func doneBefore(s *storeconfig.Store, f resolveFlags) string {
+	before, name, err := storeconfig.ReadKept(f.dir, s.Epoch-1)
+	if err != nil {
+		return ""
+	}
+	next, err := nextEpoch(before, f)
+	if err != nil {
+		return ""
+	}
+	want, err := next.Encode()
+	if err != nil {
+		return ""
+	}
+	if got, err := s.Encode(); err != nil || !bytes.Equal(want, got) {
+		return ""
+	}
+	return name
+}
+
 // nextEpoch returns the store without the site, or with another one in its place.
 func nextEpoch(s *storeconfig.Store, f resolveFlags) (*storeconfig.Store, error) {
 	if f.replace == "" {
@@ -202,11 +242,14 @@ func nextEpoch(s *storeconfig.Store, f resolveFlags) (*storeconfig.Store, error)
 	if err != nil {
 		return nil, usagef("store resolve: --replace: %w", err)
 	}
-	next, err := s.Replaced(f.site, by)
-	if err != nil {
-		return nil, fmt.Errorf("store resolve: %w", err)
+	err = storeconfig.NameMachines(f.dir, s.Epoch, &by)
+	if err == nil {
+		var next *storeconfig.Store
+		if next, err = s.Replaced(f.site, by); err == nil {
+			return next, nil
+		}
 	}
-	return next, nil
+	return nil, fmt.Errorf("store resolve: %w", err)
 }
 
 // resolveWarning says what it means to fence a site. See store/replicatedcommit/DESIGN.md, "Blocking".

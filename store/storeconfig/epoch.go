@@ -2,6 +2,7 @@ package storeconfig
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,26 +73,119 @@ func (s *Store) SeenAs(known *Store) *Store {
 	return &out
 }
 
-// Advance writes the next epoch of the store in a directory that Init made: its file, of which it keeps the one of the epoch before, and the files of machines that are new. It
-// returns the name of the old epoch's file.
-func Advance(dir string, next *Store) (kept string, err error) {
-	fail := func(err error) (string, error) { return "", fmt.Errorf("next epoch of %s: %w", dir, err) }
-	name := filepath.Join(dir, StoreFile)
-	old, err := ReadStore(name)
-	switch {
-	case err != nil:
+// CheckAdvance looks for all that Advance needs, and that a new machine has a name which none has had: once the machines have agreed on an epoch there is no way back.
+func CheckAdvance(dir string, next *Store) error {
+	fail := func(err error) error { return fmt.Errorf("next epoch of %s: %w", dir, err) }
+	old, err := readBefore(dir, next)
+	if err != nil {
 		return fail(err)
-	case next.Epoch != old.Epoch+1:
-		return fail(fmt.Errorf("it is epoch %d, and the file is of epoch %d by now", next.Epoch, old.Epoch))
+	}
+	used, err := usedNames(dir, old.Epoch)
+	if err != nil {
+		return fail(err)
 	}
 	for _, site := range next.Sites {
 		if old.Site(site.Name) != nil {
 			continue
 		}
 		for _, m := range site.Machines {
-			if err := absent(filepath.Join(dir, MachineFile(m.Name)), fmt.Sprintf("there was a machine %s before; a new one needs a name of its own", m.Name)); err != nil {
-				return fail(err)
+			if used[m.Name] {
+				return fail(fmt.Errorf("there was a machine %s before; a new one needs a name of its own", m.Name))
 			}
+		}
+		if _, err := configfile.ReadAuthority(dir); err != nil {
+			return fail(fmt.Errorf("the machines of site %s need certificates, and so the key of the store's authority: %w", site.Name, err))
+		}
+	}
+	f, err := os.CreateTemp(dir, "check-*.tmp")
+	if err != nil {
+		return fail(err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// NameMachines names the machines of a site that is new after an epoch of the store in a directory: after the site, as Init does, unless a machine has had that name; then with a
+// number behind it.
+func NameMachines(dir string, epoch uint64, site *Site) error {
+	used, err := usedNames(dir, epoch)
+	if err != nil {
+		return err
+	}
+	unnamed := *site
+	unnamed.Machines = slices.Clone(site.Machines)
+	unnamed.nameMachines()
+	for i, m := range unnamed.Machines {
+		if site.Machines[i].Name != "" {
+			continue
+		}
+		name := m.Name
+		for n := 2; used[name]; n++ {
+			name = fmt.Sprintf("%s-%d", m.Name, n)
+		}
+		used[name] = true
+		site.Machines[i].Name = name
+	}
+	return nil
+}
+
+// usedNames returns the names of the machines of all epochs up to one whose files are in a directory.
+func usedNames(dir string, last uint64) (map[string]bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, epochFile("*")))
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, name := range append(files, filepath.Join(dir, StoreFile)) {
+		s, err := ReadStore(name)
+		if err != nil {
+			return nil, err
+		}
+		if s.Epoch > last {
+			continue
+		}
+		for _, site := range s.Sites {
+			for _, m := range site.Machines {
+				used[m.Name] = true
+			}
+		}
+	}
+	return used, nil
+}
+
+// epochFile is the name of the file that is kept of an epoch.
+func epochFile(epoch any) string { return fmt.Sprintf("store-epoch-%v.json", epoch) }
+
+// ReadKept reads the file that a directory keeps of an earlier epoch.
+func ReadKept(dir string, epoch uint64) (s *Store, name string, err error) {
+	name = filepath.Join(dir, epochFile(epoch))
+	s, err = ReadStore(name)
+	return s, name, err
+}
+
+// readBefore reads the file of the epoch before another one.
+func readBefore(dir string, next *Store) (*Store, error) {
+	old, err := ReadStore(filepath.Join(dir, StoreFile))
+	if err == nil && next.Epoch != old.Epoch+1 {
+		err = fmt.Errorf("it is epoch %d, and the file is of epoch %d by now", next.Epoch, old.Epoch)
+	}
+	return old, err
+}
+
+// Advance writes the next epoch of the store in a directory that Init made: its file, of which it keeps the one of the epoch before, and the files of machines that are new. It
+// returns the name of the old epoch's file. It may be interrupted, and called again.
+func Advance(dir string, next *Store) (kept string, err error) {
+	fail := func(err error) (string, error) { return "", fmt.Errorf("next epoch of %s: %w", dir, err) }
+	name := filepath.Join(dir, StoreFile)
+	old, err := readBefore(dir, next)
+	if err != nil {
+		return fail(err)
+	}
+	for _, site := range next.Sites {
+		if old.Site(site.Name) != nil {
+			continue
 		}
 		ca, err := configfile.ReadAuthority(dir)
 		if err != nil {
@@ -101,15 +195,17 @@ func Advance(dir string, next *Store) (kept string, err error) {
 			return fail(err)
 		}
 	}
-	kept = filepath.Join(dir, fmt.Sprintf("store-epoch-%d.json", old.Epoch))
-	if err := configfile.Write(kept, old); err != nil {
-		return fail(err)
-	}
-	if err := configfile.Write(name+".new", next); err != nil {
-		return fail(err)
-	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return fail(err)
+	kept = filepath.Join(dir, epochFile(old.Epoch))
+	for _, f := range []struct {
+		name string
+		s    *Store
+	}{{kept, old}, {name, next}} {
+		if err := configfile.Write(f.name+".new", f.s); err != nil {
+			return fail(err)
+		}
+		if err := os.Rename(f.name+".new", f.name); err != nil {
+			return fail(err)
+		}
 	}
 	return kept, nil
 }

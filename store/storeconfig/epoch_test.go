@@ -1,6 +1,8 @@
 package storeconfig
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,12 +76,83 @@ func TestEpochs(t *testing.T) {
 		"the site c is fenced already":      errorOf(second.Fenced("c")),
 		"1 of 3 sites are not fenced":       errorOf(second.Fenced("b")),
 		`there is a site "b" already`:       errorOf(third.Replaced("a", Site{Name: "b"})),
-		"there was a machine c before":      errorOf(Advance(dir, fifth)),
+		"there was a machine c before":      CheckAdvance(dir, fifth),
 		"sites[0].machines: there are none": errorOf(third.Replaced("a", Site{Name: "x"})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// TestInterruptedAdvance: what an interruption leaves, or another attempt, keeps nobody from writing the next epoch; what would is known before the machines agree.
+func TestInterruptedAdvance(t *testing.T) {
+	dir := t.TempDir()
+	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	if err := Place(sites, 1, "127.0.0.1", 7000); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Init(InitOptions{Dir: dir, Cluster: "shop", Shards: 3, Sites: sites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := func(s *Store, site, by string) *Store {
+		t.Helper()
+		d, err := ParseSite(fmt.Sprintf("%s=127.0.0.1:%d/:%d", by, 7100+10*s.Epoch, 7101+10*s.Epoch))
+		if err == nil {
+			err = NameMachines(dir, s.Epoch, &d)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := s.Replaced(site, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	second := replaced(c.Store, "c", "d")
+	left := filepath.Join(dir, MachineFile("d"))
+	if err := os.WriteFile(left, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckAdvance(dir, second); err != nil {
+		t.Errorf("with a file that an interruption left: %v", err)
+	}
+	if _, err := Advance(dir, second); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := ReadMachine(left); err != nil || m.SiteName() != "d" {
+		t.Errorf("d's file is %+v, %v", m, err)
+	}
+	if before, name, err := ReadKept(dir, 1); err != nil || before.Epoch != 1 || filepath.Base(name) != "store-epoch-1.json" {
+		t.Errorf("kept is %+v, %s, %v", before, name, err)
+	}
+
+	// The name of a site that is gone is free, that of its machine is not.
+	third := replaced(second, "b", "c")
+	if got := third.Site("c").Machines[0].Name; got != "c-2" {
+		t.Errorf("the new machine of c is %s", got)
+	}
+	if err := CheckAdvance(dir, third); err != nil {
+		t.Error(err)
+	}
+	key := filepath.Join(dir, "ca-key.pem")
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckAdvance(dir, third); err == nil || !strings.Contains(err.Error(), "the machines of site c need certificates") || !strings.Contains(err.Error(), "ca-key.pem") {
+		t.Errorf("without the authority's key: %v", err)
+	}
+	fenced, err := second.Fenced("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckAdvance(dir, fenced); err != nil {
+		t.Errorf("without new machines: %v", err)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "check-*")); err != nil || len(files) > 0 {
+		t.Errorf("it leaves %v, %v", files, err)
 	}
 }
 

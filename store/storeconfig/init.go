@@ -64,7 +64,6 @@ func ParseSite(text string) (Site, error) {
 		}
 		s.Machines = append(s.Machines, Machine{Peers: peers, Client: client})
 	}
-	s.nameMachines()
 	return s, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestParseSite(t *testing.T) {
 	got, err := ParseSite("oregon=10.0.0.1:7400/:7401,10.0.0.2:7400/public:1")
-	want := []Machine{{Name: "oregon-1", Peers: "10.0.0.1:7400", Client: "10.0.0.1:7401"}, {Name: "oregon-2", Peers: "10.0.0.2:7400", Client: "public:1"}}
+	want := []Machine{{Peers: "10.0.0.1:7400", Client: "10.0.0.1:7401"}, {Peers: "10.0.0.2:7400", Client: "public:1"}}
 	if err != nil || got.Name != "oregon" || !slices.EqualFunc(got.Machines, want, same) {
 		t.Errorf("%+v, %v", got, err)
 	}

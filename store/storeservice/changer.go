@@ -16,10 +16,12 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one.
+// changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one, and changePatience how long a machine
+// that leaves may say nothing.
 const (
-	changePoll  = 200 * time.Millisecond
-	changeTries = 8
+	changePoll     = 200 * time.Millisecond
+	changeTries    = 8
+	changePatience = 5 * time.Second
 )
 
 // Change has the machines, which run, agree on a next epoch and go on in it. If another change is under way, it completes that one: what was chosen is returned. say gets a line for each
@@ -66,13 +68,13 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 	}
 	for _, m := range leaving {
 		i, _, _ := own.Topology().Find(m)
-		if err := c.retire(ctx, m, own.Sites[i].Name == lost, s.Epoch, say); err != nil {
+		if err := c.retire(ctx, m, own.Sites[i].Name == lost, s.Epoch, staying, say); err != nil {
 			return nil, err
 		}
 	}
 	learn := &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Epoch: s.Epoch, Store: chosen}
-	c.askAll(ctx, leaving, learn)
 	told := c.askAll(ctx, staying, learn)
+	c.askAll(ctx, leaving, learn) // which end; that they have left is known by the others then
 	for _, m := range staying {
 		if told[m] == nil {
 			say("machine %s is away, and learns of the epoch from the others when it is back; other machines of its site wait for it", m)
@@ -107,7 +109,12 @@ func (c *Client) askAll(ctx context.Context, machines []string, r *pb.ChangeRequ
 	out := map[string]*pb.ChangeResponse{}
 	for _, m := range machines {
 		wg.Go(func() {
-			if answer, err := c.newest().conn.Change(ctx, m, r); err == nil {
+			l := c.newest()
+			answer, err := l.conn.Change(ctx, m, r)
+			if err != nil && c.moved(ctx, l) {
+				answer, err = c.newest().conn.Change(ctx, m, r)
+			}
+			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				out[m] = answer
@@ -183,15 +190,21 @@ func stateOf(r *pb.ChangeResponse) epoch.State {
 	return epoch.State{Promised: ballotFromWire(r.GetPromised()), Accepted: ballotFromWire(r.GetAccepted()), Value: bytes.Clone(r.GetAcceptedStore())}
 }
 
-// retire has a machine of the site that leaves vote for nothing new, and waits until what it has voted for is carried out elsewhere. A machine that does not answer is lost.
-func (c *Client) retire(ctx context.Context, machine string, lost bool, number uint64, say func(string, ...any)) error {
+// retire has a machine of the site that leaves vote for nothing new, and waits until what it has voted for is carried out elsewhere. One that does not answer is lost, or has left when
+// somebody made the same change: those that stay are told of an epoch only after that.
+func (c *Client) retire(ctx context.Context, machine string, lost bool, number uint64, staying []string, say func(string, ...any)) error {
 	last := uint64(0)
+	asked := time.Now()
 	for first := true; ; first = false {
 		answer := c.askAll(ctx, []string{machine}, &pb.ChangeRequest{Step: pb.ChangeRequest_RETIRE, Epoch: number})[machine]
 		switch {
 		case answer == nil && first && lost:
 			say("machine %s does not answer: its missing votes count as no", machine)
 			return nil
+		case answer == nil && ctx.Err() == nil && c.anyOf(ctx, staying, number):
+			say("machine %s has left", machine)
+			return nil
+		case answer == nil && time.Since(asked) < changePatience:
 		case answer == nil && ctx.Err() == nil:
 			return fmt.Errorf("machine %s, which is to leave, does not answer; start it and run the command for its site again, or stop the site's other machines first if it is lost", machine)
 		case answer == nil:
@@ -209,6 +222,16 @@ func (c *Client) retire(ctx context.Context, machine string, lost bool, number u
 				machine, cmp.Or(last, 1), context.Cause(ctx))
 		}
 	}
+}
+
+// anyOf tells whether some of the machines are of an epoch, or a later one.
+func (c *Client) anyOf(ctx context.Context, machines []string, number uint64) bool {
+	for _, answer := range c.askAll(ctx, machines, &pb.ChangeRequest{}) {
+		if answer.GetEpoch() >= number {
+			return true
+		}
+	}
+	return false
 }
 
 // follows waits until a machine is of an epoch.

@@ -91,6 +91,9 @@ func (c *Cluster) advance(change func(*storeconfig.Store) (*storeconfig.Store, e
 	if err != nil {
 		return err
 	}
+	if err := storeconfig.CheckAdvance(c.o.Dir, next); err != nil {
+		return err
+	}
 	for _, p := range c.Places() {
 		if err := c.Stop(p.Machine); err != nil {
 			return err
