@@ -89,10 +89,9 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 	c.half.addAhead(sent)
 	defer c.half.removeAhead(sent)
 	over := ctx
-	var opened atomic.Bool
 	a.OnResolve(func(confirmed bool) {
 		c.half.removeAhead(sent)
-		if limit := a.Limit(); !confirmed || !opened.Load() { // others make room for it once it is made anew
+		if limit := a.Limit(); !confirmed || !sent.opened.Load() { // others make room for it once it is made anew
 			cancel()
 		} else if limit > 0 { // it fails, and so does the plain call that follows
 			timer := time.AfterFunc(limit, cancel)
@@ -109,7 +108,7 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 	room.opened(since)
 	defer room.gone(true, false)
 	if err == nil {
-		opened.Store(true)
+		sent.opened.Store(true)
 		err = c.converse(stream, req, reply)
 	}
 	if err != nil && c.half.takenBack(sent) {

@@ -35,7 +35,8 @@ type halfOpen struct {
 // aheadCall is a plain call that was sent for a speculative caller, and awaits its word.
 type aheadCall struct {
 	cancel context.CancelFunc
-	taken  bool // back, for a call of a confirmed caller
+	opened atomic.Bool // its stream is open
+	taken  bool        // back, for a call of a confirmed caller
 }
 
 // add lists a stream that has room.
@@ -91,12 +92,19 @@ func (h *halfOpen) removeAhead(c *aheadCall) {
 	}
 }
 
-// takeBack cancels the oldest plain calls that were sent ahead. They have no side effects, and are made again.
+// takeBack cancels plain calls that were sent ahead: all that have no streams yet, and stand in grpc's queue
+// before calls of confirmed callers, and n others, the oldest. They have no side effects, and are made again.
 func (h *halfOpen) takeBack(n int) {
 	h.mu.Lock()
-	calls := slices.Clone(h.ahead[:min(n, len(h.ahead))])
-	for _, c := range calls {
+	var calls []*aheadCall
+	for _, c := range h.ahead {
+		if c.opened.Load() {
+			if n--; n < 0 {
+				continue
+			}
+		}
 		c.taken = true
+		calls = append(calls, c)
 	}
 	h.mu.Unlock()
 	for _, c := range calls {
@@ -155,6 +163,7 @@ func (h *halfOpen) giveWay() {
 	if h.anyLeaving() {
 		return
 	}
+	h.takeBack(0)
 	if s := h.answered(); s != nil {
 		h.dismiss(s)
 	} else if s := h.victim(); s == nil {
@@ -236,9 +245,7 @@ func (h *halfOpen) yield(n int) {
 	}
 	h.mu.Unlock()
 	opened := append(answered, waiting...)
-	if n > len(opened) {
-		h.takeBack(n - len(opened))
-	}
+	h.takeBack(max(n-len(opened), 0))
 	for _, s := range append(unopened, opened[:min(n, len(opened))]...) {
 		if s.evict(neededElsewhere) {
 			s.cancel()

@@ -232,14 +232,20 @@ func TestSendPlainlyIsForReads(t *testing.T) {
 // TestSentAheadGivesWay: reads that were sent plainly ahead and are not answered have taken all streams
 // that the peer admits. They give way to calls of confirmed callers, and are made again.
 func TestSentAheadGivesWay(t *testing.T) {
+	for _, reads := range []int{3, 50} { // as many as there are streams, and many that wait for one
+		t.Run(strconv.Itoa(reads), func(t *testing.T) { sentAheadGivesWay(t, reads) })
+	}
+}
+
+func sentAheadGivesWay(t *testing.T, reads int) {
 	inWorld(t, func(w *world) {
 		const streams = 3
 		var slowReads atomic.Int32
 		_, _, front := w.kv("a", &kvServer{get: slow("slow", time.Second)})
 		_, plain := w.serve("b", func(s *grpc.Server) {
 			kvpb.RegisterTestKVServer(s, &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-				if strings.HasPrefix(r.GetKey(), "slow") && slowReads.Add(1) <= streams {
-					if err := pause(ctx, 10*time.Second); err != nil {
+				if strings.HasPrefix(r.GetKey(), "slow") && slowReads.Add(1) > 0 {
+					if err := pause(ctx, 2*time.Second); err != nil {
 						return nil, err
 					}
 				}
@@ -272,7 +278,11 @@ func TestSentAheadGivesWay(t *testing.T) {
 		}
 		var done sync.WaitGroup
 		done.Go(func() {
-			if err := task("slow1", "slow2", "slow3"); err != nil {
+			var keys []string
+			for i := range reads {
+				keys = append(keys, "slow"+strconv.Itoa(i))
+			}
+			if err := task(keys...); err != nil {
 				w.Error(err)
 			}
 		})
