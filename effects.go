@@ -68,6 +68,7 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	passed := make(chan struct{})
 	l.barriers = append(l.barriers, passed)
 	t.unlock()
+	before := ctx.Err() != nil
 	select {
 	case <-passed:
 		return nil
@@ -75,13 +76,15 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	case <-l.run.ctx.Done(): // ctx need not end with it
 		ctx = &l.run.ctx
 	}
-	if ctx.Err() == context.DeadlineExceeded {
-		// A time limit of the code's own does not count while the run is
-		// speculative: without speculation there would be nothing to wait for.
+	if l.run.ctx.Err() == nil && !givenUp(ctx) && (before || ctx.Err() == context.DeadlineExceeded) {
+		// A context that the code itself had ended, or a time limit of its own, does not
+		// count: without speculation there would be nothing to wait for.
 		select {
 		case <-passed:
 			return nil
 		case <-l.run.ctx.Done():
+			ctx = &l.run.ctx
+		case <-l.gone():
 		}
 	}
 	t.mu.Lock()
@@ -121,6 +124,17 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 		began := time.Now()
 		defer func() { RequestOf(ctx).waits(WaitAct, key, began, 0) }()
 		return f(ctx)
+	}
+	if ctx.Err() == context.Canceled && l.run.ctx.Err() == nil && !givenUp(ctx) {
+		// The code has cancelled it. Only f may look at that: without speculation there is
+		// nothing to wait for before it.
+		act, cause := f, context.Cause(ctx)
+		f = func(ctx context.Context) (T, error) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			cancel(cause)
+			return act(ctx)
+		}
+		ctx = &outlasting{ctx, &l.run.ctx}
 	}
 	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) {
 		v, err := f(ctx)
@@ -235,8 +249,10 @@ func Memo[T any](ctx context.Context, key string, f func(ctx context.Context) (T
 		began := l.run.task.clock()
 		select {
 		case <-m.ready:
-		case <-ctx.Done():
-			return zero, contextError(ctx, t.named(fmt.Sprintf("Memo of key %q", key)))
+		case <-l.run.ctx.Done(): // not the code's own context, which f need not look at
+			if !isClosed(m.ready) {
+				return zero, contextError(&l.run.ctx, t.named(fmt.Sprintf("Memo of key %q", key)))
+			}
 		}
 		if m.valid {
 			l.remembered(began, m)

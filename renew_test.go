@@ -77,3 +77,38 @@ func TestLimitThatRanOut(t *testing.T) {
 		})
 	}
 }
+
+// TestContextThatTheCodeEnded: Act, Barrier and Memo with a context that the code has ended before do what they do in plain
+// code, which need not look at it, whether a guess is open, right or wrong.
+func TestContextThatTheCodeEnded(t *testing.T) {
+	for _, guess := range []int{0, 1, 2} { // none, right, wrong
+		for try := range 20 { // Memo chose at random
+			synctest.Test(t, func(t *testing.T) {
+				s, acts, commits := testSites(t), 0, 0
+				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
+					c := ctx
+					if guess > 0 {
+						c = Predicting(ctx, guess)
+					}
+					if _, err := perform(c, read(s.get, "x", 20*ms, val(1))); err != nil {
+						return "", err
+					}
+					OnCommit(ctx, func() { commits++ })
+					ended, cancel := context.WithCancel(ctx)
+					cancel()
+					m, errM := Memo(ended, "m", func(context.Context) (string, error) { return "memo", nil })
+					a, errA := Act(ended, "a", func(ctx context.Context) (string, error) {
+						acts++
+						return fmt.Sprint("act ", ctx.Err()), nil
+					})
+					errB := Barrier(ended)
+					again, errAgain := Memo(ended, "m", func(context.Context) (string, error) { return "memo", nil })
+					return fmt.Sprint(m, errM, a, errA, errB, again, errAgain), nil
+				})
+				if want := fmt.Sprint("memo", nil, "act context canceled", nil, nil, "memo", nil); got != want || err != nil || acts != 1 || commits != 1 {
+					t.Errorf("guess %d, try %d: %q, %v, %d acts, %d commits; want %q", guess, try, got, err, acts, commits, want)
+				}
+			})
+		}
+	}
+}

@@ -33,6 +33,20 @@ func smrSnapshots() Experiment {
 		Summary: "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
 		Modes:   []Mode{Real},
 		points:  snapshotsPoints,
+		figures: []figure{
+			{
+				suffix: "ops", title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", y: "ops_ratio", yLabel: "times that without snapshots",
+				across: []string{"system"}, ratio: true,
+			},
+			{
+				suffix: "gap", title: "The longest gap between answers while snapshots are written", y: "gap_ms", yLabel: "milliseconds",
+				across: []string{"system"},
+			},
+			{
+				suffix: "memory", title: "Memory of a replica that writes snapshots", y: "memory_per_data", yLabel: "times its data",
+				across: []string{"system"}, ratio: true,
+			},
+		},
 	}
 }
 
