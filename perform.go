@@ -82,6 +82,7 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 			asked = true
 			t.ask(ctx, op, &q)
 		}
+		q.asked.note(l.outlasting(ctx), t, l)
 		v, err := t.make(ctx, l, op, spec, q, &f)
 		if err != errUnprepared {
 			return v, err
@@ -190,8 +191,8 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 			return v, err
 		}
 	}
-	began := t.clock()
-	limit, deadline, asked := t.ownLimit(ctx, l), t.sinceBegan(ctx), l.asks() // before waits that plain code has not
+	q.asked.note(ctx, t, l)
+	began, limit, asked := q.asked.began, q.asked.limit, q.asked.at
 	if err := t.enter(ctx, l, op, spec); err != nil {
 		return nil, err
 	}
@@ -220,12 +221,12 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
-		c.slot, c.waiter.deadline = slot, deadline
+		c.slot, c.waiter.deadline = slot, q.asked.deadline
 		if q.mode == ModeShadow {
 			t.cast(l, c)
 		}
 	} else if c.attempts == 0 {
-		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit, deadline: deadline}
+		w = &waiter{op: op, ctx: withoutOffers(ctx), limit: limit, deadline: q.asked.deadline}
 		u.Data = w
 	}
 	if w == nil && limit != 0 {
@@ -429,6 +430,23 @@ type quest struct {
 	mode        Mode
 	predictions []any    // to go on with
 	guess       guessing // to compare with
+	asked       askedAt
+}
+
+// askedAt is when the code asked for a call, and what its time limit left then: before waits that
+// plain code has not.
+type askedAt struct {
+	known           bool
+	began, at       time.Time // the first if somebody counts, for the other one see lane.asks
+	limit, deadline time.Duration
+}
+
+// note notes it, once: to look for the call again is no wait of plain code's.
+func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
+	if !a.known {
+		limit := t.ownLimit(ctx, l) // which has an effect on asks
+		*a = askedAt{true, t.clock(), l.asks(), limit, t.sinceBegan(ctx)}
+	}
 }
 
 // ask has the code and the site's predictors guess, as the mode wants it.
