@@ -22,6 +22,7 @@ type resolved struct {
 	Epoch    uint64   `json:"epoch"`
 	Site     string   `json:"site"` // that was fenced or replaced
 	Replaced bool     `json:"replaced"`
+	Done     bool     `json:"done_before"`     // an earlier run did all this: Lost is not known any more
 	Lost     bool     `json:"lost"`            // it did not answer, so that what it alone knew is lost; else it left in order
 	Online   bool     `json:"online"`          // the machines that run know of the epoch; else only files were written
 	File     string   `json:"file"`            // of the epoch
@@ -82,13 +83,12 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 		say = p.Err
 	}
 	next, err := nextEpoch(s, f)
-	if before := doneBefore(s, f); err != nil && before != "" {
-		fmt.Fprintf(say, "%s is of epoch %d, in which that is done already (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), s.Epoch, before)
-		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Online: true, Before: before})
-	} else if err != nil {
-		return err
-	}
-	if err := storeconfig.CheckAdvance(f.dir, next); err != nil {
+	done := ""
+	if err != nil {
+		if done = doneBefore(s, f); done == "" {
+			return err
+		}
+	} else if err := storeconfig.CheckAdvance(f.dir, next); err != nil {
 		return fmt.Errorf("store resolve: %w; nothing was changed", err)
 	}
 	cfg, err := storeconfig.ReadClient(filepath.Join(f.dir, storeconfig.ClientFile), "")
@@ -102,6 +102,10 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 	}
 	defer c.Close()
 	lost, online, begun := whatRuns(ctx, c, f, s.Epoch)
+	if done != "" {
+		fmt.Fprintf(say, "%s is of epoch %d, in which that is done already (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), s.Epoch, done)
+		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Done: true, Online: online, Before: done})
+	}
 	switch {
 	case begun:
 		fmt.Fprintf(say, "The machines know of a later epoch than %d, which %s is of: a change was begun, and is completed now.\n", s.Epoch, filepath.Join(f.dir, storeconfig.StoreFile))

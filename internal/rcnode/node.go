@@ -121,7 +121,8 @@ type Node struct {
 func Open(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, started: time.Now(), refused: make(chan *RefusedError, 1), stopping: make(chan struct{})}
 	if cfg.Await != nil {
-		n.awaits.Store(new(string))
+		what := "it has not begun yet"
+		n.awaits.Store(&what)
 	}
 	if err := n.open(); err != nil {
 		for _, l := range []net.Listener{cfg.ClientListener, n.clients, n.cfg.PeerListener} {

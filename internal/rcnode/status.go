@@ -75,6 +75,9 @@ func (n *Node) Servers(ctx context.Context) ([]replicatedcommit.ServerStatus, er
 
 // Retire has the machine's servers vote for nothing new, and returns how many transactions that they have voted for may not be carried out elsewhere.
 func (n *Node) Retire(ctx context.Context) (unsettled int, err error) {
+	if err := n.awaiting(); err != nil {
+		return 0, err
+	}
 	for _, s := range n.shards {
 		if err := s.host.Deliver(ctx, replicatedcommit.Retire{}); err != nil {
 			return 0, err

@@ -504,6 +504,9 @@ func (c *Client) split(s *submit) bool {
 // stuck tells whether the votes are split and the sites that are missing have been silent for long: to ask for longer gains nothing before they are back. One that is only slow is waited for.
 func (c *Client) stuck(env *protocol.Env[Message], s *submit) bool {
 	for i, v := range s.votes {
+		if c.cfg.Layout.Sites[i].Fenced {
+			continue // nobody waits for it
+		}
 		if since := c.silent[i]; v.ID.IsZero() && (since == 0 || env.Now-since < silentFor) {
 			return false
 		}

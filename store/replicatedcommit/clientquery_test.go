@@ -203,3 +203,19 @@ func TestSlowSiteIsWaitedFor(t *testing.T) {
 		t.Errorf("when it has voted: %v", v)
 	}
 }
+
+// TestFencedSiteIsNotWaitedFor: the votes of the sites that are left are split. A fenced one, which is asked nothing, says nothing.
+func TestFencedSiteIsNotWaitedFor(t *testing.T) {
+	l := layout(3, 1)
+	l.Sites[2].Fenced = true
+	c, err := NewClient(Config{ID: 99, Layout: l, RoundTrip: roundTrip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(time.Second)
+	id := store.TxnID{Time: 1, Client: 1}
+	if !c.stuck(env, &submit{votes: []SiteVote{{ID: id, Yes: true}, {ID: id}, {}}}) {
+		t.Error("the client goes on to ask")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -133,13 +134,16 @@ func NameMachines(dir string, epoch uint64, site *Site) error {
 
 // usedNames returns the names of the machines of all epochs up to one whose files are in a directory.
 func usedNames(dir string, last uint64) (map[string]bool, error) {
-	files, err := filepath.Glob(filepath.Join(dir, epochFile("*")))
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	used := map[string]bool{}
-	for _, name := range append(files, filepath.Join(dir, StoreFile)) {
-		s, err := ReadStore(name)
+	for _, f := range files {
+		if kept, _ := path.Match(epochFile("*"), f.Name()); !kept && f.Name() != StoreFile {
+			continue
+		}
+		s, err := ReadStore(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return nil, err
 		}

@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
-func TestEpochs(t *testing.T) {
-	dir := t.TempDir()
+// newStore makes a store of three sites.
+func newStore(t *testing.T) (dir string, c *ClientConfig) {
+	t.Helper()
+	dir = t.TempDir()
 	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	if err := Place(sites, 1, "127.0.0.1", 7000); err != nil {
 		t.Fatal(err)
@@ -18,6 +20,11 @@ func TestEpochs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir, c
+}
+
+func TestEpochs(t *testing.T) {
+	dir, c := newStore(t)
 	first := c.Store
 	second, err := first.Fenced("c")
 	if err != nil {
@@ -87,15 +94,7 @@ func TestEpochs(t *testing.T) {
 
 // TestInterruptedAdvance: what an interruption leaves, or another attempt, keeps nobody from writing the next epoch; what would is known before the machines agree.
 func TestInterruptedAdvance(t *testing.T) {
-	dir := t.TempDir()
-	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	if err := Place(sites, 1, "127.0.0.1", 7000); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Init(InitOptions{Dir: dir, Cluster: "shop", Shards: 3, Sites: sites})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, c := newStore(t)
 	replaced := func(s *Store, site, by string) *Store {
 		t.Helper()
 		d, err := ParseSite(fmt.Sprintf("%s=127.0.0.1:%d/:%d", by, 7100+10*s.Epoch, 7101+10*s.Epoch))

@@ -206,7 +206,7 @@ func (c *Client) retire(ctx context.Context, machine string, lost bool, number u
 			return nil
 		case answer == nil && time.Since(asked) < changePatience:
 		case answer == nil && ctx.Err() == nil:
-			return fmt.Errorf("machine %s, which is to leave, does not answer; start it and run the command for its site again, or stop the site's other machines first if it is lost", machine)
+			return fmt.Errorf("machine %s, which is to leave, does not answer, or waits for another machine of its site (see 'foresay store status'); start what is missing and run the command for its site again, or stop the site's other machines first if that is lost", machine)
 		case answer == nil:
 		case answer.GetEpoch() >= number || answer.GetRetired() && answer.GetUnsettled() == 0:
 			say("machine %s votes for nothing any more, and all that it voted for is carried out", machine)

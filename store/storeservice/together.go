@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 )
 
@@ -24,16 +26,25 @@ func (m *Machine) together(ctx context.Context, say func(what string)) error {
 	}
 	defer conn.Close()
 	for {
+		var why []string
 		waits = slices.DeleteFunc(waits, func(other string) bool {
 			ask, cancel := context.WithTimeout(ctx, followEvery)
 			defer cancel()
 			answer, err := conn.Change(ask, other, &pb.ChangeRequest{})
-			return err == nil && answer.GetEpoch() >= c.own.Epoch
+			switch {
+			case err != nil:
+				why = append(why, fmt.Sprintf("%s (%s)", other, status.Convert(err).Message()))
+			case answer.GetEpoch() < c.own.Epoch:
+				why = append(why, fmt.Sprintf("%s (it is of epoch %d)", other, answer.GetEpoch()))
+			default:
+				return true
+			}
+			return false
 		})
 		if len(waits) == 0 {
 			return c.arrived()
 		}
-		say(fmt.Sprintf("its site goes on in epoch %d when %s, of the same site, is of that epoch too", c.own.Epoch, strings.Join(waits, ", ")))
+		say(fmt.Sprintf("its site goes on in epoch %d when %s, of the same site, is of that epoch too", c.own.Epoch, strings.Join(why, ", ")))
 		select {
 		case <-time.After(changePoll):
 		case <-ctx.Done():
