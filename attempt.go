@@ -25,6 +25,8 @@ type call struct {
 	released    bool // nothing but its answer is kept, see letGo
 	spent       bool // nor that, see forget
 	slot        bool // it counts as having a prediction, see SiteLimits.Pending
+	apart       bool // its code's context may not end when the run's does
+	late        bool // it failed after the task's context had ended
 	attempts    int32
 	guess       *guessing // in modes that only compare, or nil
 	goneOn      moment    // when a run last went on with a prediction
@@ -50,7 +52,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	if use != nil {
 		c.limit = limitOf(use)
 		if w, ok := use.Data.(*waiter); ok && w.op != nil && c.attempts == 0 {
-			c.op, c.ctx, c.waiter.deadline = w.op, w.ctx, w.deadline
+			c.op, c.ctx, c.apart, c.waiter.deadline = w.op, w.ctx, true, w.deadline
 		}
 	}
 	if a := c.attempt; a != nil && a.held != nil {
@@ -101,7 +103,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 		t.underWay(a)
 	}
 	_, a.blocking = c.op.Transport.(BlockingTransport)
-	carried := a.blocking && t.idle && !a.speculative
+	carried := a.blocking && t.idle && !a.speculative && !c.apart
 	// The transport's interceptors may make calls of their own: not the run's.
 	a.outside.ctx = c.ctx
 	if carried { // nobody else watches the task's context meanwhile
@@ -472,7 +474,7 @@ func (a *Attempt) Hold(reason string) error {
 // Finish gives the actual result, exactly once.
 func (a *Attempt) Finish(v any, err error) {
 	c, t := a.call, a.call.task
-	if err != nil && t.watched && t.ctx.Err() != nil {
+	if err != nil && t.watched && t.hasEnded() {
 		t.cancelled() // which may be why: the task must know it first
 	}
 	var few [4]any
@@ -498,7 +500,7 @@ func (a *Attempt) Finish(v any, err error) {
 		}
 		if c.attempt == a && !a.finished {
 			t.notUnderWay(a)
-			a.finished = true
+			a.finished, c.late = true, err != nil && t.ending != nil
 			c.value, c.err, c.finished = v, err, now()
 			if c.ended = a.ended(err); c.ended != nil {
 				t.tree.Ended(c.tree)

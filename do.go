@@ -29,15 +29,15 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	t.setUp(spectree.Config{Replayable: true})
 	t.idle, t.watched = true, true
 	t.start()
-	t.wait()
+	t.waitForEnd()
 	v, err := t.result()
 	out, _ := v.(T)
 	return out, err
 }
 
-// wait waits until the task has ended. Meanwhile its goroutine, whose stack is
+// waitForEnd waits until the task has ended. Meanwhile its goroutine, whose stack is
 // warm, carries plain attempts: their results are part of the task's.
-func (t *task) wait() {
+func (t *task) waitForEnd() {
 	for a := t.nextWork(); a != nil; a = t.nextWork() {
 		a.begin()
 		t.mu.Lock()

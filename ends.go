@@ -69,6 +69,9 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 	}
 	t.mu.Lock()
 	ended := c.ended
+	if b := l.run.belated(); b != nil && c.late {
+		t.wait(ctx, l.run, b)
+	}
 	t.mu.Unlock()
 	byDeadline := ended == context.DeadlineExceeded
 	if byDeadline {

@@ -169,6 +169,17 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 			t.mu.Unlock()
 			return contextError(ctx, where)
 		}
+		if t.ending != nil && !t.inTime(l, spec) {
+			if b := l.run.belated(); b != nil {
+				ended = t.wait(ctx, l.run, b)
+				continue
+			}
+			if ended {
+				where := t.where(op, 0)
+				t.mu.Unlock()
+				return op.ended(contextError(ctx, where))
+			}
+		}
 		if !t.tree.MustPin(l.tree, spec) {
 			return nil
 		}
@@ -221,7 +232,7 @@ func (t *task) make(ctx context.Context, l *lane, op *Operation, spec *spectree.
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
-		c.slot, c.waiter.deadline = slot, q.asked.deadline
+		c.slot, c.apart, c.waiter.deadline = slot, q.asked.apart, q.asked.deadline
 		if q.mode == ModeShadow {
 			t.cast(l, c)
 		}
@@ -299,8 +310,13 @@ func (t *task) used(u *spectree.Use, c *call) {
 	if t.rec != nil {
 		t.rec.used(u, c)
 	}
-	if r := u.Run.Data.(*run); r.leaving && c.tree.Effect() != spectree.None {
+	r := u.Run.Data.(*run)
+	if r.leaving && c.tree.Effect() != spectree.None {
 		t.todo = append(t.todo, duty{kind: dutyGiveUp, of: r}) // it may have been waiting for this
+	}
+	if b := r.belated(); b != nil {
+		b.arrived = b.arrived || u.Answer() == spectree.Waiting || c.maker == r
+		r.mayEnd(b)
 	}
 }
 
@@ -323,7 +339,7 @@ func (t *task) newCall(ctx context.Context, limit time.Duration, tc *spectree.Ca
 
 // await waits for the answer of a use, or for the end of the code's wish for it.
 func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *waiter) (any, error) {
-	gone := l.gone()
+	gone, stop := l.gone(), l.run.ctx.Done()
 	for {
 		var err error
 		select {
@@ -335,7 +351,11 @@ func (t *task) await(ctx context.Context, l *lane, c *call, u *spectree.Use, w *
 			err = t.letGo(l, c, u)
 		case <-ctx.Done():
 			err = t.interrupted(ctx, l, c, u, w)
-		case <-l.run.ctx.Done(): // ctx need not end with it
+		case <-stop: // ctx need not end with it
+			if ctx.Err() == nil && stop == l.run.ctx.Done() {
+				stop = l.run.stopped()
+				continue
+			}
 			err = t.interrupted(&l.run.ctx, l, c, u, w)
 		}
 		if err != nil {
@@ -437,6 +457,7 @@ type quest struct {
 // plain code has not.
 type askedAt struct {
 	known           bool
+	apart           bool      // its context may not end when the run's does
 	began, at       time.Time // the first if somebody counts, for the other one see lane.asks
 	limit, deadline time.Duration
 }
@@ -445,7 +466,7 @@ type askedAt struct {
 func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
 	if !a.known {
 		limit := t.ownLimit(ctx, l) // which has an effect on asks
-		*a = askedAt{true, t.clock(), l.asks(), limit, t.sinceBegan(ctx)}
+		*a = askedAt{true, l.mayCancel(ctx), t.clock(), l.asks(), limit, t.sinceBegan(ctx)}
 	}
 }
 

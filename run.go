@@ -48,7 +48,13 @@ func newRun(t *task, tr *spectree.Run) *run {
 	tr.Main().Data = &r.main
 	r.ctx.run = r
 	if t.tracer != nil {
-		t.contain("tracer", func() { r.ctx.traced = t.tracer.Run(t.ctx, t.rec.runs[tr.ID-1]) })
+		t.contain("tracer", func() { r.ctx.from = t.tracer.Run(t.ctx, t.rec.runs[tr.ID-1]) })
+	}
+	if tr.ID > 1 && t.shadowOf == nil {
+		b := &belated{Context: r.ctx.base(), over: make(chan struct{})}
+		if r.ctx.from = b; t.ending != nil {
+			r.follow()
+		}
 	}
 	return r
 }
@@ -57,6 +63,7 @@ func newRun(t *task, tr *spectree.Run) *run {
 type rare struct {
 	rollback []func()
 	futures  []*future // that the run started
+	gone     chan struct{}
 }
 
 // rarely returns it, to be added to.

@@ -14,7 +14,7 @@ import (
 type runContext struct {
 	run *run
 
-	traced context.Context // the task's with what the tracer added, or nil
+	from context.Context // the task's with what the tracer added, or a belated one; nil: the task's
 
 	mu    sync.Mutex
 	cause error           // the run ended before inner was made
@@ -24,8 +24,8 @@ type runContext struct {
 
 // base returns the context that this one is derived from.
 func (c *runContext) base() context.Context {
-	if c.traced != nil {
-		return c.traced
+	if c.from != nil {
+		return c.from
 	}
 	return c.run.task.ctx
 }

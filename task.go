@@ -103,13 +103,14 @@ const (
 	dutyCast
 	dutyUncast
 	dutyGiveUp
+	dutyOver
 )
 
 // duty is something to do once mu is released.
 type duty struct {
 	kind dutyKind
 	yes  bool
-	of   any // a *run, *Attempt, *call, *Control or *task, by kind
+	of   any // a *run, *Attempt, *call, *Control, *task or *belated, by kind
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -181,6 +182,7 @@ func (t *task) obey(a *spectree.Action) {
 		r := a.Run.Data.(*run)
 		t.todo = append(t.todo, duty{kind: dutyEnd, of: r})
 		r.behind()
+		r.leave()
 		if a.Call != nil {
 			r.refuter = a.Call.Data.(*call).op.Site
 			r.refuter.stats.misled.Add(1)
@@ -264,6 +266,8 @@ func (t *task) do(d duty) {
 		d.of.(*Control).judge()
 	case dutyGiveUp:
 		d.of.(*run).giveUp()
+	case dutyOver:
+		d.of.(*belated).end()
 	case dutyComplete:
 		t.out.complete(d.of.(*run), t.err)
 	}
@@ -275,6 +279,7 @@ func (t *task) finish() {
 	if t.sole != nil { // code that nobody waits for
 		t.interrupt()
 	}
+	t.winner.leave()
 	if t.out != nil {
 		t.todo = append(t.todo, duty{kind: dutyComplete, of: t.winner})
 	}
@@ -333,19 +338,27 @@ func (t *task) end(err error) {
 }
 
 // cancelled tells that the task's context ended. A run that stands on no guess
-// goes on, as plain code would, and sees its calls fail; any other cannot be
-// settled any more.
+// goes on, as plain code would, and sees its calls fail. If there is none, one starts that
+// takes no predictions, see belated; but a caller's guess cannot be settled any more.
 func (t *task) cancelled() {
 	cut := t.cut()
 	t.mu.Lock()
 	t.note(cut)
 	firm := t.tree.Freeze()
+	if !firm && t.shadowOf == nil && !t.tree.Over() && t.tree.Replayable() && t.tree.Caller() == spectree.CallerConfirmed {
+		firm = t.tree.GoOn()
+	}
+	for r := range t.tree.Live() {
+		if r, ok := r.Data.(*run); ok { // one that is about to start begins so
+			r.follow()
+		}
+	}
 	if t.sole != nil {
 		t.interrupt()
 	}
 	awaited := t.tree.Awaited()
 	where, op := t.whereOf(awaited), opOf(awaited)
-	t.mu.Unlock()
+	t.unlock()
 	if !firm {
 		t.end(op.ended(cut.error(where)))
 	}

@@ -80,6 +80,56 @@ func (e *endings) put(ctx context.Context, place, takes int) error {
 	return err
 }
 
+// endedPrograms are those whose task's context ends.
+func endedPrograms() []ending {
+	return []ending{
+		{"a fallback", func(ctx context.Context, e *endings) error {
+			_ = e.get(ctx, 0, 5)
+			_ = e.put(ctx, 4, 5)
+			if e.get(ctx, 1, 500) == nil {
+				return e.put(ctx, 5, 0)
+			}
+			e.ended(ctx)
+			return nil
+		}},
+		{"cleaning up", func(ctx context.Context, e *endings) error {
+			_ = e.get(ctx, 0, 5)
+			_ = e.put(ctx, 4, 5)
+			err := e.get(ctx, 1, 500)
+			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_ = e.get(after, 2, 5)
+			_ = e.put(after, 5, 5)
+			return err
+		}},
+		{"going on regardless", func(ctx context.Context, e *endings) error {
+			_ = e.get(ctx, 0, 30)
+			_ = e.get(ctx, 1, 500)
+			_ = e.put(ctx, 4, 0)
+			e.ended(ctx)
+			return e.get(ctx, 2, 5)
+		}},
+		{"two goroutines", func(ctx context.Context, e *endings) error {
+			g := foresay.NewGroup(ctx)
+			g.Go(func(ctx context.Context) error {
+				_, _ = e.read(ctx, 0, 5)
+				time.Sleep(msecs(10))
+				if ctx.Err() != nil {
+					return nil
+				}
+				_, err := e.c.Put(ctx, &kvpb.PutRequest{Key: "7/5"})
+				return err
+			})
+			g.Go(func(ctx context.Context) error {
+				_, err := e.read(ctx, 1, 500)
+				return err
+			})
+			e.note("%v", status.Code(g.Wait()))
+			return e.put(ctx, 4, 0)
+		}},
+	}
+}
+
 func msecs(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func endingPrograms() []ending {
@@ -301,6 +351,11 @@ func newEndingServer() *endingServer {
 // end carries a program out, and returns what its code saw and wrote, and how
 // long it took.
 func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, took time.Duration) {
+	return p.endWithin(t, context.WithCancel, guesses, speculative)
+}
+
+// endWithin is end in a task whose context ends.
+func (p ending) endWithin(t *testing.T, within until, guesses int, speculative bool) (out string, took time.Duration) {
 	inWorld(t, func(w *world) {
 		s := newEndingServer()
 		r, _, addr := w.kv("a", s, specgrpc.SideEffectFree(getMethod), specgrpc.Stages(appendMethod))
@@ -323,10 +378,12 @@ func (p ending) end(t *testing.T, guesses int, speculative bool) (out string, to
 			}
 		}
 		var err error
+		ctx, cancel := within(w.Context())
+		defer cancel()
 		if speculative {
-			_, err = foresay.Do(w.Context(), run(c))
+			_, err = foresay.Do(ctx, run(c))
 		} else {
-			_, err = run(plain)(w.Context())
+			_, err = run(plain)(ctx)
 		}
 		took = time.Since(start)
 		w.quiet(c, r)
@@ -360,6 +417,33 @@ func TestContextsThatCodeEnds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTasksThatEnd: where a task's own context ends, its code goes on as plain code does, and
+// what it does then stands, whatever is guessed.
+func TestTasksThatEnd(t *testing.T) {
+	ends := map[string]until{
+		"a deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, msecs(60))
+		},
+		"cancelled": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(msecs(60), cancel)
+			return ctx, cancel
+		},
+	}
+	for _, p := range endedPrograms() {
+		for name, within := range ends {
+			t.Run(p.name+"/"+name, func(t *testing.T) {
+				want, _ := p.endWithin(t, within, 0, false)
+				for guesses := range 27 {
+					if got, _ := p.endWithin(t, within, guesses, true); got != want {
+						t.Errorf("guesses %s: got\n%s, plainly\n%s", strconv.FormatInt(int64(guesses), 3), got, want)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Certain
 	case !c.Confirmed() && !l.repeats(c, k):
 		return c, Doubtful
-	case (t.Overlapped(l) || !l.inStep(c)) && !t.behind(l.run) && !t.breaks(trustPlaces):
+	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run) && !t.breaks(trustPlaces):
 		return c, Doubtful
 	}
 	return c, Sure
@@ -84,8 +84,8 @@ func (t *Tree) Overlapped(l *Lane) bool {
 	return ok && len(l.uses)-int(l.locals) >= at
 }
 
-// behind reports whether an effect has happened that the run has yet to make.
-func (t *Tree) behind(r *Run) bool {
+// Behind reports whether an effect has happened that the run has yet to make.
+func (t *Tree) Behind(r *Run) bool {
 	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return !r.made(c) && !r.excused(c) })
 }
 

@@ -1,0 +1,147 @@
+package foresay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// ending30 returns a context that ends after 30 ms.
+func ending30(t *testing.T, deadline bool) (context.Context, context.CancelFunc) {
+	if deadline {
+		return context.WithTimeout(t.Context(), 30*ms)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(30*ms, cancel)
+	return ctx, cancel
+}
+
+// TestContextEndsOnAGuess: where the task's context ends, its code does what it would have
+// done without guesses: it sees the call fail for which plain code waits then, and goes on as it likes.
+func TestContextEndsOnAGuess(t *testing.T) {
+	type program struct {
+		run  func(ctx context.Context, get func(ctx context.Context) error, put func(ctx context.Context, v int) error) (int, error)
+		want int
+		log  string
+		took time.Duration
+	}
+	programs := map[string]program{
+		"a fallback": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+			if err := get(ctx); err != nil {
+				return 7, nil
+			}
+			return 8, put(ctx, 2)
+		}, 7, "[put a 1]", 30 * ms},
+		"cleaning up": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+			if err := get(ctx); err != nil {
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				defer cancel()
+				return 7, put(ctx, 2)
+			}
+			return 8, nil
+		}, 7, "[put a 1 put a 2]", 40 * ms},
+		"going on regardless": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+			_ = get(ctx)
+			if err := put(ctx, 2); err == nil || ctx.Err() == nil {
+				return 8, fmt.Errorf("put: %v, context: %v", err, ctx.Err())
+			}
+			return 7, nil
+		}, 7, "[put a 1]", 30 * ms},
+		"looking before": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+			if ctx.Err() != nil {
+				return 8, nil
+			}
+			inner, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if err := put(inner, 2); err != nil || inner.Err() != nil {
+				return 9, err
+			}
+			_ = get(ctx)
+			if inner.Err() != ctx.Err() || context.Cause(inner) != context.Cause(ctx) {
+				return 10, errors.Join(inner.Err(), ctx.Err())
+			}
+			return 7, nil
+		}, 7, "[put a 1 put a 2]", 30 * ms},
+		"a group": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
+			g, n := NewGroup(ctx), 0
+			g.Go(func(ctx context.Context) error {
+				time.Sleep(5 * ms)
+				if ctx.Err() == nil && put(ctx, 2) == nil {
+					n = 7
+				}
+				return nil
+			})
+			g.Go(get)
+			_ = g.Wait()
+			return n, nil
+		}, 7, "[put a 1 put a 2]", 35 * ms},
+	}
+	for name, p := range programs {
+		for _, deadline := range []bool{false, true} {
+			for _, guess := range []int{-1, 0, 1} { // none, right, wrong
+				synctest.Test(t, func(t *testing.T) {
+					w, slow, s := newWorld(10*ms), newWorld(100*ms), testSites(t)
+					ctx, cancel := ending30(t, deadline)
+					defer cancel()
+					hooks, start := 0, time.Now()
+					got, err := Do(ctx, func(ctx context.Context) (int, error) {
+						put := func(ctx context.Context, v int) error {
+							_, err := perform(ctx, w.op(t, s.put, "put a %d", v))
+							return err
+						}
+						if err := put(ctx, 1); err != nil {
+							return 0, err
+						}
+						OnCommit(ctx, func() { hooks++ })
+						return p.run(ctx, func(ctx context.Context) error {
+							if guess >= 0 {
+								ctx = Predicting(ctx, guess)
+							}
+							_, err := perform(ctx, slow.op(t, s.get, "get b"))
+							return err
+						}, put)
+					})
+					took := p.took
+					if guess < 0 {
+						took = max(30*ms, min(took, 40*ms))
+					}
+					if got != p.want || err != nil || fmt.Sprint(w.log) != p.log || hooks != 1 || time.Since(start) > took {
+						t.Errorf("%s, deadline %v, guess %d: got %v, %v after %v, want %v after %v; hooks ran %d times; log %v, want %s",
+							name, deadline, guess, got, err, time.Since(start), p.want, took, hooks, w.log, p.log)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestWaitingForTheEndAlone: code that waits for nothing but the end of the task's context
+// is told of it, in a run that began after it, too.
+func TestWaitingForTheEndAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, s := newWorld(100*ms), testSites(t)
+		ctx, cancel := ending30(t, false)
+		defer cancel()
+		start := time.Now()
+		got, err := Do(ctx, func(ctx context.Context) (int, error) {
+			g := NewGroup(ctx)
+			g.Go(func(ctx context.Context) error {
+				_, err := perform(Predicting(ctx, 0), slow.op(t, s.get, "get b"))
+				return err
+			})
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+				t.Error("the context does not end")
+			}
+			err := g.Wait()
+			return 7, errors.Join(err, context.Cause(ctx))
+		})
+		if got != 7 || !errors.Is(err, context.Canceled) || time.Since(start) > 30*ms+endsWithin {
+			t.Errorf("got %v, %v after %v", got, err, time.Since(start))
+		}
+	})
+}
