@@ -140,7 +140,10 @@ func (r *run) follow() {
 // mayEnd ends the belated context once the run has come as far as it must, and all its lanes have repeated
 // what has taken effect. Under mu.
 func (r *run) mayEnd(b *belated) {
-	if b.due && b.arrived && !r.task.tree.Behind(r.tree) {
+	if !b.due || !b.arrived {
+		return
+	}
+	if !r.task.tree.Behind(r.tree) {
 		r.task.todo = append(r.task.todo, duty{kind: dutyOver, of: b})
 	}
 }

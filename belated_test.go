@@ -27,6 +27,7 @@ func TestContextEndsOnAGuess(t *testing.T) {
 		want int
 		log  string
 		took time.Duration
+		fast bool // writes take no time
 	}
 	programs := map[string]program{
 		"a fallback": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
@@ -34,7 +35,7 @@ func TestContextEndsOnAGuess(t *testing.T) {
 				return 7, nil
 			}
 			return 8, put(ctx, 2)
-		}, 7, "[put a 1]", 30 * ms},
+		}, 7, "[put a 1]", 30 * ms, false},
 		"cleaning up": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
 			if err := get(ctx); err != nil {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -42,14 +43,14 @@ func TestContextEndsOnAGuess(t *testing.T) {
 				return 7, put(ctx, 2)
 			}
 			return 8, nil
-		}, 7, "[put a 1 put a 2]", 40 * ms},
+		}, 7, "[put a 1 put a 2]", 40 * ms, false},
 		"going on regardless": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
 			_ = get(ctx)
 			if err := put(ctx, 2); err == nil || ctx.Err() == nil {
 				return 8, fmt.Errorf("put: %v, context: %v", err, ctx.Err())
 			}
 			return 7, nil
-		}, 7, "[put a 1]", 30 * ms},
+		}, 7, "[put a 1]", 30 * ms, true},
 		"looking before": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
 			if ctx.Err() != nil {
 				return 8, nil
@@ -64,7 +65,7 @@ func TestContextEndsOnAGuess(t *testing.T) {
 				return 10, errors.Join(inner.Err(), ctx.Err())
 			}
 			return 7, nil
-		}, 7, "[put a 1 put a 2]", 30 * ms},
+		}, 7, "[put a 1 put a 2]", 30 * ms, false},
 		"a group": {func(ctx context.Context, get func(context.Context) error, put func(context.Context, int) error) (int, error) {
 			g, n := NewGroup(ctx), 0
 			g.Go(func(ctx context.Context) error {
@@ -77,13 +78,16 @@ func TestContextEndsOnAGuess(t *testing.T) {
 			g.Go(get)
 			_ = g.Wait()
 			return n, nil
-		}, 7, "[put a 1 put a 2]", 35 * ms},
+		}, 7, "[put a 1 put a 2]", 35 * ms, false},
 	}
 	for name, p := range programs {
 		for _, deadline := range []bool{false, true} {
 			for _, guess := range []int{-1, 0, 1} { // none, right, wrong
 				synctest.Test(t, func(t *testing.T) {
 					w, slow, s := newWorld(10*ms), newWorld(100*ms), testSites(t)
+					if p.fast {
+						w.delay = 0
+					}
 					ctx, cancel := ending30(t, deadline)
 					defer cancel()
 					hooks, start := 0, time.Now()
