@@ -19,9 +19,8 @@ type named struct {
 }
 
 const (
-	onlyWaits  = "a call that waits, or does not, has the same result"
-	ownContext = "no random program goes on after its task's context ended"
-	rawPeer    = "it takes a peer that does not read, which no client of grpc-go is"
+	onlyWaits = "a call that waits, or does not, has the same result"
+	rawPeer   = "it takes a peer that does not read, which no client of grpc-go is"
 )
 
 func namedPlants() []named {
@@ -30,22 +29,6 @@ func namedPlants() []named {
 			name: "a call that looked nothing up is anybody's", dir: ".",
 			old: "\t\tif _, all := c.looks.state(); ok && !all {\n", new: "\t\tif _, all := c.looks.state(); ok && !all && !MUTANT {\n",
 		}, "TestCallsThatLookedNothingUp", "in thousands of programs no call waits unsent where another goroutine comes to its place"},
-		{plant{
-			name: "a task whose context ends on a guess ends", dir: ".",
-			old: "\tif !firm && t.shadowOf == nil &&", new: "\tif !firm && !MUTANT && t.shadowOf == nil &&",
-		}, "TestContextEndsOnAGuess", ownContext},
-		{plant{
-			name: "a replay is told at once that the task's context has ended", dir: ".",
-			old: "\tif !b.due || !b.arrived {\n", new: "\tif !b.due || !b.arrived && !MUTANT {\n",
-		}, "TestContextEndsOnAGuess", ownContext},
-		{plant{
-			name: "a replay is told so before all its goroutines have come as far", dir: ".",
-			old: "\tif !r.task.tree.Behind(r.tree) {\n", new: "\tif MUTANT || !r.task.tree.Behind(r.tree) {\n",
-		}, "TestContextEndsOnAGuess", ownContext},
-		{plant{
-			name: "a call is sent after the task's context ended", dir: ".",
-			old: "\t\t\tif ended {\n\t\t\t\twhere := t.where(op, 0)\n", new: "\t\t\tif ended && !MUTANT {\n\t\t\t\twhere := t.where(op, 0)\n",
-		}, "TestContextEndsOnAGuess", ownContext},
 		{plant{
 			name: "a handler sends itself what might wait", slow: true, dir: "specgrpc",
 			old: "\tif o.bytes <= quietBytes {\n", new: "\tif o.bytes <= quietBytes || MUTANT {\n",
@@ -158,7 +141,7 @@ func TestNamedTestsCatchPlants(t *testing.T) {
 		t.Skip("it compiles the engine anew")
 	}
 	var bugs []planting.Bug
-	for _, p := range slices.Concat(namedPlants(), queuePlants(), guardPlants()) {
+	for _, p := range slices.Concat(namedPlants(), queuePlants(), guardPlants(), contextPlants()) {
 		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, Old: p.old, New: p.new, Test: p.test, Hangs: p.slow})
 	}
 	planting.Catch(t, bugs)

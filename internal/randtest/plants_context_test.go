@@ -1,0 +1,24 @@
+package randtest
+
+// contextPlants are bugs in what happens when a task's own context ends.
+func contextPlants() []named {
+	const reason = "no random program goes on after its task's context ended"
+	return []named{
+		{plant{
+			name: "a task whose context ends on a guess ends", dir: ".",
+			old: "\tif !firm && t.shadowOf == nil &&", new: "\tif !firm && !MUTANT && t.shadowOf == nil &&",
+		}, "TestContextEndsOnAGuess", reason},
+		{plant{
+			name: "a replay is told at once that the task's context has ended", dir: ".",
+			old: "\tif !b.due || !b.arrived {\n", new: "\tif !b.due || !b.arrived && !MUTANT {\n",
+		}, "TestContextEndsOnAGuess", reason},
+		{plant{
+			name: "a replay is told so before all its goroutines have come as far", dir: ".",
+			old: "\tif !r.task.tree.Behind(r.tree) {\n", new: "\tif MUTANT || !r.task.tree.Behind(r.tree) {\n",
+		}, "TestContextEndsOnAGuess", reason},
+		{plant{
+			name: "a call is sent after the task's context ended", dir: ".",
+			old: "\t\t\tif ended {\n\t\t\t\twhere := t.where(op, 0)\n", new: "\t\t\tif ended && !MUTANT {\n\t\t\t\twhere := t.where(op, 0)\n",
+		}, "TestContextEndsOnAGuess", reason},
+	}
+}
