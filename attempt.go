@@ -250,12 +250,19 @@ type Attempt struct {
 	cut         bool // the code cancelled it
 	timed       bool // its context has a deadline
 	unwanted    bool // its context is to end, or has
+	limited     bool // its transport knows the task's deadline, see Timeout
 
 	// Set before it begins, but for offered.
 	blocking bool
 	needed   bool        // its context has no end of its own, see call.needed
 	want     bool        // see WantPredictions
 	offered  atomic.Bool // the server predicted
+}
+
+// endsWith reports whether the attempt comes to its end when the task's context ends like
+// that. One that was sent on a guess has no deadline in its context. Under mu.
+func (a *Attempt) endsWith(end *ending) bool {
+	return end.err == context.Canceled || a.timed || a.limited || a.outside.ends != nil
 }
 
 // ID returns 16 random bytes that name the attempt.
@@ -322,9 +329,13 @@ func (a *Attempt) MayPredict() bool {
 func (a *Attempt) WantPredictions() bool { return a.want }
 
 // Timeout returns what the task's deadline leaves for a speculative attempt, 0
-// for no deadline.
+// for no deadline. A transport that asks for it ends the attempt by itself then.
 func (a *Attempt) Timeout() time.Duration {
-	if d, ok := a.call.task.ctx.Deadline(); ok {
+	t := a.call.task
+	t.mu.Lock()
+	a.limited = true
+	t.mu.Unlock()
+	if d, ok := t.ctx.Deadline(); ok {
 		return max(time.Until(d), time.Millisecond)
 	}
 	return 0

@@ -149,3 +149,54 @@ func TestWaitingForTheEndAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestDeadlineOfACallSentOnAGuess: the context of an attempt that was sent on a guess has no
+// deadline. A run that takes the call over, once the guess was right, ends with the task's
+// context all the same.
+func TestDeadlineOfACallSentOnAGuess(t *testing.T) {
+	for _, deadline := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			quick, never, s := newWorld(10*ms), newWorld(time.Hour), testSites(t)
+			ctx, cancel := ending30(t, deadline)
+			defer cancel()
+			start := time.Now()
+			got, err := Do(ctx, func(ctx context.Context) (int, error) {
+				if _, err := perform(Predicting(ctx, 0), quick.op(t, s.get, "get a")); err != nil {
+					return 0, err
+				}
+				if _, err := perform(Predicting(ctx, 0), never.op(t, s.get, "get b")); err == nil {
+					return 0, errors.New("an answer")
+				}
+				return 7, ctx.Err()
+			})
+			if got != 7 || !errors.Is(err, ctx.Err()) || time.Since(start) > 30*ms {
+				t.Errorf("deadline %v: got %v, %v after %v", deadline, got, err, time.Since(start))
+			}
+		})
+	}
+}
+
+// TestAbandonedTask: a task that was abandoned ends at once, and its code is not run again to
+// see that.
+func TestAbandonedTask(t *testing.T) {
+	for _, c := range []struct {
+		cause error
+		runs  int
+	}{
+		{nil, 2}, {fmt.Errorf("we know it elsewhere: %w", ErrAbandoned), 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			slow, s := newWorld(100*ms), testSites(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(30*ms, func() { cancel(c.cause) })
+			runs, start := 0, time.Now()
+			_, err := Do(ctx, func(ctx context.Context) (int, error) {
+				runs++
+				return perform(Predicting(ctx, 0), slow.op(t, s.get, "get a"))
+			})
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, context.Cause(ctx)) || runs != c.runs || time.Since(start) != 30*ms {
+				t.Errorf("cause %v: %v after %v and %d runs", c.cause, err, time.Since(start), runs)
+			}
+		})
+	}
+}

@@ -25,6 +25,12 @@ var (
 	// ErrForeignFuture is returned for a future of one task that is used in another.
 	ErrForeignFuture = errors.New("foresay: the future belongs to a run of another task")
 
+	// ErrAbandoned, as the cause with which the context of a task is cancelled, says that
+	// nobody wants the task's result (context.WithCancelCause; a cause may wrap it). A
+	// task that stands on guesses then ends at once. With any other cause its function is
+	// run once more, without predictions, to come to the end that plain code comes to.
+	ErrAbandoned = errors.New("foresay: the task was abandoned: nobody wants its result")
+
 	errNotNeeded = errors.New("foresay: nobody needs the result any more")
 	errGoexit    = errors.New("foresay: the function ended its goroutine")
 	errPanicked  = errors.New("foresay: the function panicked")

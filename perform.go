@@ -409,7 +409,7 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 		case <-l.run.ctx.Done():
 			return t.interrupted(&l.run.ctx, l, c, u, w)
 		}
-	case firm && c.attempt != nil && c.tree.Uses() == 1:
+	case firm && c.attempt != nil && c.tree.Uses() == 1 && c.attempt.endsWith(end):
 		// As in plain code: the attempt ends, and its error is the call's result.
 		if end.err == context.Canceled { // a deadline ends it by itself
 			c.attempt.cut = !unneeded

@@ -2,6 +2,7 @@ package foresay
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -339,13 +340,14 @@ func (t *task) end(err error) {
 
 // cancelled tells that the task's context ended. A run that stands on no guess
 // goes on, as plain code would, and sees its calls fail. If there is none, one starts that
-// takes no predictions, see belated; but a caller's guess cannot be settled any more.
+// takes no predictions, see belated; but a caller's guess cannot be settled any more, and
+// nobody waits for the end of a task that was abandoned.
 func (t *task) cancelled() {
 	cut := t.cut()
 	t.mu.Lock()
 	t.note(cut)
-	firm := t.tree.Freeze()
-	if !firm && t.shadowOf == nil && !t.tree.Over() && t.tree.Replayable() && t.tree.Caller() == spectree.CallerConfirmed {
+	firm, abandoned := t.tree.Freeze(), errors.Is(cut.cause, ErrAbandoned)
+	if !firm && !abandoned && t.shadowOf == nil && !t.tree.Over() && t.tree.Replayable() && t.tree.Caller() == spectree.CallerConfirmed {
 		firm = t.tree.GoOn()
 	}
 	for r := range t.tree.Live() {

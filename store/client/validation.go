@@ -2,7 +2,7 @@ package client
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -133,7 +133,7 @@ func (v *validation) forestall() bool {
 }
 
 // errRefuted ends an attempt whose commit was not a success.
-var errRefuted = errors.New("client: the transaction is not committed")
+var errRefuted = fmt.Errorf("client: the transaction is not committed: %w", foresay.ErrAbandoned)
 
 func (v *validation) commit(reads []store.Read, writes []store.Write) {
 	d := v.attempt.client.cfg.Backend.Commit(v.ctx, Submission{Priority: v.attempt.priority, Reads: slices.Clone(reads), Writes: slices.Clone(writes), Hold: true})

@@ -2,11 +2,12 @@ package client
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // attempt whose function goes on for long is validated meanwhile, as if it only read, and given up if that fails.
 
 // errStale ends an attempt whose reads do not go together.
-var errStale = errors.New("client: what the transaction has read is not valid any more")
+var errStale = fmt.Errorf("client: what the transaction has read is not valid any more: %w", foresay.ErrAbandoned)
 
 // watch looks after an attempt. A nil one does not.
 type watch struct {
