@@ -6,7 +6,7 @@ func contextPlants() []named {
 	return []named{
 		{plant{
 			name: "a task whose context ends on a guess ends", dir: ".",
-			old: "\tif !firm && t.shadowOf == nil &&", new: "\tif !firm && !MUTANT && t.shadowOf == nil &&",
+			old: "\tif !firm && !abandoned && t.shadowOf == nil &&", new: "\tif !firm && !abandoned && !MUTANT && t.shadowOf == nil &&",
 		}, "TestContextEndsOnAGuess", reason},
 		{plant{
 			name: "a replay is told at once that the task's context has ended", dir: ".",
@@ -20,5 +20,13 @@ func contextPlants() []named {
 			name: "a call is sent after the task's context ended", dir: ".",
 			old: "\t\t\tif ended {\n\t\t\t\twhere := t.where(op, 0)\n", new: "\t\t\tif ended && !MUTANT {\n\t\t\t\twhere := t.where(op, 0)\n",
 		}, "TestContextEndsOnAGuess", reason},
+		{plant{
+			name: "an abandoned task goes on", dir: ".",
+			old: "errors.Is(cut.cause, ErrAbandoned)\n", new: "errors.Is(cut.cause, ErrAbandoned) && !MUTANT\n",
+		}, "TestAbandonedTask", reason},
+		{plant{
+			name: "an attempt without a deadline is waited for after the task's", dir: ".",
+			old: "\treturn end.err == context.Canceled || ", new: "\treturn MUTANT || end.err == context.Canceled || ",
+		}, "TestDeadlineOfACallSentOnAGuess", reason},
 	}
 }
