@@ -114,12 +114,14 @@ func (r *row) allSettled() bool {
 	return !slices.ContainsFunc(r.cells, func(s State) bool { return !settled(s) })
 }
 
-// tally returns the decision that is known by now: another's, or what the votes add up to.
+// tally returns the decision that is known by now: another's, or what the votes add up to. An abort of a site that took the transaction for forgotten counts as long as nobody knows better: all
+// sites have what it wrote by then, and only its clients are not told whether it was committed.
 //
 // A fenced site's vote is a no once all shards of all others have said themselves that they know of no decision, which may have stood on a yes.
 func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
 	yes, no, fenced := 0, 0, 0
 	heard, reason := true, store.NoReason
+	aborted, why := false, store.NoReason
 	for i := range e.rows {
 		r := &e.rows[i]
 		for _, cell := range r.cells {
@@ -127,7 +129,10 @@ func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
 			case Wanting, Committed:
 				return Committed, store.NoReason
 			case Aborted:
-				return Aborted, r.reason
+				if !aborted || why == store.Old {
+					why = r.reason
+				}
+				aborted = true
 			case Undecided, Gone:
 				heard = heard && r.fenced
 			}
@@ -145,6 +150,8 @@ func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
 		}
 	}
 	switch {
+	case aborted:
+		return Aborted, why
 	case yes >= majority:
 		return Committed, store.NoReason
 	case len(e.rows)-no < majority:
