@@ -145,7 +145,6 @@ func (d *driver) done(m Done) {
 		return
 	}
 	w.verdicts[v]++
-	w.reasons[m.Outcome.Reason]++
 	switch v {
 	case store.Committed:
 		d.log.Commit(now)

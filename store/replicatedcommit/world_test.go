@@ -73,7 +73,6 @@ type world struct {
 	stopped  bool
 	txns     int
 	verdicts [5]int
-	reasons  [8]int
 	attempts int // the most that a transaction took
 	err      error
 
