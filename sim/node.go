@@ -34,6 +34,7 @@ type node[M any] struct {
 	// Of the incarnation.
 	incarnation uint32
 	node        protocol.Node[M] // nil: down
+	started     bool             // its Start was called
 	env         *protocol.Env[M]
 	checked     protocol.Checked
 	linked      protocol.Linked[M]
@@ -66,7 +67,7 @@ type parcel[M any] struct {
 // boot makes a new incarnation of a node that is down.
 func (s *Sim[M]) boot(n *node[M]) {
 	n.incarnation++
-	n.node = n.make()
+	n.node, n.started = n.make(), false
 	n.checked, _ = n.node.(protocol.Checked)
 	n.linked, _ = n.node.(protocol.Linked[M])
 	seed := mix(s.config.Seed ^ mix(uint64(n.id)<<32|uint64(n.incarnation)))

@@ -35,6 +35,17 @@ func TestTimers(t *testing.T) {
 	b.want(t, 1, "0s timer at once", "10ms timer a", "15ms timer earlier", "20ms timer [a value]", "35ms timer later", "60ms timer stopped")
 }
 
+// TestDatagramBeforeTheStart: a datagram that comes at the moment at which a node is restarted does not come before its Start.
+func TestDatagramBeforeTheStart(t *testing.T) {
+	b := newBench(t, sim.Config[any]{Datagrams: &sim.Datagrams{}})
+	b.At(10*ms, func() { b.Crash(2, sim.KeepAll) })
+	b.At(70*ms, func() { b.Restart(2) })
+	b.send(20*ms, "at the start")
+	b.send(21*ms, "later")
+	b.run(t)
+	b.want(t, 2, "71ms 1: later")
+}
+
 // TestTimersLikeTheirModel sets and stops timers at random. The model is a list that is looked through.
 func TestTimersLikeTheirModel(t *testing.T) {
 	for seed := range uint64(100) {

@@ -144,6 +144,7 @@ func (s *Sim[M]) concerns(n *node[M], e *event[M]) bool {
 	case evReceive:
 		switch {
 		case n.node == nil:
+		case !n.started: // a datagram may come at the moment at which it is restarted
 		case e.from == 0 || e.from == n.id:
 			return e.incarnation == n.incarnation
 		case e.epoch == s.net.links[s.byID[e.from]][n.index].epoch:
@@ -171,6 +172,7 @@ func (s *Sim[M]) start(n *node[M]) {
 		s.fail(n, "codec", err)
 		return
 	}
+	n.started = true
 	n.node.Start(s.begin(n), log)
 	s.end(n)
 }
