@@ -179,8 +179,8 @@ restart MACHINE   start it again, with its disk
 lose MACHINE      stop a machine and take its disk away: it is refused when it is restarted
 cut MACHINE       cut a machine's site off from all others
 heal MACHINE      end that
-fence SITE        stop all machines, and start all but those of the site in a new epoch
-replace SITE NEW  the same, with a new site in its place
+fence SITE        go on without a site; if its machine runs and is not cut off, it leaves when nothing rests on its votes any more
+replace SITE NEW  the same, with a new site in its place, which copies what the others have
 machines          which machines run
 sleep TIME        wait, such as 500ms
 wait              wait until all machines take part`
@@ -260,13 +260,9 @@ func (d *storeDev) more(ctx context.Context, words []string) (known bool, err er
 	case "cut", "heal":
 		err = d.cluster.Cut(arg, words[0] == "cut")
 	case "fence":
-		if err = d.cluster.Fence(arg); err == nil {
-			err = d.goTo(d.at)
-		}
+		err = d.change(ctx, func(ctx context.Context) error { return d.cluster.Fence(ctx, arg) })
 	case "replace":
-		if err = d.cluster.Replace(arg, words[2]); err == nil {
-			err = d.goTo(d.at)
-		}
+		err = d.change(ctx, func(ctx context.Context) error { return d.cluster.Replace(ctx, arg, words[2]) })
 	case "machines":
 		d.writePlaces()
 	case "sleep":
@@ -275,6 +271,16 @@ func (d *storeDev) more(ctx context.Context, words []string) (known bool, err er
 		err = d.wait(ctx)
 	}
 	return true, err
+}
+
+// change has the store go on with other sites, and gives commands to those.
+func (d *storeDev) change(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, devPatience)
+	defer cancel()
+	if err := change(ctx); err != nil {
+		return err
+	}
+	return d.goTo(d.at)
 }
 
 // writePlaces shows which machines run.

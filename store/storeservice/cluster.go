@@ -52,12 +52,14 @@ type placed struct {
 	stop    context.CancelFunc
 	ended   chan struct{} // closed when it has stopped
 	err     error         // why it did; after ended
+	left    bool          // since its site did not take part any more
 }
 
 // A Place is where a machine of a cluster is, and whether it runs.
 type Place struct {
 	Machine string
 	Site    string
+	At      wan.Site // on the network
 	Running bool
 	Cut     bool
 	Err     error // why it stopped, if it did not because it was asked to
@@ -116,11 +118,17 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 type pair struct{ peers, client net.Listener }
 
 func (p pair) close() {
-	p.peers.Close() // somebody else may have closed them
-	p.client.Close()
+	for _, l := range p.listeners() {
+		l.Close() // somebody else may have closed it
+	}
 }
 
-// listen listens at a site for a machine. There is one at each at most, so that it finds its addresses again.
+// listeners returns those that there are.
+func (p pair) listeners() []net.Listener {
+	return slices.DeleteFunc([]net.Listener{p.peers, p.client}, func(l net.Listener) bool { return l == nil })
+}
+
+// listen listens at a site for a machine.
 func (c *Cluster) listen(at wan.Site) (pair, error) {
 	peers, err := c.net.Listen(at)
 	if err != nil {
@@ -133,6 +141,39 @@ func (c *Cluster) listen(at wan.Site) (pair, error) {
 	}
 	return pair{peers, client}, nil
 }
+
+// listenAgain listens where a machine listened before.
+func (c *Cluster) listenAgain(p *placed) (l pair, err error) {
+	var others []net.Listener
+	defer func() {
+		for _, other := range others {
+			other.Close()
+		}
+	}()
+	for len(others) <= 2*placesTried && (l.peers == nil || l.client == nil) {
+		next, err := c.net.Listen(p.at)
+		if err != nil {
+			others = append(others, l.listeners()...)
+			return pair{}, err
+		}
+		switch next.Addr().String() {
+		case p.peers:
+			l.peers = next
+		case p.client:
+			l.client = next
+		default:
+			others = append(others, next)
+		}
+	}
+	if l.peers == nil || l.client == nil {
+		others = append(others, l.listeners()...)
+		return pair{}, fmt.Errorf("machine %s listened at %s and %s, of which another program has taken one", p.name, p.peers, p.client)
+	}
+	return l, nil
+}
+
+// placesTried is at how many places of a site a machine looks for its own: others may have been there, or are.
+const placesTried = 16
 
 // roundTrip is what timeouts follow from.
 func (c *Cluster) roundTrip() time.Duration { return max(c.o.WAN.MaxRTT(c.o.Sites), leastRoundTrip) }
@@ -164,28 +205,59 @@ func (c *Cluster) writeViews() error {
 	return storeconfig.SetViews(filepath.Join(c.o.Dir, storeconfig.ClientFile), views, views[string(c.o.Sites[0])])
 }
 
-// start runs a machine at its listeners, which it owns from now on. c.mu is held, or nobody else has c.
+// start runs a machine at its listeners, which it owns from now on, through the epochs of the store. c.mu is held, or nobody else has c.
 func (c *Cluster) start(p *placed, l pair) error {
-	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
-	if err != nil {
-		l.close()
-		return err
-	}
-	m, err := OpenMachine(cfg, MachineOptions{Logger: c.o.Logger, Peers: l.peers, Client: l.client, Dial: c.net.DialContext(p.at)})
+	m, err := c.open(p, l, nil)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p.running, p.stop, p.ended, p.err = m, stop, make(chan struct{}), nil
+	p.running, p.stop, p.ended, p.err, p.left = m, stop, make(chan struct{}), nil, false
 	ended := p.ended
 	go func() {
-		err := m.Run(ctx)
+		left, err := c.run(ctx, p, m)
 		c.mu.Lock()
-		p.running, p.err = nil, err
+		p.running, p.err, p.left = nil, err, left
 		c.mu.Unlock()
 		close(ended)
 	}()
 	return nil
+}
+
+// open opens a machine at its listeners. next is the epoch that it goes on in; nil: that of the store's file.
+func (c *Cluster) open(p *placed, l pair, next *storeconfig.Store) (*Machine, error) {
+	cfg, err := storeconfig.ReadMachine(filepath.Join(c.o.Dir, storeconfig.MachineFile(p.name)))
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	if next != nil {
+		cfg.Store = next
+	}
+	return OpenMachine(cfg, MachineOptions{Logger: c.o.Logger, Peers: l.peers, Client: l.client, Dial: c.net.DialContext(p.at), Online: true})
+}
+
+// run runs a machine until ctx ends, it fails, or its site has left the store.
+func (c *Cluster) run(ctx context.Context, p *placed, m *Machine) (left bool, err error) {
+	for {
+		if err := m.Run(ctx); err != nil {
+			return false, err
+		}
+		next, err := m.Next()
+		if err != nil || next == nil || ctx.Err() != nil {
+			return err != nil, err
+		}
+		l, err := c.listenAgain(p)
+		if err != nil {
+			return false, err
+		}
+		if m, err = c.open(p, l, next); err != nil {
+			return false, err
+		}
+		c.mu.Lock()
+		p.running = m
+		c.mu.Unlock()
+	}
 }
 
 // Dial returns a client at a site of the network. It must be closed.
@@ -211,7 +283,7 @@ func (c *Cluster) Places() []Place {
 	for _, at := range c.o.WAN.Sites() {
 		for _, p := range c.machines {
 			if p.at == at {
-				out = append(out, Place{Machine: p.name, Site: p.site, Running: p.running != nil, Cut: p.cut, Err: p.err})
+				out = append(out, Place{Machine: p.name, Site: p.site, At: p.at, Running: p.running != nil, Cut: p.cut, Err: p.err})
 			}
 		}
 	}
@@ -252,13 +324,9 @@ func (c *Cluster) Start(machine string) error {
 	case p.running != nil:
 		return fmt.Errorf("machine %s runs", machine)
 	}
-	l, err := c.listen(p.at)
+	l, err := c.listenAgain(p)
 	if err != nil {
 		return err
-	}
-	if l.peers.Addr().String() != p.peers || l.client.Addr().String() != p.client {
-		l.close()
-		return fmt.Errorf("machine %s listened at %s and %s, of which another program has taken one", machine, p.peers, p.client)
 	}
 	return c.start(p, l)
 }
@@ -316,7 +384,7 @@ func (c *Cluster) Close() error {
 			continue
 		}
 		<-p.ended
-		if _, ok := errors.AsType[*rcnode.RefusedError](p.err); !ok {
+		if _, ok := errors.AsType[*rcnode.RefusedError](p.err); !ok && !p.left {
 			errs = append(errs, p.err)
 		}
 	}
