@@ -237,7 +237,7 @@ func (n *Node) addNodes() error {
 		return host.Add(n.host, host.Spec[replicatedcommit.Message]{Group: group, ID: id, Node: node, Codec: replicatedcommit.Codec(), Disk: disk, App: app, Committed: n.cfg.Committed})
 	}
 	coordinator, err := replicatedcommit.NewCoordinator(n.config(site.CoordinatorID(n.machine), layout))
-	if _, err = add(site.CoordinatorID(n.machine), coordinator, err, nil, nil); err != nil {
+	if _, err = add(site.CoordinatorID(n.machine), coordinator, err, nil, n.heardFull); err != nil {
 		return err
 	}
 	gate, err := replicatedcommit.NewGate(n.config(site.GateID(n.machine), layout), n.site)

@@ -232,7 +232,7 @@ func TestRefusalBringsTheValue(t *testing.T) {
 		read := func(ctx context.Context, meanwhile func()) (string, error) {
 			return client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) (string, error) {
 				v, _, err := tx.Get(ctx, "k")
-				if meanwhile != nil && tx.Attempt() == 1 {
+				if err == nil && meanwhile != nil && tx.Attempt() == 1 {
 					meanwhile()
 				}
 				return string(v), err

@@ -13,6 +13,13 @@ type shard struct {
 	desk  statusDesk
 }
 
+// heardFull takes what the machine's coordinator says to its application.
+func (n *Node) heardFull(msg replicatedcommit.Message) {
+	if m, ok := msg.(replicatedcommit.Full); ok {
+		n.cfg.Logger.Warn("store: overloaded: the coordinator remembers as many transactions as it may, and takes no new ones; is a site away, or max_txns small?", "transactions", m.Transactions)
+	}
+}
+
 // receive takes what the server says to its application. It is called by the server's goroutine, and does not wait.
 func (s *shard) receive(msg replicatedcommit.Message) {
 	switch m := msg.(type) {

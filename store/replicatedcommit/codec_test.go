@@ -30,7 +30,7 @@ func messages() []Message {
 		CommitRequest{Txn: txn, Hold: true},
 		SiteVote{ID: id, Shards: shards, Yes: true},
 		SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
-		Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked},
+		Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}, Busy{ID: id},
 		Prepare{Txn: parts[0], Shards: shards},
 		Prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
 		Prepare{Txn: parts[0], Shards: shards, Firm: true},

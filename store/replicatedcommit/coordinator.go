@@ -22,6 +22,7 @@ type Coordinator struct {
 	entries      map[store.TxnID]*entry
 	silent       []time.Duration               // by site: since when it has not answered; 0: it has, or need not
 	quiet        map[protocol.ID]time.Duration // by server: since when it has left a question open, if it has
+	fullSaid     time.Duration                 // when the application was told last that there are as many as may be; 0: never
 }
 
 // NewCoordinator returns a coordinator. The error names the field of the configuration that is wrong.
@@ -103,6 +104,9 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m C
 	}
 	e := c.find(env, m.Txn.ID, shards)
 	if e == nil {
+		if len(c.entries) >= c.cfg.MaxTxns {
+			c.turnAway(env, from, m.Txn.ID)
+		}
 		return
 	}
 	e.readOnly = m.Txn.ReadOnly()

@@ -48,7 +48,7 @@ type (
 	// GateRefused answers GateRead and GateCommit when too many wait, nobody answers, or what is asked makes no sense.
 	GateRefused struct {
 		Ref    uint64
-		Full   bool // later there may be room
+		Full   bool // nothing was done; later there may be room
 		Late   bool // later somebody may answer. What a GateCommit asked for may have happened.
 		Detail string
 	}
@@ -134,6 +134,13 @@ func (g *Gate) Receive(env *protocol.Env[Message], from protocol.ID, msg Message
 		if ok && slices.Contains(site.Shards, from) {
 			g.forget(env, ref)
 			env.Send(protocol.App, GateReadDone{ref, m})
+		}
+	case Busy:
+		if slices.Contains(site.Coordinators, from) {
+			for _, ref := range slices.Clone(g.byTxn[m.ID]) {
+				g.forget(env, ref)
+				env.Send(protocol.App, GateRefused{Ref: ref, Full: true, Detail: "the site's coordinator remembers as many transactions as it may"})
+			}
 		}
 	case SiteVote:
 		if slices.Contains(site.Coordinators, from) {

@@ -70,6 +70,9 @@ type (
 		Value  store.Value
 	}
 
+	// Busy tells a client that a coordinator remembers as many transactions as it may, and has done nothing with a CommitRequest.
+	Busy struct{ ID store.TxnID }
+
 	// Decided tells a client how its transaction ended.
 	Decided struct {
 		ID      store.TxnID
@@ -220,7 +223,7 @@ type (
 		Site    int       // whose vote or word was the last that was needed, by its place in the layout; -1: none's
 	}
 
-	// Full tells a server's application that it takes no new transactions at present, as it has as many as it may remember. It comes now and then while that is so.
+	// Full tells the application of a server or a coordinator that it takes no new transactions at present, as it has as many as it may remember. It comes now and then while that is so.
 	Full struct{ Transactions int }
 
 	// Refused tells a server's application that its disk may not take part, and why.

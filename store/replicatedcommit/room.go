@@ -69,5 +69,14 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})
 }
 
+// turnAway tells a client that there is no room for its transaction. That is no vote: the site's shards may have voted, or may yet.
+func (c *Coordinator) turnAway(env *protocol.Env[Message], client protocol.ID, id store.TxnID) {
+	if c.fullSaid == 0 || env.Now-c.fullSaid > fullEvery {
+		c.fullSaid = env.Now
+		env.Send(protocol.App, Full{len(c.entries)})
+	}
+	env.Send(client, Busy{id})
+}
+
 // fullEvery is how often the application is told that there is no room.
 const fullEvery = 10 * time.Second

@@ -1,6 +1,8 @@
 package replicatedcommit
 
 import (
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -77,5 +79,60 @@ func testRoom(t *testing.T, skip rules) {
 		return ok && v.State == Yes
 	}); votedFor != (skip != 0) {
 		t.Errorf("with %b left out, who was turned away is voted for later: %v", skip, votedFor)
+	}
+}
+
+// TestCoordinatorWithoutRoom: a coordinator that remembers as many transactions as it may says so to clients and to its application, and has done nothing; its gate tells who asked.
+func TestCoordinatorWithoutRoom(t *testing.T) {
+	c, err := NewCoordinator(Config{ID: 10, Layout: layout(3, 1), MaxTxns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 10, rand.New(rand.NewPCG(1, 1)))
+	ask := func(n uint64) (sent []Message) {
+		env.Begin(time.Hour)
+		txn := store.Txn{ID: store.TxnID{Time: n, Client: 1}, Writes: []store.Write{{Key: "k"}}}
+		c.Receive(env, 500, CommitRequest{Txn: txn})
+		for _, e := range env.Out {
+			if e.Kind == protocol.KindSend {
+				sent = append(sent, e.Msg)
+			}
+		}
+		return sent
+	}
+	for n := uint64(1); n <= 2; n++ {
+		if sent := ask(n); len(sent) != 1 || reflect.TypeOf(sent[0]) != reflect.TypeFor[Prepare]() {
+			t.Fatalf("transaction %d: it sends %+v", n, sent)
+		}
+	}
+	busy := Busy{ID: store.TxnID{Time: 3, Client: 1}}
+	if sent := ask(3); !slices.ContainsFunc(sent, func(m Message) bool { return m == Message(busy) }) || !slices.Contains(sent, Message(Full{2})) || len(sent) != 2 {
+		t.Errorf("without room it sends %+v", sent)
+	}
+	if sent := ask(3); len(sent) != 1 {
+		t.Errorf("a moment later it sends %+v", sent)
+	}
+	if sent := ask(2); len(sent) != 1 || reflect.TypeOf(sent[0]) != reflect.TypeFor[Prepare]() {
+		t.Errorf("of a transaction that it remembers it sends %+v", sent)
+	}
+
+	g, err := NewGate(Config{ID: 500, Layout: layout(3, 1)}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Begin(time.Hour)
+	g.Start(env, nil)
+	g.Receive(env, protocol.App, GateCommit{Ref: 7, Txn: store.Txn{ID: busy.ID, Writes: []store.Write{{Key: "k"}}}})
+	env.Begin(time.Hour)
+	g.Receive(env, 20, busy) // of another site
+	g.Receive(env, 10, busy)
+	var refused []GateRefused
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(GateRefused); ok {
+			refused = append(refused, m)
+		}
+	}
+	if len(refused) != 1 || refused[0].Ref != 7 || !refused[0].Full || g.Check() != nil {
+		t.Errorf("the gate says %+v, and has %v", refused, g.Check())
 	}
 }

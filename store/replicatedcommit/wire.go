@@ -55,6 +55,7 @@ func clientKinds() []wirefmt.Kind[Message] {
 			w.Uint(uint64(m.Verdict))
 			w.Uint(uint64(m.Reason))
 		}, func(r *reader) Decided { return Decided{store.ReadVersion(r), readVerdict(r), readReason(r)} }),
+		wirefmt.NewKind[Message](6, func(w *writer, m Busy) { store.AppendVersion(w, m.ID) }, func(r *reader) Busy { return Busy{store.ReadVersion(r)} }),
 	}
 }
 

@@ -91,7 +91,7 @@ func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision 
 	case r == nil:
 		d.Outcome.Verdict = store.Rejected
 	case d.Outcome.Verdict == store.Unknown && c.unsent(r):
-		d.Outcome.Verdict, d.Outcome.Detail = store.Rejected, "nothing was sent: "+d.Outcome.Detail
+		d.Outcome = c.refused(r, d.Outcome)
 	}
 	return d
 }

@@ -55,7 +55,8 @@ type call struct {
 	answered bool
 	taken    bool  // the machine may have got it
 	failed   bool  // the machine cannot be connected to, or has refused it
-	final    bool  // it would refuse it again
+	final    bool  // it would refuse it again, at least for now
+	full     bool  // it has no room
 	err      error // the first
 }
 
@@ -117,10 +118,11 @@ func (c *Conn) try(ctx context.Context, k *call, m rc.CommitRequest, wait grpc.C
 func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 	code := status.Code(err)
 	c.reached = c.reached || connected
-	k.final = code == codes.FailedPrecondition || code == codes.InvalidArgument // which the service says before it does anything
+	k.full = code == codes.ResourceExhausted && k.request.key.read == 0                   // a read waits until there is room
+	k.final = k.full || code == codes.FailedPrecondition || code == codes.InvalidArgument // which the service says before it does anything
 	k.answered = err == nil
 	k.failed = k.final || err != nil && !connected && !ended
-	k.taken = connected && !k.final
+	k.taken = connected && !k.final && code != notTaken
 	if k.err == nil && !ended {
 		k.err = err
 	}
@@ -171,6 +173,24 @@ func (c *Conn) unsent(r *request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !r.taken()
+}
+
+// refused returns the outcome of a transaction that no machine has taken, from one that is not known.
+func (c *Conn) refused(r *request, o store.Outcome) store.Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.Verdict = store.Rejected
+	said := "nothing was sent"
+	for _, k := range r.calls {
+		if k.final || status.Code(k.err) == notTaken {
+			said = "no machine has taken it"
+		}
+		if k.full { // it may be tried again
+			o.Verdict, o.Reason = store.Aborted, store.Overloaded
+		}
+	}
+	o.Detail = said + ": " + o.Detail
+	return o
 }
 
 // missing returns the sites that were asked and have not answered, and what is known of why.

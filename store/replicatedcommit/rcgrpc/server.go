@@ -109,8 +109,11 @@ func response(m rc.Message) (proto.Message, error) {
 	return nil, status.Errorf(codes.Internal, "the gate's answer is a %T", m)
 }
 
+// notTaken is the code of calls with which a machine has done nothing, and may do something later. gRPC itself never uses it.
+const notTaken = codes.Aborted
+
 func noGate(err error) error {
-	return status.Errorf(codes.Unavailable, "the site's gate does not take calls: %v", err)
+	return status.Errorf(notTaken, "the site's gate does not take calls: %s", status.Convert(err).Message())
 }
 
 // ask hands the gate a message that is made with a number, and waits for the answer to that.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
@@ -126,6 +128,49 @@ func TestEveryMachineRefuses(t *testing.T) {
 		o := conn.Commit(t.Context(), write).Outcome
 		if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Rejected || !strings.Contains(o.Detail, "this machine is of epoch 7") {
 			t.Errorf("after %v the outcome is %+v", took, o)
+		}
+		conn.Close()
+		server.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNoMachineTakesIt: machines that have no room, or whose nodes have not begun, have done nothing with a commit: the client knows so, and may try again.
+func TestNoMachineTakesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &Server{Epoch: 1}
+		waits := func(context.Context, rc.Message) error { return status.Error(codes.Unavailable, "the machine waits") }
+		full := func(_ context.Context, msg rc.Message) error {
+			if m, ok := msg.(rc.GateCommit); ok {
+				go site.Receive(rc.GateRefused{Ref: m.Ref, Full: true, Detail: "no room"})
+			}
+			return nil
+		}
+		var deliver atomic.Value
+		site.Deliver = func(ctx context.Context, msg rc.Message) error {
+			return deliver.Load().(func(context.Context, rc.Message) error)(ctx, msg)
+		}
+		listener := bufconn.Listen(1 << 16)
+		server := grpc.NewServer()
+		pb.RegisterStoreServer(server, site)
+		done := make(chan error, 1)
+		go func() { done <- server.Serve(listener) }()
+		conn := threeSites(t, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })
+		for _, size := range []int{1, 2 * largeBytes} {
+			txn := client.Submission{Writes: []store.Write{{Key: "k", Bytes: make([]byte, size)}}}
+			deliver.Store(full)
+			start := time.Now()
+			o := conn.Commit(t.Context(), txn).Outcome
+			if took := time.Since(start); took > 100*time.Millisecond || o.Verdict != store.Aborted || o.Reason != store.Overloaded || !strings.Contains(o.Detail, "no machine has taken it: a-1: no room") {
+				t.Errorf("without room: after %v the outcome is %+v", took, o)
+			}
+			deliver.Store(waits)
+			o = conn.Commit(t.Context(), txn).Outcome
+			if o.Verdict != store.Rejected || !strings.Contains(o.Detail, "no machine has taken it: a-1: the site's gate does not take calls: the machine waits; ") {
+				t.Errorf("where machines wait: the outcome is %+v", o)
+			}
 		}
 		conn.Close()
 		server.Stop()
