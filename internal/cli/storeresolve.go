@@ -34,6 +34,7 @@ type resolveFlags struct {
 	dir     string
 	site    string
 	replace string
+	lost    bool
 	yes     bool
 	json    bool
 	timeout time.Duration
@@ -48,7 +49,8 @@ func (p *program) storeResolveCommand() *cobra.Command {
 		Long: "Have the store go on in its next epoch, in which a site is fenced: its missing votes count as no, and what was blocked is decided. With\n" +
 			"--replace another site, NAME=PEERS/CLIENT[,PEERS/CLIENT...] as for init, is in its place, and copies what the others have.\n\n" +
 			"A majority of the sites has to agree, while the store runs. A site that is there leaves in order, and nothing is lost; one that does not\n" +
-			"answer must be gone for good. Run the command again if it was interrupted. If no machine runs at all, only the files are written.",
+			"answer must be gone for good. With --lost it is so if only some of its machines are gone: the others end. Run the command again if it was\n" +
+			"interrupted. If no machine runs at all, only the files are written.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
@@ -66,6 +68,7 @@ func (p *program) storeResolveCommand() *cobra.Command {
 	flags.StringVar(&f.dir, "dir", "", "the `directory` that init made")
 	flags.StringVar(&f.site, "site", "", "the lost `site`")
 	flags.StringVar(&f.replace, "replace", "", "a new `site` in its place")
+	flags.BoolVar(&f.lost, "lost", false, "a machine of the site is gone for good: end the site's others")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.json, "json", false, "write the result as JSON; what happens meanwhile is told on standard error")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to look for machines that run")
@@ -101,16 +104,20 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 		return fmt.Errorf("store resolve: %w", err)
 	}
 	defer c.Close()
-	lost, online, begun := whatRuns(ctx, c, f, s.Epoch)
+	runs := whatRuns(ctx, c, f, s.Epoch)
 	if done != "" {
 		fmt.Fprintf(say, "%s is of epoch %d, in which that is done already (the one before is %s).\n", filepath.Join(f.dir, storeconfig.StoreFile), s.Epoch, done)
-		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Done: true, Online: online, Before: done})
+		return p.tellResolved(say, f, s, resolved{Epoch: s.Epoch, Site: f.site, Replaced: f.replace != "", Done: true, Online: runs.online, Before: done})
+	}
+	lost, err := runs.lost(f)
+	if err != nil {
+		return err
 	}
 	switch {
-	case begun:
+	case runs.begun:
 		fmt.Fprintf(say, "The machines know of a later epoch than %d, which %s is of: a change was begun, and is completed now.\n", s.Epoch, filepath.Join(f.dir, storeconfig.StoreFile))
 	case lost:
-		fmt.Fprint(say, resolveWarning(f.site))
+		fmt.Fprint(say, resolveWarning(f.site, runs.there))
 	default:
 		fmt.Fprintf(say, "Site %s is there. It leaves when all that it voted for is carried out at the other sites, so nothing is lost; its machines end then.\n", f.site)
 	}
@@ -119,28 +126,50 @@ func (p *program) resolve(ctx context.Context, f resolveFlags) error {
 			return err
 		}
 	}
-	if online {
+	if runs.online {
 		if next, err = p.changeOnline(ctx, say, f, c, next, lost); err != nil {
 			return err
 		}
 	}
-	return p.advance(say, f, next, resolved{Epoch: next.Epoch, Site: f.site, Replaced: f.replace != "", Lost: lost, Online: online})
+	return p.advance(say, f, next, resolved{Epoch: next.Epoch, Site: f.site, Replaced: f.replace != "", Lost: lost, Online: runs.online})
 }
 
-// whatRuns tells whether the site is lost, that is, none of its machines answers, whether there are machines that have to agree, and whether some are of a later epoch than the file.
-func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags, epoch uint64) (lost, online, begun bool) {
+// whatAnswers is which machines run.
+type whatAnswers struct {
+	online bool     // there are some, which have to agree
+	begun  bool     // some are of a later epoch than the file
+	there  []string // machines of the site that leaves
+	away   []string // those of them that do not answer
+}
+
+func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags, epoch uint64) (r whatAnswers) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	lost = true
 	for _, status := range c.Status(ctx) {
-		if status.State == storeservice.Unreachable || status.State == storeservice.Fenced {
-			continue
+		there := status.State != storeservice.Unreachable && status.State != storeservice.Fenced
+		r.online = r.online || there
+		r.begun = r.begun || there && status.Epoch > epoch
+		switch {
+		case status.Site != f.site:
+		case there:
+			r.there = append(r.there, status.Machine)
+		case status.State == storeservice.Unreachable:
+			r.away = append(r.away, status.Machine)
 		}
-		online = true
-		lost = lost && status.Site != f.site
-		begun = begun || status.Epoch > epoch
 	}
-	return lost, online, begun
+	return r
+}
+
+// lost tells whether the site is gone for good: none of its machines answers, or the operator says so of those that do not.
+func (r whatAnswers) lost(f resolveFlags) (bool, error) {
+	switch {
+	case f.lost && len(r.there) > 0 && len(r.away) == 0:
+		return false, fmt.Errorf("store resolve: --lost, and all machines of site %s answer: without it the site leaves in order, and nothing is lost; or stop what must not go on", f.site)
+	case len(r.there) > 0 && len(r.away) > 0 && !f.lost && !r.begun:
+		return false, fmt.Errorf("store resolve: of site %s %s answers, and %s does not: start that, so that the site leaves in order; or if it is gone for good, disk and all, run this again with --lost; nothing was changed",
+			f.site, strings.Join(r.there, ", "), strings.Join(r.away, ", "))
+	}
+	return len(r.there) == 0 || f.lost, nil
 }
 
 // changeOnline has the machines agree, and returns what they agree on. If that is another change, which this one has completed, it is written, and an error says so.
@@ -257,12 +286,16 @@ func nextEpoch(s *storeconfig.Store, f resolveFlags) (*storeconfig.Store, error)
 }
 
 // resolveWarning says what it means to fence a site. See store/replicatedcommit/DESIGN.md, "Blocking".
-func resolveWarning(site string) string {
+func resolveWarning(site string, there []string) string {
+	answered := "No machine of " + site + " answered."
+	if len(there) > 0 {
+		answered = "Of its machines " + strings.Join(there, ", ") + " answered, and will be ended."
+	}
 	return fmt.Sprintf("Site %s will not take part any more, for good: its machines must never start again, whatever is on their disks.\n"+
-		"No machine of %s answered. One that only cannot be reached from here must be stopped.\n"+
+		"%s One that only cannot be reached from here must be stopped.\n"+
 		"What this can lose: a transaction whose client was told that it had committed, if %s and one other site voted for it, the rest did not, and\n"+
 		"word of the decision reached no disk of the other sites before %s was lost. Such a transaction counts as aborted then. All else stays.\n",
-		site, site, site, site)
+		site, answered, site, site)
 }
 
 // confirm has a person type the site's name.

@@ -17,7 +17,7 @@ import (
 )
 
 // changePoll is how often machines are asked how far they are, changeTries how many ballots an operator makes before it gives way to another one, and changePatience how long a machine
-// that leaves may say nothing.
+// that leaves may say nothing, and more than it takes to end.
 const (
 	changePoll     = 200 * time.Millisecond
 	changeTries    = 8
@@ -25,7 +25,8 @@ const (
 )
 
 // Change has the machines, which run, agree on a next epoch and go on in it. If another change is under way, it completes that one: what was chosen is returned. say gets a line for each
-// thing that is done. lost is the site that is gone for good; machines of another one that leaves have to answer. An interrupted change is completed by calling Change again.
+// thing that is done. lost is the site that is gone for good: those of its machines that still answer are ended. All machines of another one that leaves have to answer. An interrupted change is completed
+// by calling Change again.
 func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost string, say func(format string, a ...any)) (*storeconfig.Store, error) {
 	own := c.newest().store
 	var sites epoch.Sites
@@ -66,13 +67,18 @@ func (c *Client) Change(ctx context.Context, next *storeconfig.Store, lost strin
 			}
 		}
 	}
+	learn := &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Epoch: s.Epoch, Store: chosen}
 	for _, m := range leaving {
-		i, _, _ := own.Topology().Find(m)
-		if err := c.retire(ctx, m, own.Sites[i].Name == lost, s.Epoch, staying, say); err != nil {
+		var err error
+		if i, _, _ := own.Topology().Find(m); own.Sites[i].Name == lost {
+			err = c.end(ctx, m, learn, say)
+		} else {
+			err = c.retire(ctx, m, s.Epoch, staying, say)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	learn := &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Epoch: s.Epoch, Store: chosen}
 	told := c.askAll(ctx, staying, learn)
 	c.askAll(ctx, leaving, learn) // which end; that they have left is known by the others then
 	for _, m := range staying {
@@ -190,23 +196,43 @@ func stateOf(r *pb.ChangeResponse) epoch.State {
 	return epoch.State{Promised: ballotFromWire(r.GetPromised()), Accepted: ballotFromWire(r.GetAccepted()), Value: bytes.Clone(r.GetAcceptedStore())}
 }
 
-// retire has a machine of the site that leaves vote for nothing new, and waits until what it has voted for is carried out elsewhere. One that does not answer is lost, or has left when
-// somebody made the same change: those that stay are told of an epoch only after that.
-func (c *Client) retire(ctx context.Context, machine string, lost bool, number uint64, staying []string, say func(string, ...any)) error {
-	last := uint64(0)
-	asked := time.Now()
-	for first := true; ; first = false {
-		answer := c.askAll(ctx, []string{machine}, &pb.ChangeRequest{Step: pb.ChangeRequest_RETIRE, Epoch: number})[machine]
+// end ends a machine of a site that is lost, if it runs: in the next epoch the site's missing votes count as no, so none of its machines may go on by them then.
+func (c *Client) end(ctx context.Context, machine string, learn *pb.ChangeRequest, say func(string, ...any)) error {
+	var told time.Time
+	for {
+		answer := c.askAll(ctx, []string{machine}, learn)[machine]
 		switch {
-		case answer == nil && first && lost:
+		case answer == nil && ctx.Err() == nil && told.IsZero():
 			say("machine %s does not answer: its missing votes count as no", machine)
 			return nil
+		case answer == nil && ctx.Err() == nil && time.Since(told) > changePatience:
+			say("machine %s has ended: its missing votes count as no", machine)
+			return nil
+		case answer != nil && told.IsZero():
+			told = time.Now()
+		}
+		select {
+		case <-time.After(changePoll):
+		case <-ctx.Done():
+			return fmt.Errorf("machine %s, whose site is lost, has not ended yet: stop it, and run the command again: %w", machine, context.Cause(ctx))
+		}
+	}
+}
+
+// retire has a machine of the site that leaves vote for nothing new, and waits until what it has voted for is carried out elsewhere. One that does not answer has left when
+// somebody made the same change: those that stay are told of an epoch only after that.
+func (c *Client) retire(ctx context.Context, machine string, number uint64, staying []string, say func(string, ...any)) error {
+	last := uint64(0)
+	asked := time.Now()
+	for {
+		answer := c.askAll(ctx, []string{machine}, &pb.ChangeRequest{Step: pb.ChangeRequest_RETIRE, Epoch: number})[machine]
+		switch {
 		case answer == nil && ctx.Err() == nil && c.anyOf(ctx, staying, number):
 			say("machine %s has left", machine)
 			return nil
 		case answer == nil && time.Since(asked) < changePatience:
 		case answer == nil && ctx.Err() == nil:
-			return fmt.Errorf("machine %s, which is to leave, does not answer, or waits for another machine of its site (see 'foresay store status'); start what is missing and run the command for its site again, or stop the site's other machines first if that is lost", machine)
+			return fmt.Errorf("machine %s, which is to leave, does not answer, or waits for another machine of its site (see 'foresay store status'); start what is missing and run the command for its site again, or with --lost if that is gone for good", machine)
 		case answer == nil:
 		case answer.GetEpoch() >= number || answer.GetRetired() && answer.GetUnsettled() == 0:
 			say("machine %s votes for nothing any more, and all that it voted for is carried out", machine)

@@ -3,6 +3,7 @@ package storeservice
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,8 @@ func (m *Machine) together(ctx context.Context, say func(what string)) error {
 		if len(waits) == 0 {
 			return c.arrived()
 		}
-		say(fmt.Sprintf("its site goes on in epoch %d when %s, of the same site, is of that epoch too", c.own.Epoch, strings.Join(why, ", ")))
+		say(fmt.Sprintf("its site goes on in epoch %d when %s, of the same site, is of that epoch too; if that is gone for good, the site has to leave: foresay store resolve --dir %s --site %s --lost",
+			c.own.Epoch, strings.Join(why, ", "), filepath.Dir(m.cfg.StorePath()), m.cfg.SiteName()))
 		select {
 		case <-time.After(changePoll):
 		case <-ctx.Done():

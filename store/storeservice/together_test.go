@@ -2,6 +2,7 @@ package storeservice
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,5 +79,56 @@ func TestMachinesOfASiteMoveTogether(t *testing.T) {
 				t.Errorf("a machine whose site has moved is %s (%s) when it starts without the other one", s.State, s.Error)
 			}
 		})
+	})
+}
+
+// TestSiteWithALostMachineLeaves: a machine waits for another one of its site whose disk is gone. The site leaves as one that is lost; the machine ends first, and says before how.
+func TestSiteWithALostMachineLeaves(t *testing.T) {
+	inWorldOf(t, []string{"a", "b b2", "c", "d", "e"}, func(w *world) {
+		stop := map[string]func(){}
+		for _, name := range []string{"a", "b", "b2", "c", "d", "e"} {
+			stop[name] = w.online(name)
+		}
+		w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+			w.ready(ctx, conn)
+			if err := put(ctx, c, "k", "v"); err != nil {
+				t.Fatal(err)
+			}
+			stop["b2"]()
+			change := func(site, lost string) (said string, err error) {
+				next, err := conn.newest().store.Fenced(site)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = conn.Change(ctx, next, lost, func(format string, a ...any) { said += fmt.Sprintf(format+"\n", a...) })
+				return said, err
+			}
+			if said, err := change("c", ""); err != nil {
+				t.Fatalf("%v, after %s", err, said)
+			}
+			time.Sleep(time.Second)
+			conn.Status(ctx) // which tells the client of the epoch
+			time.Sleep(time.Second)
+			if s := conn.Status(ctx)[1]; s.State != New || !strings.Contains(s.Error, "the site has to leave: foresay store resolve --dir "+w.dir+" --site b --lost") {
+				t.Errorf("machine b is %s (%s)", s.State, s.Error)
+			}
+			said, err := change("b", "b")
+			if err != nil || !strings.Contains(said, "machine b has ended: ") || !strings.Contains(said, "machine b2 does not answer: ") {
+				t.Errorf("it says %s and fails with %v", said, err)
+			}
+			if v, err := get(ctx, c, "k"); err != nil || v != "v" {
+				t.Errorf("k is %q (%v)", v, err)
+			}
+			want := map[string]string{"a": Admitted, "b": Fenced, "b2": Fenced, "c": Fenced, "d": Admitted, "e": Admitted}
+			for _, s := range conn.Status(ctx) {
+				if s.State != want[s.Machine] {
+					t.Errorf("machine %s is %s (%s), want %s", s.Machine, s.State, s.Error, want[s.Machine])
+				}
+			}
+		})
+		delete(stop, "b2")
+		for _, end := range stop {
+			end()
+		}
 	})
 }
