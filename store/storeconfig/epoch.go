@@ -45,6 +45,9 @@ func (s *Store) Replaced(site string, by Site) (*Store, error) {
 		return nil, fmt.Errorf("all %d numbers of sites have been used", replicatedcommit.MaxSiteNumber)
 	}
 	by.nameMachines()
+	for _, m := range lost.Machines {
+		next.Left = append(next.Left, m.Name)
+	}
 	*lost = by
 	return next, next.check()
 }
@@ -54,6 +57,7 @@ func (s *Store) next() *Store {
 	next := *s
 	next.Epoch++
 	next.Sites = append([]Site(nil), s.Sites...)
+	next.Left = slices.Clone(s.Left)
 	return &next
 }
 
@@ -132,7 +136,7 @@ func NameMachines(dir string, epoch uint64, site *Site) error {
 	return nil
 }
 
-// usedNames returns the names of the machines of all epochs up to one whose files are in a directory.
+// usedNames returns the names of the machines of all epochs up to one whose files are in a directory, and of those that have left.
 func usedNames(dir string, last uint64) (map[string]bool, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -149,6 +153,9 @@ func usedNames(dir string, last uint64) (map[string]bool, error) {
 		}
 		if s.Epoch > last {
 			continue
+		}
+		for _, name := range s.Left {
+			used[name] = true
 		}
 		for _, site := range s.Sites {
 			for _, m := range site.Machines {

@@ -74,7 +74,9 @@ func TestEpochs(t *testing.T) {
 	}
 	again := fourth.Sites[2]
 	again.Name, again.Machines = "c", []Machine{{Name: "c", Peers: "h:3", Client: "h:4"}}
-	fifth, err := third.Replaced("d", again)
+	older := *third // of a store whose file did not say which machines have left
+	older.Left = nil
+	fifth, err := older.Replaced("d", again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,8 @@ func TestEpochs(t *testing.T) {
 		"the site c is fenced already":      errorOf(second.Fenced("c")),
 		"1 of 3 sites are not fenced":       errorOf(second.Fenced("b")),
 		`there is a site "b" already`:       errorOf(third.Replaced("a", Site{Name: "b"})),
-		"there was a machine c before":      CheckAdvance(dir, fifth),
+		"there was a machine c before; a":   CheckAdvance(dir, fifth),
+		"there was a machine c before, as":  errorOf(third.Replaced("d", again)),
 		"sites[0].machines: there are none": errorOf(third.Replaced("a", Site{Name: "x"})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -128,7 +131,13 @@ func TestInterruptedAdvance(t *testing.T) {
 		t.Errorf("kept is %+v, %s, %v", before, name, err)
 	}
 
-	// The name of a site that is gone is free, that of its machine is not.
+	// The name of a site that is gone is free, that of its machine is not, also where the file of its epoch is missing.
+	if err := os.Remove(filepath.Join(dir, "store-epoch-1.json")); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := second.Replaced("b", Site{Name: "c", Machines: []Machine{{Name: "c", Peers: "127.0.0.1:7200", Client: "127.0.0.1:7201"}}}); err == nil || !strings.Contains(err.Error(), "there was a machine c before") {
+		t.Errorf("with a name that was used: %+v, %v", next, err)
+	}
 	third := replaced(second, "b", "c")
 	if got := third.Site("c").Machines[0].Name; got != "c-2" {
 		t.Errorf("the new machine of c is %s", got)

@@ -14,8 +14,8 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
 {
   // Machines of different clusters do not talk.
   "cluster": "shop",
-  // 1, and one more with each change of the sites. Machines of different epochs do not talk; all are stopped before the first one
-  // starts with another epoch. 'foresay store resolve' writes the next one.
+  // 1, and one more with each change of the sites. Machines of different epochs do not talk. 'foresay store resolve' has those that
+  // run agree on the next one, and writes it.
   "epoch": 1,
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,
@@ -37,7 +37,9 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // How far a client's clock may be ahead. Left out: 1m.
   "max_ahead": "1m",
   // How many transactions a shard remembers; with as many it takes no more. Left out: 1000000.
-  "max_txns": 1000000
+  "max_txns": 1000000,
+  // Machines whose sites were replaced, as 'foresay store resolve' notes: their names are not used again.
+  "left": ["singapore"]
 }
 `
 

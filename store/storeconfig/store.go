@@ -20,6 +20,8 @@ type Store struct {
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
 	MaxTxns   int    `json:"max_txns,omitempty"`
+	// Left are the names of machines whose sites were replaced. None is used again: what is on the disk of an old one would be taken for the new one's.
+	Left []string `json:"left,omitempty"`
 
 	times times
 }
@@ -129,6 +131,11 @@ func (s *Store) check() error {
 		at := fmt.Sprintf("sites[%d]", i)
 		if err := site.check(at, used); err != nil {
 			return err
+		}
+		for j, m := range site.Machines {
+			if slices.Contains(s.Left, m.Name) {
+				return configfile.Fieldf(fmt.Sprintf("%s.machines[%d].name", at, j), "there was a machine %s before, as \"left\" says; a new one needs a name of its own", m.Name)
+			}
 		}
 		if site.Since > s.Epoch {
 			return configfile.Fieldf(at+".since", "it is %d, and the epoch is %d", site.Since, s.Epoch)
