@@ -30,8 +30,12 @@ func (p *pace) saw(now, took, roundTrip time.Duration) {
 		p.mean, p.deviation, p.since = took, took/2, now
 		return
 	}
+	since := now - p.since
+	if since > longestLag(roundTrip) {
+		p.longest = 0 // what the last burst before an idle time took says nothing any more
+	}
 	p.longest = max(p.longest, took)
-	if since := now - p.since; since >= 0 && since < roundTrip {
+	if since >= 0 && since < roundTrip {
 		return
 	}
 	took, p.longest, p.since = p.longest, 0, now

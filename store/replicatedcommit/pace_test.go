@@ -30,3 +30,20 @@ func TestPaceOfBursts(t *testing.T) {
 		t.Errorf("who waits for answers of at most 20 ms waits for %v", lag)
 	}
 }
+
+// TestPaceAfterIdleTime: the slowest answer of the last burst does not count as that of the first round trip after an idle time.
+func TestPaceAfterIdleTime(t *testing.T) {
+	const roundTrip = 5 * time.Millisecond
+	var p pace
+	now := time.Duration(0)
+	for ; now < time.Second; now += roundTrip {
+		p.saw(now, 10*time.Millisecond, roundTrip)
+	}
+	before := p.lag(2, roundTrip)
+	p.saw(now-roundTrip+time.Millisecond, 900*time.Millisecond, roundTrip) // in the last round trip before
+	now += time.Minute
+	p.saw(now, 10*time.Millisecond, roundTrip)
+	if lag := p.lag(2, roundTrip); lag > before {
+		t.Errorf("after an idle minute it waits for %v, before for %v", lag, before)
+	}
+}
