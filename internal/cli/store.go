@@ -101,6 +101,8 @@ func plain(err error) string {
 		s := "aborted"
 		if aborted.Reason != store.NoReason {
 			s += fmt.Sprintf(": %v", aborted.Reason)
+		} else if aborted.Err != nil {
+			s += ": " + aborted.Err.Error()
 		}
 		if aborted.Attempts > 1 {
 			s += fmt.Sprintf(", after %d attempts", aborted.Attempts)

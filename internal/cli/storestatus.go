@@ -190,7 +190,7 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 		}
 	}
 	for _, r := range storeservice.Remedies(statuses, dir) {
-		fmt.Fprintf(w, "site %s: %s; if it is gone for good, run:\n  %s\n", r.Site, r.Trouble, r.Command)
+		fmt.Fprintf(w, "site %s: %s; %s:\n  %s\n", r.Site, r.Trouble, r.When(), r.Command)
 	}
 	return nil
 }

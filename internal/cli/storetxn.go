@@ -23,6 +23,7 @@ func (p *program) storeTxnCommand() *cobra.Command {
 	var mode string
 	var explain bool
 	var attempts int
+	began := false
 	c := &cobra.Command{
 		Use:   "txn [CMD [, CMD]...]",
 		Short: "Make a transaction: get, put, delete",
@@ -55,6 +56,7 @@ func (p *program) storeTxnCommand() *cobra.Command {
 				}
 			}
 			return p.withStore(&f, func(conn *storeservice.Client) error {
+				began = true
 				txns, err := conn.Transactions(m, attempts)
 				if err != nil {
 					return err
@@ -69,6 +71,14 @@ func (p *program) storeTxnCommand() *cobra.Command {
 				return t.script(c.Context(), p.In)
 			})
 		},
+	}
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		err := run(c, args)
+		if err != nil && f.json && !began { // who reads JSON learns that nothing was done
+			err = errors.Join(err, p.writeJSONLine(newStoreOutcome(nil, err)))
+		}
+		return err
 	}
 	f.add(c.Flags(), 30*time.Second)
 	c.Flags().StringVar(&mode, "mode", client.Spec.String(), "how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto chooses between these, off and grpc wait for the quorum")

@@ -160,15 +160,18 @@ func (a *attempt) unread(ctx context.Context, err error) error {
 	if isTyped(err) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	u := &UnavailableError{Err: err}
+	u := &UnavailableError{Err: context.Canceled} // the engine's words are of no use to who reads keys
+	if errors.Is(err, context.DeadlineExceeded) {
+		u.Err = context.DeadlineExceeded
+	}
 	if open := a.reads.waiting(); len(open) > 0 {
 		u.Key = open[0]
 		if len(open) > 1 {
 			u.Detail = fmt.Sprintf("and %d more keys", len(open)-1)
 		}
 	}
-	if why := ended(ctx); why != nil && !errors.Is(err, why) {
-		u.Err = fmt.Errorf("%w: %w", err, why)
+	if why := ended(ctx); why != nil {
+		u.Err = why
 	}
 	return u
 }

@@ -115,6 +115,15 @@ func TestClientsFollow(t *testing.T) {
 		time.Sleep(time.Second)
 		end()
 		clients.Wait()
+		for range 5 {
+			looker := dial() // which begins with the old file, and is told of the machines as they are
+			for _, s := range looker.Status(ctx) {
+				if want := map[bool]string{true: Fenced, false: Admitted}[s.Site == "c"]; s.State != want {
+					t.Errorf("at the first look machine %s is %s (%s), want %s", s.Machine, s.State, s.Error, want)
+				}
+			}
+			looker.Close()
+		}
 		late := dial() // which begins with the old file
 		defer late.Close()
 		c, err := late.Transactions(client.Spec, 0)
@@ -126,8 +135,8 @@ func TestClientsFollow(t *testing.T) {
 				t.Errorf("%d changes of a counter were acknowledged, and it is at %q (%v)", n, v, err)
 			}
 		}
-		if n := strings.Count(log.String(), "goes on in a later epoch"); n != 2 || conn.newest().store.Epoch != 2 {
-			t.Errorf("two clients say %d times that they go on in a later epoch:\n%s", n, &log)
+		if n := strings.Count(log.String(), "goes on in a later epoch"); n != 7 || conn.newest().store.Epoch != 2 {
+			t.Errorf("seven clients say %d times that they go on in a later epoch:\n%s", n, &log)
 		}
 	})
 }

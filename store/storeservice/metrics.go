@@ -82,8 +82,16 @@ func (m *Machine) readiness(s Status) string {
 			fmt.Fprintf(&b, "shard %d: transaction %s is blocked, %.0f s old\n", sh.Shard, t.ID, t.AgeSeconds)
 		}
 	}
-	for _, r := range Remedies([]Status{s}, filepath.Dir(m.cfg.StorePath())) {
-		fmt.Fprintf(&b, "site %s: %s; if it is gone for good: %s\n", r.Site, r.Trouble, r.Command)
+	all := []Status{s}
+	for _, site := range m.cfg.Store.Sites {
+		for _, other := range site.Machines {
+			if site.Since == m.cfg.Store.Epoch && !site.Fenced && site.Name != s.Site {
+				all = append(all, Status{Site: site.Name, Machine: other.Name, State: Unreachable, New: true}) // unless the machine reaches it
+			}
+		}
+	}
+	for _, r := range Remedies(all, filepath.Dir(m.cfg.StorePath())) {
+		fmt.Fprintf(&b, "site %s: %s; %s: %s\n", r.Site, r.Trouble, r.When(), r.Command)
 	}
 	return b.String()
 }

@@ -116,6 +116,21 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 	})
 }
 
+// TestNewSiteThatHasNotStarted: what is blocked while a new site has not started waits for that: the command that ends it starts the machine, and replaces nothing.
+func TestNewSiteThatHasNotStarted(t *testing.T) {
+	a := Status{Site: "a", Machine: "a", State: Admitted, Shards: []ShardStatus{{Blocked: 1}}, Peers: []PeerStatus{{Machine: "b", Site: "b", Reachable: true}, {Machine: "d", Site: "d"}}}
+	b := Status{Site: "b", Machine: "b", State: Admitted, Peers: []PeerStatus{{Machine: "a", Site: "a", Reachable: true}, {Machine: "d", Site: "d"}}}
+	d := Status{Site: "d", Machine: "d-2", State: Unreachable, New: true}
+	r := Remedies([]Status{a, b, d}, "dir")
+	if len(r) != 1 || r[0].Command != "foresay store serve --config dir/machine-d-2.json" || !strings.Contains(r[0].Trouble, "has not started yet") || r[0].When() != "there run" {
+		t.Errorf("the remedies are %+v", r)
+	}
+	d.New = false
+	if r := Remedies([]Status{a, b, d}, "dir"); len(r) != 1 || r[0].Command != "foresay store resolve --dir dir --site d" {
+		t.Errorf("of a site that was there before the remedies are %+v", r)
+	}
+}
+
 // block has a client at each of a and b write a key at the same time, without knowing that c is away: each site votes for the one that is near.
 func (w *world) block(ctx context.Context) {
 	w.Helper()

@@ -3,6 +3,7 @@ package storeservice
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storeconfig"
 )
 
 // Status is how a machine is, for people and programs.
@@ -25,6 +27,8 @@ type Status struct {
 	Shards        []ShardStatus `json:"shards"`
 	Peers         []PeerStatus  `json:"peers,omitempty"` // how it stands with the other machines
 	Error         string        `json:"error,omitempty"` // why it is unreachable, or what it waits for
+	// New says that its site is in another one's place since this epoch.
+	New bool `json:"new,omitempty"`
 }
 
 // PeerStatus is how a machine stands with another one.
@@ -126,13 +130,22 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 }
 
 // Status asks all machines how they are, and returns when all have answered, cannot be reached, or ctx is done. The statuses are in the order of the store's file.
-// If one is of a later epoch than the client, the client goes on in that, and the next call tells of it.
+// If one is of a later epoch than the client, the client goes on in that, and asks all again.
 func (c *Client) Status(ctx context.Context) []Status {
+	for {
+		l := c.newest()
+		if out := c.statusOf(ctx, l); !c.moved(ctx, l) {
+			return out
+		}
+	}
+}
+
+// statusOf is Status by the link of one epoch.
+func (c *Client) statusOf(ctx context.Context, l *link) []Status {
 	var out []Status
-	l := c.newest()
 	for _, site := range l.store.Sites {
 		for _, m := range site.Machines {
-			s := Status{Site: site.Name, Machine: m.Name, Address: m.Client, State: Fenced, Shards: []ShardStatus{}}
+			s := Status{Site: site.Name, Machine: m.Name, Address: m.Client, State: Fenced, Shards: []ShardStatus{}, New: site.Since == l.store.Epoch}
 			if !site.Fenced {
 				s.State = ""
 			}
@@ -155,9 +168,9 @@ func (c *Client) ask(ctx context.Context, l *link, s *Status) {
 		s.State, s.Error = Unreachable, status.Convert(err).Message()
 		return
 	}
-	address := s.Address
+	address, isNew := s.Address, s.New
 	*s = describe(answer, time.Now())
-	s.Address = address
+	s.Address, s.New = address, isNew
 	if known := l.store.Epoch; s.Epoch != known {
 		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch, known)
 		if s.Epoch > known {
@@ -230,11 +243,20 @@ func (s Status) lonely() string {
 	return strings.Join(out, "; ")
 }
 
+// When says in which case a remedy's command is to be run.
+func (r Remedy) When() string {
+	if r.Starts {
+		return "there run"
+	}
+	return "if it is gone for good, run"
+}
+
 // A Remedy is what ends a trouble of a site.
 type Remedy struct {
 	Site    string `json:"site"`
 	Trouble string `json:"trouble"`
 	Command string `json:"command"` // for an operator, if starting the site's machines again is no way
+	Starts  bool   `json:"-"`       // the command starts a machine
 }
 
 // Remedies says which sites are in trouble that ends by a command, with the store's files in a directory: those that are gone while transactions are blocked, and those whose disks must
@@ -254,6 +276,14 @@ func Remedies(statuses []Status, dir string) []Remedy {
 	}
 	resolve := fmt.Sprintf("foresay store resolve --dir %s --site ", dir)
 	sites, away := sitesOf(statuses), 0
+	for _, s := range statuses {
+		if s.New && s.State == Unreachable && gone(statuses, s.Site) {
+			out = append(out, Remedy{
+				Site: s.Site, Trouble: "it is new, and machine " + s.Machine + " has not started yet, or is away: what is blocked waits for it",
+				Command: "foresay store serve --config " + filepath.Join(dir, storeconfig.MachineFile(s.Machine)), Starts: true,
+			})
+		}
+	}
 	for _, site := range sites {
 		if gone(statuses, site) {
 			away++
@@ -263,6 +293,7 @@ func Remedies(statuses []Status, dir string) []Remedy {
 		switch refused := refusedAt(statuses, site); {
 		case refused != "":
 			out = append(out, Remedy{Site: site, Trouble: "its disk must not take part: " + refused, Command: resolve + site + " --replace NEWSITE=PEERS/CLIENT"})
+		case slices.ContainsFunc(out, func(r Remedy) bool { return r.Site == site }):
 		case blocked > 0 && gone(statuses, site) && 2*away < len(sites): // else it is rather who asks that is cut off
 			out = append(out, Remedy{
 				Site:    site,
