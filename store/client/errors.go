@@ -160,21 +160,32 @@ func (a *attempt) unread(ctx context.Context, err error) error {
 	if isTyped(err) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	u := &UnavailableError{Err: context.Canceled} // the engine's words are of no use to who reads keys
-	if errors.Is(err, context.DeadlineExceeded) {
-		u.Err = context.DeadlineExceeded
-	}
+	u := &UnavailableError{Err: plainEnd{err}}
 	if open := a.reads.waiting(); len(open) > 0 {
 		u.Key = open[0]
 		if len(open) > 1 {
 			u.Detail = fmt.Sprintf("and %d more keys", len(open)-1)
 		}
 	}
-	if why := ended(ctx); why != nil {
-		u.Err = why
+	if why := ended(ctx); why != nil && !errors.Is(err, why) {
+		u.Err = fmt.Errorf("%w: %w", u.Err, why)
 	}
 	return u
 }
+
+// plainEnd is an error of the engine's whose context ended, without its words, which name calls and are of no use to who reads keys.
+type plainEnd struct{ error }
+
+func (e plainEnd) Error() string {
+	for _, why := range []error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(e.error, why) {
+			return why.Error()
+		}
+	}
+	return e.error.Error()
+}
+
+func (e plainEnd) Unwrap() error { return e.error }
 
 // isTyped tells whether an error of a read says what was waited for.
 func isTyped(err error) bool {

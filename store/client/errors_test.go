@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 // TestEveryErrorIsTyped: when a transaction's time is up, wherever it is, its error is one of this package's: it says what was waited for, whether the transaction may have committed, and
-// that the time was up.
+// that the time was up, without the engine's words.
 func TestEveryErrorIsTyped(t *testing.T) {
 	wait := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
 	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated} {
@@ -75,11 +76,31 @@ func TestEveryErrorIsTyped(t *testing.T) {
 						}
 						return tx.Put("k", nil)
 					})
-					if !tc.check(err) || !errors.Is(err, context.DeadlineExceeded) || client.MayHaveCommitted(err) != tc.may {
+					if !tc.check(err) || !errors.Is(err, context.DeadlineExceeded) || client.MayHaveCommitted(err) != tc.may || strings.Contains(err.Error(), "foresay: ") {
 						t.Errorf("the error is %v (%T)", err, err)
 					}
 				})
 			})
 		}
 	}
+}
+
+// TestTimeThatWasUpBefore: a read whose time was up before it began says so, without the engine's words.
+func TestTimeThatWasUpBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.New(client.Config{Backend: ready(store.Committed), Mode: client.Spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+			time.Sleep(2 * time.Second)
+			_, _, err := tx.Get(ctx, "k")
+			return err
+		})
+		if err == nil || strings.Contains(err.Error(), "foresay: ") || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }

@@ -158,7 +158,7 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 	})
 	if err != nil {
 		if ctx.Err() != nil && !isTyped(err) {
-			err = &UnavailableError{Key: key, Err: err}
+			err = &UnavailableError{Key: key, Err: plainEnd{err}}
 		}
 		return store.Value{}, err
 	}
