@@ -3,6 +3,7 @@ package foresay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -270,6 +271,39 @@ func groupsInAnotherOrder(t *testing.T, groups [][]string, pause time.Duration) 
 	slices.Sort(want)
 	if slices.Sort(w.log); err != nil || runs != 2 || !slices.Equal(w.log, want) {
 		t.Errorf("%v in %d runs, %v, want %v", err, runs, w.log, want)
+	}
+}
+
+// TestGoroutineThatSleeps: in a replay a goroutine on the task's context sleeps before it
+// repeats a write, while another one comes to its next write at once. That waits for the
+// first, however long: the function has done nothing wrong.
+func TestGoroutineThatSleeps(t *testing.T) {
+	for _, sleep := range []time.Duration{20 * ms, 300 * ms, 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			w, slow, s := newWorld(10*ms), newWorld(sleep+5*ms), testSites(t)
+			put := func(ctx context.Context, key string) error {
+				_, err := perform(ctx, w.op(t, s.put, "put %s 1", key))
+				return err
+			}
+			_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+				var wg sync.WaitGroup
+				var errs [4]error
+				wg.Go(func() {
+					time.Sleep(sleep)
+					errs[0] = put(ctx, "a")
+				})
+				wg.Go(func() {
+					_, errs[1] = perform(ctx, slow.op(t, s.get, "get j"))
+					_, errs[2] = perform(Predicting(ctx, 99), w.op(t, s.get, "get k"))
+					errs[3] = put(ctx, "b")
+				})
+				wg.Wait()
+				return 0, errors.Join(errs[:]...)
+			}, WithLimits(Limits{AdoptGrace: ms}))
+			if slices.Sort(w.log); err != nil || fmt.Sprint(w.log) != "[put a 1 put b 1]" {
+				t.Errorf("after %v: %v, %v", sleep, w.log, err)
+			}
+		})
 	}
 }
 

@@ -40,7 +40,7 @@ type task struct {
 	firstCall call
 	few       [2]duty
 	todo      []duty
-	grace     *time.Timer
+	grace     *grace // nil until it is needed
 	memos     map[string]*memo
 	// choices are the members that combinations of futures chose, by name.
 	choices map[string][]choice
@@ -311,7 +311,7 @@ func (t *task) fail(err error) {
 
 func (t *task) stopTimers() {
 	if t.grace != nil {
-		t.grace.Stop()
+		t.grace.timer.Stop()
 	}
 	if t.dog.timer != nil {
 		t.dog.timer.Stop()
@@ -364,25 +364,6 @@ func (t *task) cancelled() {
 	if !firm {
 		t.end(op.ended(cut.error(where)))
 	}
-}
-
-// watchOrphans has calls that no run uses abandoned after the grace.
-func (t *task) watchOrphans() {
-	if t.grace != nil || t.tree.Orphans() == 0 || t.tree.Over() {
-		return
-	}
-	grace := t.cfg.limits.AdoptGrace
-	if grace <= 0 {
-		grace = 250 * time.Millisecond
-	}
-	t.grace = time.AfterFunc(grace, func() {
-		cut := t.cut()
-		t.mu.Lock()
-		t.note(cut)
-		t.grace = nil
-		t.tree.Expire()
-		t.unlock()
-	})
 }
 
 // name is what the task is called in reports: by its own name, or that of the request that it is made for.

@@ -39,3 +39,9 @@ func TestRandomMutations(t *testing.T) {
 func TestRandomWorlds(t *testing.T) {
 	randtest.RunSketches(t, randtest.Scale(40))
 }
+
+// TestRandomCrowds: the same as TestRandomPrograms of goroutines that share the task's
+// context, make calls with it and start Groups.
+func TestRandomCrowds(t *testing.T) {
+	randtest.RunCrowded(t, randtest.Scale(150))
+}

@@ -76,7 +76,7 @@ func (x *execution) step(ctx context.Context, at string, s *step, digest string)
 		return x.nested(ctx, at, s, digest)
 	case kindGroup:
 		return x.group(ctx, at, s, digest)
-	case kindShared:
+	case kindShared, kindCrowd:
 		return x.shared(ctx, at, s, digest)
 	case kindContend:
 		return x.contend(ctx, at, s, digest)

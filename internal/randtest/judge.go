@@ -110,7 +110,7 @@ func (t *task) races() bool {
 
 // shares reports whether goroutines of the task share a context.
 func (t *task) shares() bool {
-	return t.races() || t.has(func(s *step) bool { return s.kind == kindShared })
+	return t.races() || t.has(func(s *step) bool { return s.kind == kindShared || s.kind == kindCrowd })
 }
 
 // has reports whether a step of the task is such a one.

@@ -35,12 +35,13 @@ const (
 	kindTrap  // misbehaves if the digest is wrong
 	kindLoose // bodies in futures that fail, or that nobody waits for
 	kindEnd   // ends a context of its own, and goes on to use it
+	kindCrowd // bodies with Groups and effects in goroutines on one context
 )
 
 func (k kind) String() string {
 	return [...]string{
 		"get", "put", "append", "observed get", "relay", "branch", "repeat", "group", "shared", "contend",
-		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose", "end",
+		"futures", "quorum", "any", "do", "act", "once", "drift", "memo", "hook", "barrier", "sleep", "trap", "loose", "end", "crowd",
 	}[k]
 }
 
@@ -108,7 +109,7 @@ func serverName(i int) string { return string(rune('a' + i)) }
 func concurrent(steps []*step) bool {
 	for _, s := range steps {
 		switch s.kind {
-		case kindGroup, kindShared, kindContend, kindFutures, kindQuorum, kindAny, kindLoose, kindEnd:
+		case kindGroup, kindShared, kindContend, kindFutures, kindQuorum, kindAny, kindLoose, kindEnd, kindCrowd:
 			return true
 		}
 		for _, b := range s.bodies {

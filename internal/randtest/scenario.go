@@ -79,6 +79,9 @@ func NewScenario(seed uint64, faults bool) *Scenario {
 	if !faults && !sc.retries() {
 		sc.addEndings()
 	}
+	if !faults {
+		sc.addCrowds()
+	}
 	if faults {
 		sc.faults = newFaults(r, sc)
 		sc.pause()

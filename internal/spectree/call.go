@@ -75,8 +75,8 @@ type Call struct {
 	orphan      int32 // in the tree's list, if it is one
 	sentAt      int32 // by the tree's count of sendings and answers
 	answeredAt  int32
-	lane        string // that made it first; once it takes effect, that was right to make it
-	gaps        *gap   // what that gave up before, if it takes effect
+	gaps        *gap // what that gave up before, if it takes effect
+	right       *Use // by which it was right to make it
 	pending     *resolution
 	chains      *chain // those that it ends
 	use         Use    // the first
@@ -95,8 +95,17 @@ func (c *Call) Op() string { return c.spec.Op }
 // Occurrence returns how many equal calls its lane made before it.
 func (c *Call) Occurrence() int { return c.key.occ }
 
-// Lane returns the id of the lane that makes the call.
-func (c *Call) Lane() string { return c.lane }
+// Lane returns the id of the lane that makes the call: the first that did, or one that was
+// right to.
+func (c *Call) Lane() string {
+	switch {
+	case !c.spec.Once:
+		return c.key.lane
+	case c.right != nil:
+		return c.right.lane.id
+	}
+	return c.use.lane.id
+}
 
 // Answered reports whether the actual result is known, and which prediction it
 // matched, or Actual.
@@ -186,7 +195,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		if c = &t.firstCall; t.calls > 1 {
 			c = new(Call)
 		}
-		*c = Call{ID: t.calls, spec: *s, key: k, lane: l.id, slot: -1, predictions: s.Predictions}
+		*c = Call{ID: t.calls, spec: *s, key: k, slot: -1, predictions: s.Predictions}
 		if !s.Local {
 			t.record.add(c)
 		}
@@ -279,7 +288,7 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 		if c := t.sent.find(k); c != nil && !r.made(c) {
 			return c, k
 		}
-		if c := t.counterpart(l, k); c != nil {
+		if c := t.counterpart(l, k, s.Effect); c != nil {
 			return c, k
 		}
 	}
@@ -294,6 +303,8 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	}
 	right := t.record.confirmedAt(k)
 	switch {
+	case right == nil && c == nil && s.Effect == None:
+		c = t.counterpart(l, k, None)
 	case right == nil:
 	case right.key.variant != k.variant && s.Effect == None: // it may be that of another goroutine, which shares the lane
 	case t.dropped != nil && !l.wentWithout(right.use.gaps): // where a run gave up waiting, another may take another path and be right
@@ -437,11 +448,14 @@ func (t *Tree) abandon(c *Call) {
 	c.wakes = nil
 }
 
-// Expire abandons every call that no run uses: the grace is over.
-func (t *Tree) Expire() {
+// Expire abandons every call that no run uses: the grace is over. So it is for calls
+// that came early, see Early, if overdue says that.
+func (t *Tree) Expire(overdue bool) {
 	t.sweep(t.started + 1)
 	t.reconcile()
-	t.expireEarly()
+	if overdue {
+		t.expireEarly()
+	}
 }
 
 // sweep abandons the calls that were orphaned before the run with this ID

@@ -33,12 +33,12 @@ func (t *Tree) settledRun(r *Run) {
 // Owes reports whether a lane of the run, other than its main one, has yet to
 // repeat a call that took effect.
 func (t *Tree) Owes(r *Run) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.lane != r.main.id && !r.made(c) && !r.excused(c) })
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.Lane() != r.main.id && !r.made(c) && !r.excused(c) })
 }
 
 // owes reports whether the lane has, or one that it forked.
 func (t *Tree) owes(l *Lane) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return covers(l.id, c.lane) && !l.run.made(c) && !l.run.excused(c) })
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return covers(l.id, c.Lane()) && !l.run.made(c) && !l.run.excused(c) })
 }
 
 // covers reports whether id is that of the lane, or of one that the lane forked.
@@ -54,7 +54,7 @@ func (t *Tree) CutShort(l *Lane) { l.run.cut = append(l.run.cut, l) }
 
 // excused reports whether the run may be right although it did not make the call.
 func (r *Run) excused(c *Call) bool {
-	return slices.ContainsFunc(r.cut, func(l *Lane) bool { return covers(l.id, c.lane) })
+	return slices.ContainsFunc(r.cut, func(l *Lane) bool { return covers(l.id, c.Lane()) })
 }
 
 // Late reports whether the lane makes a call although the context of its code has

@@ -116,7 +116,7 @@ func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
 		return false
 	}
 	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
-		follows := gaveUp && o.gaps.has(at) || other && (covers(l.id, o.lane) || covers(o.lane, l.id))
+		follows := gaveUp && o.gaps.has(at) || other && (covers(l.id, o.Lane()) || covers(o.Lane(), l.id))
 		return follows && o.key.place() != at && !l.run.made(o)
 	})
 }

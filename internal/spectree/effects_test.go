@@ -61,7 +61,7 @@ func TestGrace(t *testing.T) {
 	s.Answered(a.Call, Actual)
 	s.want("discard run 1 call 2", "start run 2")
 	s.Answered(right.Call, 0)
-	s.Expire()
+	s.Expire(true)
 	s.want("abandon call 3")
 	s.Answered(wrong.Call, 0)
 	s.Predicted(wrong.Call)
@@ -126,7 +126,7 @@ func TestDivergence(t *testing.T) {
 		if s.Orphans() != 1 {
 			t.Errorf("%d calls wait for the grace to end, want 1", s.Orphans())
 		}
-		s.Expire()
+		s.Expire(true)
 		s.want("diverge run 2 call 1", "discard run 2", "abandon call 3", "abandon call 2")
 	})
 	t.Run("returns", func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestDivergence(t *testing.T) {
 		s.want("send call 3", "send call 4 speculatively")
 		s.Answered(s.lane(2).uses[0].Call, 0)
 		s.want("settle call 3", "hold call 4: another call that took effect has yet to be made")
-		s.Expire()
+		s.Expire(true)
 		s.want("diverge run 2 call 1", "discard run 2", "abandon call 2", "abandon call 4")
 		if v.Call.Confirmed() {
 			t.Error("the second effect is confirmed")
@@ -275,7 +275,7 @@ func TestSharedLane(t *testing.T) {
 	s.want("adopt run 2 call 1", "send call 3")
 	s.Answered(x.Call, Actual)
 	s.Answered(y.Call, Actual)
-	s.Expire()
+	s.Expire(true)
 	s.read(s.Fork(s.lane(2)), "a", 0)
 	s.returned(s.run(2))
 	s.want("resume run 2 call 1 answer -1", "settle call 1", "resume run 2 call 3 answer -1", "settle call 3",

@@ -30,10 +30,8 @@ func (s *irrevocables) find(k key) *Call {
 	return nil
 }
 
-// add tells that the call is about to become irrevocable, since the lane that
-// made it is right.
-func (s *irrevocables) add(c *Call, l *Lane) {
-	c.lane = l.id
+// add tells that the call is about to become irrevocable.
+func (s *irrevocables) add(c *Call) {
 	s.all = append(s.all, c)
 	switch {
 	case s.index != nil:
@@ -57,7 +55,7 @@ func (s *irrevocables) enter(c *Call) {
 		s.index[c.key.place()] = c
 	}
 	if !c.spec.Once {
-		s.lanes[c.lane]++
+		s.lanes[c.Lane()]++
 	}
 }
 
@@ -81,7 +79,7 @@ func (s *irrevocables) remove(c *Call) {
 	case c.spec.Once:
 		s.once--
 	case s.lanes != nil:
-		s.lanes[c.lane]--
+		s.lanes[c.Lane()]--
 	}
 	for _, u := range c.uses {
 		u.consume(-1)
@@ -108,7 +106,7 @@ func (s *irrevocables) missing(l *Lane) *Call {
 		return nil
 	}
 	for _, c := range s.all {
-		if c.lane == l.id && !l.run.made(c) {
+		if c.Lane() == l.id && !l.run.made(c) {
 			return c
 		}
 	}
@@ -122,7 +120,7 @@ func (s *irrevocables) missing(l *Lane) *Call {
 func (t *Tree) release(c *Call, right *Use) bool {
 	if t.sent.missing(right.lane) == nil || c.answered {
 		c.gaps = right.gaps
-		t.sent.add(c, right.lane)
+		t.sent.add(c)
 		if len(t.runs) > 1 {
 			t.released = append(t.released, c)
 		}
@@ -143,6 +141,20 @@ func (t *Tree) recheck() {
 		t.early = nil
 		t.reconcile()
 	}
+}
+
+// Early returns a call that took effect and that a run has yet to make, if others wait for
+// that, or nil. The goroutine that makes it may first do all that it did when it made
+// it before, sleep for example: the grace of these calls is not that of orphans.
+func (t *Tree) Early() *Call {
+	for _, c := range t.early {
+		for _, u := range c.uses {
+			if missing := t.sent.missing(u.lane); missing != nil && u.dep.blocker() == nil {
+				return missing
+			}
+		}
+	}
+	return nil
 }
 
 // expireEarly ends the task if calls are still early after the grace.

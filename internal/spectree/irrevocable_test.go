@@ -10,13 +10,12 @@ import (
 func TestIrrevocablesOfOnePlace(t *testing.T) {
 	for _, removed := range []int{0, 1} {
 		var s irrevocables
-		lane := new(Lane)
 		pair := []*Call{{key: key{op: "w"}}, {key: key{op: "w", eff: new(chain)}}}
 		for _, c := range pair {
-			s.add(c, lane)
+			s.add(c)
 		}
 		for i := range recordScan {
-			s.add(&Call{key: key{op: fmt.Sprint("other ", i)}}, lane)
+			s.add(&Call{key: key{op: fmt.Sprint("other ", i)}})
 		}
 		if s.index == nil {
 			t.Fatal("there is no index yet")

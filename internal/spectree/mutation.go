@@ -50,6 +50,8 @@ const (
 	trustRelatives                // a call with effects does not wait for guesses of its lane's relatives
 	forgetHurried                 // a call that waited for a while is helped on then or never
 	trustNames                    // lanes that goroutines start in another order each time have one name each
+	renameWritesOnly              // reads of lanes that swapped their names are made anew
+	pinRepeated                   // goroutines that share a lane wait before they write what took effect
 	mutations
 )
 

@@ -333,7 +333,7 @@ func TestStatesTravel(t *testing.T) {
 		}
 		client.Answered(first.Call, Actual)
 		client.want("discard run 1 call 1", "start run 2")
-		client.Expire() // the replay does not make the call
+		client.Expire(true) // the replay does not make the call
 		client.want("abandon call 2")
 		for _, hop := range hops {
 			hop.RefuteCaller()

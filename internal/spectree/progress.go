@@ -271,7 +271,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 				return
 			}
 		}
-		c.confirmed, c.postponed = true, false
+		c.confirmed, c.postponed, c.right = true, false, right
 		t.record.confirm(c)
 		t.emitCall(Confirm, c).Use = right
 	}
@@ -296,6 +296,7 @@ func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 			return
 		}
 		t.sending(c, sentPlain)
+		c.right = u
 		t.record.confirm(c)
 		t.emitCall(Send, c).Use = u
 	case c.refused:

@@ -217,7 +217,18 @@ func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
 	if !t.ambiguous {
 		_, t.ambiguous = l.occurrence(s.Op)
 	}
-	return t.ambiguous
+	return t.ambiguous && !t.hasHappened(l, s)
+}
+
+// hasHappened reports whether the lane is about to make a call that took effect, so that it
+// does nothing new. Other calls of the run may wait for that: see release.
+func (t *Tree) hasHappened(l *Lane, s *CallSpec) bool {
+	if t.started == 1 || t.breaks(pinRepeated) {
+		return false
+	}
+	occ, _ := l.occurrence(s.Op)
+	c, _ := t.lookup(l, t.keyOf(l, s, occ), s)
+	return c != nil && c.irrevocable() && !l.run.made(c)
 }
 
 // Shared tells that goroutines share a lane: one makes a call in it, or starts others, while

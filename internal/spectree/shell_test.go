@@ -355,7 +355,7 @@ func (s *shell) stepRare() {
 func (s *shell) expire() {
 	s.log("expire")
 	s.hurried = s.hurried || len(s.t.early) > 0
-	s.t.Expire()
+	s.t.Expire(true)
 }
 
 // drop has a thread give up waiting.

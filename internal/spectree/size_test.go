@@ -93,7 +93,7 @@ func manyCalls() []task {
 			for _, u := range s.many(one, CallSpec{Predictions: 2}) {
 				s.Answered(u.Call, Actual)
 			}
-			s.Expire()
+			s.Expire(true)
 		}},
 		{"the caller's word", func(s *scenario) {
 			s.caller = CallerOpen

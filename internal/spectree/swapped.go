@@ -1,44 +1,97 @@
 package spectree
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Goroutines that share a lane may start others, in Groups say, in another order in a
 // replay. The lanes are named in that order, so two of them may have swapped names. If
 // one of them makes a call that took effect under the other's name, it gets that one: two
 // requests that are equal, of lanes that did nothing else before, are the same to the world.
+// The same holds for reads before such a call: made anew they would see what came after.
+//
+// It has to show that names are swapped: each of two goroutines of one Group may write the
+// same, and then these are two writes. It shows where the lane was started at another point
+// of the code than the one that had its name in a run that was right so far, or does something else.
 
-// counterpart returns an irrevocable call that the run has yet to make and that the lane
-// makes now, if lanes swapped their names, or nil. On a guess code may ask for anything.
-func (t *Tree) counterpart(l *Lane, k key) *Call {
-	if l.parent == nil || l.run.ID == 1 || l.Speculative() || t.breaks(trustNames) {
+// counterpart returns a call that the right run makes under another lane's name, that this
+// run has yet to make and that the lane makes now, if lanes swapped their names, or nil.
+func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
+	if l.parent == nil || l.run.ID == 1 || t.breaks(trustNames) {
 		return nil
 	}
-	for _, c := range t.sent.all {
-		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.spec.Once || l.run.made(c) {
+	calls := t.sent.all
+	if effect == None {
+		if !t.Behind(l.run) || t.breaks(renameWritesOnly) {
+			return nil // made anew it reads the same
+		}
+		calls = t.record.all
+	}
+	for _, c := range calls {
+		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once || c.spec.Effect == None != (effect == None) {
 			continue
 		}
-		if l.alike(len(l.uses), c.use.lane, c.use.lane.before(&c.use)) && (t.misnamed(l) || l.run.forked[c.lane].strays(c.use.lane)) {
+		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || effect == None && !t.owed(l.run, c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
+			continue
+		} else if t.misnamed(l, k, u.lane) {
+			t.Shared(forker(l, u.lane))
 			return c
 		}
 	}
 	return nil
 }
 
-// strays reports whether the lane, which may be nil, did otherwise than another one.
-func (l *Lane) strays(o *Lane) bool {
-	return l != nil && !sameCalls(l.uses, o.uses, false)
+// owed reports whether the run has yet to make a call that took effect in the lane of a read.
+func (t *Tree) owed(r *Run, read *Call) bool {
+	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.Lane() == read.Lane() && !r.made(c) })
 }
 
-// misnamed reports whether the lane's name may be another one's: goroutines shared a lane
-// when they started it, or what it comes from, or its code does not do what was done
-// under its name.
-func (t *Tree) misnamed(l *Lane) bool {
+// misnamed reports whether the lane, which is about to make the call at k, may be the one
+// that was o in another run: goroutines are known to have shared a lane when they started
+// it, or what it comes from, or the two runs had other lanes under one of these names.
+func (t *Tree) misnamed(l *Lane, k key, o *Lane) bool {
 	for p := l.parent; p != nil; p = p.parent {
 		if _, ok := t.forkers[p.id]; ok {
 			return true
 		}
 	}
-	return t.sent.missing(l) != nil
+	if t.sent.missing(l) != nil {
+		return true
+	}
+	its, mine := o.run.forked[l.id], l.run.forked[o.id]
+	return its != nil && (!sameStart(l, its) || its.does(len(l.uses)-int(l.locals), k.op)) ||
+		mine != nil && (!sameStart(mine, o) || !sameCalls(mine.uses, o.uses, false))
+}
+
+// forker returns the lane that started l, or what it comes from, where o comes from another.
+func forker(l, o *Lane) *Lane {
+	for l.parent.id != o.parent.id {
+		l, o = l.parent, o.parent
+	}
+	return l.parent
+}
+
+// sameStart reports whether two lanes were started after the same calls of those that started them.
+func sameStart(a, b *Lane) bool {
+	if a.parent == nil || b.parent == nil {
+		return a.parent == b.parent
+	}
+	return sameCalls(a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses], true) && sameStart(a.parent, b.parent)
+}
+
+// does reports whether the lane's n-th call, from 0, was another operation.
+func (l *Lane) does(n int, op string) bool {
+	for _, u := range l.uses {
+		if u.Call.spec.Local {
+			continue
+		}
+		if n == 0 {
+			return u.Call.spec.Op != op
+		}
+		n--
+	}
+	return false
 }
 
 // alike reports whether the lane's first n calls are another one's first m, and the same
@@ -79,18 +132,24 @@ func skipLocal(uses []*Use) []*Use {
 	return uses
 }
 
-// adopt tells that the lane makes a call that there is, under this key.
+// adopt tells that the lane makes a call that there is, under this key. On a guess the
+// lane's code may ask for anything, so that tells nothing of names.
 func (t *Tree) adopt(c *Call, l *Lane, k key) {
-	if c.key.lane != k.lane && c.irrevocable() {
-		t.rename(c, l, k)
+	if c.key.lane != k.lane && !c.spec.Once && c.Confirmed() && !l.Speculative() {
+		t.rename(c, k)
 	}
 	t.emitRun(Adopt, l.run, c)
 }
 
 // rename has the lane, which makes the call under this key, be the one that made it from
 // now on: whoever has the call's former name may make an equal one.
-func (t *Tree) rename(c *Call, l *Lane, k key) {
-	t.sent.remove(c)
+func (t *Tree) rename(c *Call, k key) {
+	effects := c.irrevocable()
+	if effects {
+		t.sent.remove(c)
+	}
 	t.record.rename(c, key{lane: k.lane, op: k.op, occ: k.occ, variant: c.key.variant, eff: c.key.eff, ord: c.key.ord})
-	t.sent.add(c, l)
+	if effects {
+		t.sent.add(c)
+	}
 }

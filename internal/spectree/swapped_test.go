@@ -23,7 +23,7 @@ func TestSwappedNames(t *testing.T) {
 		{"nothing that shows", []string{"", "a"}, []string{"a", ""}, false, false, []int{3}, sound},
 		{"goroutines share the lane", []string{"", "a"}, []string{"a", ""}, true, false, []int{1}, sound},
 		{"and another one comes", []string{"", "a"}, []string{"a", "a"}, true, false, []int{1, 3}, sound},
-		{"on a guess", []string{"a", "b"}, []string{"b", "a"}, true, true, []int{5, 6}, sound},
+		{"on a guess", []string{"a", "b"}, []string{"b", "a"}, true, true, []int{2, 1}, sound},
 		{"the rule is gone", []string{"a", "b"}, []string{"b", "a"}, false, false, []int{4, 5}, trustNames},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,4 +64,68 @@ func (s *scenario) does(run int, ops []string) (calls []int) {
 		}
 	}
 	return calls
+}
+
+// TestSwappedByStart checks that a lane whose name may be another one's is found out by what
+// the lane that starts it did before: goroutines that share that one come in another order.
+func TestSwappedByStart(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		replay  string // what the starting lane reads first in the replay
+		guesses bool   // the replay stands on a guess then
+		call    int    // that the replay makes; 5 is a new one
+	}{
+		{"in the same order", "p", false, 5},
+		{"in another order", "q", false, 4},
+		{"in another order, on a guess", "q", true, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := play(t, replayable)
+			main := s.lane(1)
+			s.Answered(s.read(main, "p", 0).Call, Actual)
+			s.Fork(main) // does nothing yet
+			s.Answered(s.read(main, "q", 0).Call, Actual)
+			guess := s.read(main, "guess", 1)
+			s.Answered(guess.Call, Actual) // wrong: run 2 forks as run 1 did
+			main = s.lane(2)
+			s.read(main, "p", 0)
+			s.Fork(main)
+			s.read(main, "q", 0)
+			s.Answered(s.write(s.Fork(main), "a", Immediate, 0).Call, Actual)
+			s.Answered(s.read(main, "another guess", 1).Call, Actual)
+			main = s.lane(3)
+			s.read(main, tt.replay, 0)
+			if tt.guesses {
+				s.read(main, "guess", 0)
+				s.read(main, "a third guess", 1)
+			}
+			if u := s.write(s.Fork(main), "a", Immediate, 0); (u.Call.ID == 4) != (tt.call == 4) {
+				t.Errorf("it is call %d, want %d", u.Call.ID, tt.call)
+			}
+		})
+	}
+}
+
+// TestSwappedReads checks that a lane that swapped its name with another one gets what it
+// read before it wrote: made anew, the reading would see the writing.
+func TestSwappedReads(t *testing.T) {
+	for _, m := range []mutation{sound, renameWritesOnly} {
+		cfg := replayable
+		cfg.mutation = m
+		s := play(t, cfg)
+		one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		s.Answered(s.read(one, "x", 0).Call, Actual)
+		r := s.read(other, "r", 0)
+		s.Answered(r.Call, Actual)
+		w := s.write(other, "w", Immediate, 0)
+		s.Answered(w.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		l := s.Fork(s.lane(2))
+		if u := s.read(l, "r", 0); (u.Call == r.Call) != (m == sound) {
+			t.Errorf("mutation %d: the reading is call %d", m, u.Call.ID)
+		}
+		if u := s.write(l, "w", Immediate, 0); m == sound && u.Call != w.Call {
+			t.Errorf("the writing is call %d", u.Call.ID)
+		}
+	}
 }
