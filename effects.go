@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
@@ -68,7 +69,6 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	passed := make(chan struct{})
 	l.barriers = append(l.barriers, passed)
 	t.unlock()
-	before := ctx.Err() != nil
 	select {
 	case <-passed:
 		return nil
@@ -76,9 +76,9 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	case <-l.run.ctx.Done(): // ctx need not end with it
 		ctx = &l.run.ctx
 	}
-	if l.run.ctx.Err() == nil && !givenUp(ctx) && (before || ctx.Err() == context.DeadlineExceeded) {
-		// A context that the code itself had ended, or a time limit of its own, does not
-		// count: without speculation there would be nothing to wait for.
+	if l.run.ctx.Err() == nil && !givenUp(ctx) {
+		// A context that the code itself has ended does not count: without speculation
+		// there would have been nothing to wait for.
 		select {
 		case <-passed:
 			return nil
@@ -125,16 +125,18 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 		defer func() { RequestOf(ctx).waits(WaitAct, key, began, 0) }()
 		return f(ctx)
 	}
-	if ctx.Err() == context.Canceled && l.run.ctx.Err() == nil && !givenUp(ctx) {
-		// The code has cancelled it. Only f may look at that: without speculation there is
-		// nothing to wait for before it.
-		act, cause := f, context.Cause(ctx)
+	if l.mayCancel(ctx) && l.run.ctx.Err() == nil && !givenUp(ctx) {
+		e := &endsInTime{of: ctx, asked: time.Now()}
+		defer e.watch()()
+		act := f
 		f = func(ctx context.Context) (T, error) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			cancel(cause)
+			ctx, cancel := e.shift(ctx)
+			defer cancel()
 			return act(ctx)
 		}
-		ctx = &outlasting{ctx, &l.run.ctx}
+		if ctx.Err() == context.Canceled { // only f may look at that
+			ctx = &outlasting{ctx, &l.run.ctx}
+		}
 	}
 	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) {
 		v, err := f(ctx)
@@ -153,6 +155,49 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 	}
 	var zero T
 	return zero, err
+}
+
+// endsInTime has the function of an Act see the code's own context end as late as in plain
+// code, where there is nothing to wait for before the function begins: as long after it
+// began as after the Act was asked for.
+type endsInTime struct {
+	of    context.Context
+	asked time.Time
+
+	mu    sync.Mutex
+	after time.Duration // when of was cancelled, since the Act was asked for
+	over  bool          // it was
+}
+
+// watch notes when the code cancels its context, until stop is called.
+func (e *endsInTime) watch() (stop func() bool) {
+	if e.of.Err() != nil { // before the Act
+		e.over = e.of.Err() == context.Canceled
+		return func() bool { return false }
+	}
+	return context.AfterFunc(e.of, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.after, e.over = time.Since(e.asked), e.of.Err() == context.Canceled
+	})
+}
+
+// shift returns the context for a function that begins now. If the code cancels its context
+// from now on, that ends the function's attempt.
+func (e *endsInTime) shift(ctx context.Context) (context.Context, context.CancelFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.over {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(context.Cause(e.of)) }
+	if e.after == 0 {
+		end()
+		return ctx, func() {}
+	}
+	timer := time.AfterFunc(e.after, end)
+	return ctx, func() { timer.Stop(); cancel(nil) }
 }
 
 // acted is the result of an Act, with its type.

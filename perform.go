@@ -398,10 +398,11 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	// guess of its own.
 	firm := !l.run.tree.Speculative()
 	switch {
-	case outlived && (end.err == context.DeadlineExceeded || unneeded && c.tree.Effect() != spectree.None):
+	case outlived && (end.err == context.DeadlineExceeded || unneeded && c.tree.Effect() != spectree.None || c.isHeldAct()):
 		// The call's attempt has the time limit, from when it is really made on,
 		// and its end is the call's result. Without speculation the code might not
-		// even have come here yet. An effect that was begun comes to its end.
+		// even have come here yet. An effect that was begun comes to its end. An Act
+		// would have begun before the code cancelled it, see endsInTime.
 		t.mu.Unlock()
 		select {
 		case <-w.ready:
@@ -423,6 +424,12 @@ func (t *task) interrupted(ctx context.Context, l *lane, c *call, u *spectree.Us
 	where := t.whereOf(c.tree)
 	t.unlock()
 	return end.error(where)
+}
+
+// isHeldAct reports whether the call is an Act that waits. Under mu.
+func (c *call) isHeldAct() bool {
+	_, ok := c.op.Transport.(*act)
+	return ok && c.attempt == nil
 }
 
 // outlast waits for the answer of a use whose attempt ends, or for the task to be over: the

@@ -9,26 +9,31 @@ import (
 	"time"
 )
 
-// TestBarrierThatIsGivenUp: code that gave a barrier up and returned is not run again,
-// although a time limit ran there.
-func TestBarrierThatIsGivenUp(t *testing.T) {
+// TestBarrierThatIsCancelled: code that cancels a barrier while it waits passes it once its
+// caller is right, as plain code would have at once. Since a time limit ran there, it passes
+// in a run that does not wait.
+func TestBarrierThatIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHandler(t.Context(), HandlerConfig{Name: "/x/Y", Speculative: true, Replayable: true})
 		var log []string
-		_, _ = h.Run(func(ctx context.Context) (any, error) {
+		time.AfterFunc(20*time.Millisecond, h.Confirm)
+		_, err := h.Run(func(ctx context.Context) (any, error) {
 			log = append(log, "run")
 			OnCommit(ctx, func() { log = append(log, "commit") })
 			OnRollback(ctx, func() { log = append(log, "rollback") })
 			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
 			time.AfterFunc(10*time.Millisecond, cancel)
 			return nil, Barrier(short)
 		})
-		h.Confirm()
-		_ = h.Finish()
-		synctest.Wait()
-		if want := []string{"run", "commit"}; !slices.Equal(log, want) {
-			t.Errorf("%v, not %v", log, want)
+		if err == nil {
+			err = h.Finish()
 		}
+		synctest.Wait()
+		if want := []string{"run", "rollback", "run", "commit"}; err != nil || !slices.Equal(log, want) {
+			t.Errorf("%v, %v, not %v", err, log, want)
+		}
+		time.Sleep(time.Second)
 	})
 }
 
@@ -108,6 +113,55 @@ func TestContextThatTheCodeEnded(t *testing.T) {
 				if want := fmt.Sprint("memo", nil, "act context canceled", nil, nil, "memo", nil); got != want || err != nil || acts != 1 || commits != 1 {
 					t.Errorf("guess %d, try %d: %q, %v, %d acts, %d commits; want %q", guess, try, got, err, acts, commits, want)
 				}
+			})
+		}
+	}
+}
+
+// TestCodeEndsTheContextMeanwhile: code cancels the context of a Barrier or an Act that waits for
+// its guesses, where plain code would have passed already. The Act's function sees the end as late
+// as there: after 5 ms of the 10 that it takes, or after it returned.
+func TestCodeEndsTheContextMeanwhile(t *testing.T) {
+	for _, guess := range []int{0, 1, 2} { // none, right, wrong
+		for _, takes := range []time.Duration{ms, 10 * ms} {
+			synctest.Test(t, func(t *testing.T) {
+				s, acts := testSites(t), 0
+				got, err := Do(t.Context(), func(ctx context.Context) (string, error) {
+					c := ctx
+					if guess > 0 {
+						c = Predicting(ctx, guess)
+					}
+					if _, err := perform(c, read(s.get, "x", 20*ms, val(1))); err != nil {
+						return "", err
+					}
+					d, cancel := context.WithCancel(ctx)
+					defer cancel()
+					time.AfterFunc(5*ms, cancel)
+					var errB error
+					g := NewGroup(ctx)
+					g.Go(func(context.Context) error {
+						errB = Barrier(d)
+						return nil
+					})
+					a, errA := Act(d, "a", func(ctx context.Context) (string, error) {
+						acts++
+						select {
+						case <-time.After(takes):
+						case <-ctx.Done():
+						}
+						return fmt.Sprint("act ", ctx.Err()), nil
+					})
+					_ = g.Wait()
+					return fmt.Sprint(a, errA, errB, d.Err() != nil), nil
+				})
+				want := fmt.Sprint(fmt.Sprint("act ", error(nil)), nil, nil, guess == 1)
+				if takes > 5*ms {
+					want = fmt.Sprint("act context canceled", nil, nil, true)
+				}
+				if got != want || err != nil || acts != 1 {
+					t.Errorf("guess %d, takes %v: %q, %v, %d acts, want %q", guess, takes, got, err, acts, want)
+				}
+				time.Sleep(time.Second)
 			})
 		}
 	}
