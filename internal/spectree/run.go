@@ -223,7 +223,7 @@ func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
 // hasHappened reports whether the lane is about to make a call that took effect, so that it
 // does nothing new. Other calls of the run may wait for that: see release.
 func (t *Tree) hasHappened(l *Lane, s *CallSpec) bool {
-	if t.started == 1 || t.breaks(pinRepeated) {
+	if t.started == 1 || t.breaks(pinRepeated) || t.breaks(keepPath) { // that one shows at such a pin
 		return false
 	}
 	occ, _ := l.occurrence(s.Op)
