@@ -34,7 +34,7 @@ func (p Protocol) SalvageDisk(cfg ReplicaConfig, env *protocol.Env[Message], log
 	r := wirefmt.NewReader(self)
 	_, admitted, refused := r.Uint(), r.Bool(), r.String()
 	switch {
-	case head.sizeBytes == 0 || r.Close() != nil || !admitted && refused == "":
+	case !head.there() || r.Close() != nil || !admitted && refused == "":
 		return Salvaged{}, fmt.Errorf("%s: the disk has nothing of a group: replica %d has never taken part", p.Name, cfg.ID)
 	case refused != "":
 		return Salvaged{}, fmt.Errorf("%s: replica %d was refused by the group: %s", p.Name, cfg.ID, refused)

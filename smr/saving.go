@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -20,36 +21,109 @@ type Freezer interface {
 	Freeze() io.Reader
 }
 
+// A Differ is a Freezer that can tell what has changed since an earlier moment. Its snapshots are what has changed since the one before, as long as that is less than the state.
+type Differ interface {
+	StateMachine
+	Freezer
+	// Mark begins to note what changes, and forgets what was noted before.
+	Mark()
+	// Changes returns what has changed since the last Mark, in the way of Freeze. There was one.
+	Changes() io.Reader
+	// Patch brings a state that is as it was at a Mark to the moment in which Changes was called. After an error the state is not used.
+	Patch(r io.Reader) error
+}
+
 // SaveTimer is a replica's timer for the next part of a snapshot: see State.ContinueSave.
 type SaveTimer struct{}
 
 // PartSaved is what a replica sends to itself to learn that a part of a snapshot is on its disk: see State.PartSaved.
 type PartSaved struct{}
 
-// savePause is the least time between a part of a snapshot that is on disk and the next part.
-const savePause = time.Millisecond
+const (
+	// savePause is the least time between a part of a snapshot that is on disk and the next part.
+	savePause = time.Millisecond
+	// mergePauses is how many times as long as for a snapshot the disk is the log's alone while segments are merged: no log waits for that.
+	mergePauses = 3
+	// maxSegments bounds the segments of a snapshot.
+	maxSegments = 128
+)
 
-// A saving is a snapshot that is being written.
+// A saving is a segment that is being written.
 type saving struct {
-	head        snapshotHead
-	from        io.Reader
-	part        int // bytes
-	self        protocol.ID
-	wrote       time.Duration // when the newest part was handed to the disk
-	weightBytes int           // of the state when it began
+	areaWriter
+	slot        Slot   // of the snapshot that it is a part of
+	front       []byte // of that
+	changes     bool   // it follows the segments that are there
+	weightBytes int    // of the state when it began
+}
+
+// saver is what a State does with its snapshots.
+type saver struct {
+	self     protocol.ID
+	part     int      // bytes
+	saving   *saving  // nil if none is
+	merging  *merging // nil if none is
+	mark     segment  // what the state machine notes changes since; no bytes if that is not on the disk
+	wrote    time.Duration
+	underWay int // parts that are not known to be on disk
+
+	weightBytes int // of the entries that were applied since the last snapshot
+	savedBytes  int // of that snapshot
+	wholeBytes  int // of the last one that was of all of the state
+	saved       Slot
+}
+
+// A merging is a segment of all of the state that is written to replace the segments up to one: both are of the same moment.
+type merging struct {
+	areaWriter
+	last uint64 // the area of that
 }
 
 // BeginSave begins to write a snapshot of the state as it is into the key space, with what the protocol puts in front. Small ones are done at once, done is true then. Others are written
 // while commands are applied: the replica calls PartSaved with the message of that name and ContinueSave with SaveTimer. When one is done the replica cuts its log, in the same
 // call. Whatever replaces the state, and Save, gives up one that is under way.
 func (s *State) BeginSave(env *protocol.Env[Message], cfg ReplicaConfig, slot Slot, front []byte) (done bool, err error) {
-	state, err := s.freeze()
+	there, err := readSnapshotHead(env)
 	if err != nil {
 		return false, err
 	}
-	s.saving = newSaving(env, slot, io.MultiReader(bytes.NewReader(front), state))
-	s.saving.part, s.saving.self, s.saving.weightBytes = cfg.SnapshotPartBytes, cfg.ID, s.weightBytes
+	v := &saving{slot: slot, front: slices.Clone(front), weightBytes: s.weightBytes}
+	v.area = s.freeArea(there)
+	machine, differs := s.machine.(Differ)
+	v.changes = differs && s.mark.sizeBytes > 0 && !there.whole && there.there() && there.last().same(s.mark) &&
+		there.segments[0].sizeBytes > uint64(cfg.SnapshotPartBytes)
+	if v.changes {
+		v.from = s.seal(changesVersion, machine.Changes())
+	} else if v.from, err = s.freeze(); err != nil {
+		return false, err
+	}
+	s.part, s.self, s.saving = cfg.SnapshotPartBytes, cfg.ID, v
+	s.beginMerging(there)
+	if differs {
+		machine.Mark()
+		s.mark = segment{}
+	}
 	return s.ContinueSave(env)
+}
+
+// freeArea returns an area that nobody uses.
+func (s *State) freeArea(there snapshotHead) uint64 {
+	if s.merging != nil {
+		return there.free(s.merging.area)
+	}
+	return there.free()
+}
+
+// beginMerging begins to write all of the state beside what has changed, if enough has.
+func (s *State) beginMerging(there snapshotHead) {
+	switch {
+	case !s.saving.changes:
+		s.merging = nil
+	case s.merging == nil && (there.changeBytes() >= there.segments[0].sizeBytes || len(there.segments) >= maxSegments):
+		if all, err := s.freeze(); err == nil { // a Freezer's never fails
+			s.merging = &merging{areaWriter{segment{area: there.free(s.saving.area)}, all}, s.saving.area}
+		}
+	}
 }
 
 // Saving tells whether a snapshot is being written.
@@ -60,103 +134,132 @@ func (s *State) Saved() Slot { return s.saved }
 
 // ContinueSave writes the next part of a snapshot that is under way, and tells whether it is done. After an error of the state machine it is given up.
 func (s *State) ContinueSave(env *protocol.Env[Message]) (done bool, err error) {
-	v := s.saving
-	if v == nil {
-		return false, nil
+	if s.saving == nil {
+		return false, s.continueMerging(env)
 	}
-	whole, err := v.write(env, v.part)
+	v := s.saving
+	whole, err := v.write(env, s.part)
 	switch {
 	case err != nil:
-		s.saving = nil
-		return false, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", v.head.slot, err)
+		s.saving, s.merging = nil, nil
+		return false, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", v.slot, err)
 	case !whole:
-		v.wrote = env.Now
-		env.Send(v.self, PartSaved{})
+		s.partWritten(env)
 		return false, nil
 	}
-	v.finish(env)
-	s.weightBytes -= v.weightBytes
-	s.savedBytes, s.saved, s.saving = int(v.head.sizeBytes), v.head.slot, nil
+	s.finishSaving(env)
+	if s.merging != nil {
+		s.partWritten(env)
+	}
 	return true, nil
+}
+
+func (s *State) partWritten(env *protocol.Env[Message]) {
+	s.wrote = env.Now
+	s.underWay++
+	env.Send(s.self, PartSaved{})
+}
+
+func (s *State) finishSaving(env *protocol.Env[Message]) {
+	v := s.saving
+	head := snapshotHead{slot: v.slot, front: v.front, segments: []segment{v.segment}}
+	there, _ := readSnapshotHead(env) // it was read when this one began
+	if v.changes {
+		head.segments = append(there.segments, v.segment)
+	} else {
+		for _, old := range there.segments {
+			old.delete(env)
+		}
+		s.wholeBytes = int(v.sizeBytes)
+	}
+	v.finish(env, head)
+	s.mark = v.segment
+	s.weightBytes -= v.weightBytes
+	s.savedBytes, s.saved, s.saving = int(v.sizeBytes), v.slot, nil
+}
+
+// continueMerging writes the next part of a segment that is to replace others.
+func (s *State) continueMerging(env *protocol.Env[Message]) error {
+	m := s.merging
+	if m == nil {
+		return nil
+	}
+	whole, err := m.write(env, s.part)
+	if err != nil {
+		s.merging = nil
+		return fmt.Errorf("smr: snapshot of the state machine: %w", err)
+	}
+	if !whole {
+		s.partWritten(env)
+		return nil
+	}
+	head, err := readSnapshotHead(env)
+	if err != nil {
+		return err
+	}
+	n := 1 + slices.IndexFunc(head.segments, func(t segment) bool { return t.area == m.last })
+	for _, old := range head.segments[:n] {
+		old.delete(env)
+	}
+	if n == len(head.segments) {
+		s.mark = m.segment
+	}
+	head.segments = slices.Concat([]segment{m.segment}, head.segments[n:])
+	m.finish(env, head)
+	s.merging, s.wholeBytes = nil, int(m.sizeBytes)
+	return nil
 }
 
 // PartSaved takes note that a part of a snapshot is on disk. The next one waits as long as that took: half of the time the disk is the log's alone.
 func (s *State) PartSaved(env *protocol.Env[Message], from protocol.ID) {
-	if v := s.saving; v != nil && from == v.self {
-		env.After(min(max(savePause, env.Now-v.wrote), time.Second), SaveTimer{})
+	if from != s.self || s.underWay == 0 {
+		return
 	}
+	s.underWay--
+	if s.underWay > 0 || s.saving == nil && s.merging == nil {
+		return
+	}
+	pause := max(savePause, env.Now-s.wrote)
+	if s.saving == nil {
+		pause *= mergePauses
+	}
+	env.After(min(pause, time.Second), SaveTimer{})
 }
 
 // Save writes a snapshot into the key space in place of the one that is there. Called with Env.Truncate in one call, it takes the place of the log up to its slot.
 func (s *State) Save(env *protocol.Env[Message], snapshot Snapshot) {
-	s.saving = nil
-	v := newSaving(env, snapshot.Slot, bytes.NewReader(snapshot.Data))
+	there, _ := readSnapshotHead(env) // one that cannot be read kept the replica from starting
+	v := &areaWriter{segment{area: s.freeArea(there)}, bytes.NewReader(snapshot.Data)}
 	for whole := false; !whole; {
 		whole, _ = v.write(env, chunkBytes) // bytes can be read
 	}
-	v.finish(env)
-	s.weightBytes, s.savedBytes, s.saved = 0, len(snapshot.Data), snapshot.Slot
-}
-
-func newSaving(env *protocol.Env[Message], slot Slot, from io.Reader) *saving {
-	there, _ := readSnapshotHead(env) // one that cannot be read kept the replica from starting
-	return &saving{head: snapshotHead{slot: slot, area: (there.area + 1) % areas}, from: from}
-}
-
-// write writes a chunk, and tells whether it was the last one.
-func (v *saving) write(env *protocol.Env[Message], size int) (last bool, err error) {
-	chunk := make([]byte, size)
-	n, err := io.ReadFull(v.from, chunk)
-	switch err {
-	case nil:
-	case io.EOF, io.ErrUnexpectedEOF:
-		last = true
-	default:
-		return false, err
+	for _, old := range there.segments {
+		old.delete(env)
 	}
-	if n == 0 {
-		return true, nil
-	}
-	env.Put(chunkKey(v.head.area, v.head.chunks), chunk[:n:n])
-	v.head.chunks++
-	v.head.sizeBytes += uint64(n)
-	v.head.sum = crc32.Update(v.head.sum, castagnoli(), chunk[:n])
-	return last, nil
-}
-
-// finish puts a snapshot that is written in the place of the one before.
-func (v *saving) finish(env *protocol.Env[Message]) {
-	if there, err := readSnapshotHead(env); err == nil && there.area != v.head.area {
-		for i := range there.chunks {
-			env.Delete(chunkKey(there.area, i))
-		}
-	}
-	for i := v.head.chunks; ; i++ { // of one that a crash, or another snapshot, kept from its end
-		key := chunkKey(v.head.area, i)
-		if _, ok := env.Get(key); !ok {
-			break
-		}
-		env.Delete(key)
-	}
-	var w wirefmt.Writer
-	v.head.append(&w)
-	env.Put([]byte(snapshotKey), w.Buf)
+	v.finish(env, snapshotHead{slot: snapshot.Slot, whole: true, segments: []segment{v.segment}})
+	s.saving, s.merging, s.mark = nil, nil, segment{}
+	s.weightBytes, s.savedBytes, s.wholeBytes, s.saved = 0, len(snapshot.Data), len(snapshot.Data), snapshot.Slot
 }
 
 // freeze returns the state as it is, as Snapshot's bytes.
 func (s *State) freeze() (io.Reader, error) {
-	w := wirefmt.Writer{Buf: []byte{snapshotVersion}}
+	if f, ok := s.machine.(Freezer); ok {
+		return s.seal(snapshotVersion, f.Freeze()), nil
+	}
+	var buf bytes.Buffer
+	if err := s.machine.Snapshot(&buf); err != nil {
+		return nil, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", s.applied, err)
+	}
+	return s.seal(snapshotVersion, &buf), nil
+}
+
+// seal puts what the state has beside its machine in front of something of the machine's, and a checksum behind it.
+func (s *State) seal(version byte, machine io.Reader) io.Reader {
+	w := wirefmt.Writer{Buf: []byte{version}}
 	w.Uint(uint64(s.applied))
 	s.members.append(&w)
 	s.sessions.append(&w)
-	if f, ok := s.machine.(Freezer); ok {
-		return &sealed{from: io.MultiReader(bytes.NewReader(w.Buf), f.Freeze())}, nil
-	}
-	buf := bytes.NewBuffer(w.Buf)
-	if err := s.machine.Snapshot(buf); err != nil {
-		return nil, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", s.applied, err)
-	}
-	return &sealed{from: buf}, nil
+	return &sealed{from: io.MultiReader(bytes.NewReader(w.Buf), machine)}
 }
 
 // sealed reads what another reader has, and its checksum behind it.

@@ -3,6 +3,9 @@ package smr
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -11,7 +14,7 @@ import (
 // chunkBytes is how much of a snapshot is in one key, and in one message.
 const chunkBytes = 128 << 10
 
-// A Snapshot is what State.Snapshot returned, with the slot that it stands at. Data is not changed.
+// A Snapshot is a state as State.Restore takes it, behind what its protocol puts in front, with the slot that it stands at. Data is not changed.
 type Snapshot struct {
 	Slot Slot
 	Data []byte
@@ -26,9 +29,6 @@ const (
 	maxSizeBytes = 1 << 40     // of a snapshot that somebody announces
 )
 
-// areas is how many there are for chunks.
-const areas = 2
-
 func chunkKey(area, i uint64) []byte {
 	prefix := []byte(chunkPrefix + "/")
 	if area > 0 {
@@ -37,67 +37,208 @@ func chunkKey(area, i uint64) []byte {
 	return binary.BigEndian.AppendUint32(prefix, uint32(i))
 }
 
-// A snapshotHead says what the snapshot on disk is, and in which of two areas its chunks are. A snapshot is written into the area that is free, a chunk at a
-// time; the head that names it is what puts it in the place of the one before.
-type snapshotHead struct {
-	slot      Slot
-	sizeBytes uint64
-	sum       uint32
+// A segment is a part of a snapshot that was written at a time, in an area of the key space, a chunk at a time.
+type segment struct {
 	area      uint64
 	chunks    uint64
+	sizeBytes uint64
+	sum       uint32
+}
+
+// same tells whether two segments have the same bytes.
+func (s segment) same(o segment) bool { return s.sizeBytes == o.sizeBytes && s.sum == o.sum }
+
+func (s segment) append(w *wirefmt.Writer) {
+	w.Uint(s.area)
+	w.Uint(s.chunks)
+	w.Uint(s.sizeBytes)
+	w.Uint(uint64(s.sum))
+}
+
+func readSegment(r *wirefmt.Reader) segment {
+	return segment{area: r.Uint(), chunks: r.Uint(), sizeBytes: r.Uint(), sum: r.Uint32()}
+}
+
+// segmentBytes is how long a segment is at least, as bytes.
+const segmentBytes = 4
+
+// delete removes a segment's chunks.
+func (s segment) delete(env *protocol.Env[Message]) {
+	for i := range s.chunks {
+		env.Delete(chunkKey(s.area, i))
+	}
+}
+
+// load appends a segment's bytes to data.
+func (s segment) load(env *protocol.Env[Message], slot Slot, data []byte) ([]byte, error) {
+	begin := len(data)
+	for i := range s.chunks {
+		chunk, ok := env.Get(chunkKey(s.area, i))
+		if !ok || len(chunk) == 0 {
+			return nil, fmt.Errorf("smr: chunk %d of area %d of the snapshot at slot %d is not on disk", i, s.area, slot)
+		}
+		if uint64(len(data)-begin+len(chunk)) > s.sizeBytes {
+			return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has more than %d bytes", s.area, slot, s.sizeBytes)
+		}
+		data = append(data, chunk...)
+	}
+	if got := Checksum(data[begin:]); got != s.sum || uint64(len(data)-begin) != s.sizeBytes {
+		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has %d bytes with the checksum %08x, not %d with %08x",
+			s.area, slot, len(data)-begin, got, s.sizeBytes, s.sum)
+	}
+	return data, nil
+}
+
+// A snapshotHead says what the snapshot on disk is: the first segment has all of a state, each further one what has changed since the one before. A segment is written into an area that is
+// free; the head that names it is what makes it a part of the snapshot.
+type snapshotHead struct {
+	slot     Slot
+	front    []byte // what the protocol has put in front of the state
+	whole    bool   // the front is in the only segment, so that none can follow
+	segments []segment
 }
 
 func (h snapshotHead) append(w *wirefmt.Writer) {
 	w.Uint(uint64(h.slot))
-	w.Uint(h.sizeBytes)
-	w.Uint(uint64(h.sum))
-	w.Uint(h.area)
-	w.Uint(h.chunks)
+	w.Uint(0) // heads of earlier versions have the size here, which is more
+	w.Bytes(h.front)
+	w.Bool(h.whole)
+	w.List(len(h.segments))
+	for _, s := range h.segments {
+		s.append(w)
+	}
 }
 
-func readSnapshotHead(env *protocol.Env[Message]) (h snapshotHead, err error) {
+// there tells whether there is a snapshot.
+func (h snapshotHead) there() bool { return len(h.segments) > 0 }
+
+// last returns the newest segment.
+func (h snapshotHead) last() segment { return h.segments[len(h.segments)-1] }
+
+// free returns the lowest area that is not in use, nor among others.
+func (h snapshotHead) free(others ...uint64) (area uint64) {
+	for slices.Contains(others, area) || slices.ContainsFunc(h.segments, func(s segment) bool { return s.area == area }) {
+		area++
+	}
+	return area
+}
+
+// changeBytes returns how many bytes the segments have that are not the first.
+func (h snapshotHead) changeBytes() (n uint64) {
+	for _, s := range h.segments[1:] {
+		n += s.sizeBytes
+	}
+	return n
+}
+
+func readSnapshotHead(env *protocol.Env[Message]) (snapshotHead, error) {
 	b, ok := env.Get([]byte(snapshotKey))
 	if !ok {
 		return snapshotHead{}, nil
 	}
 	r := wirefmt.NewReader(b)
-	h = snapshotHead{slot: Slot(r.Uint()), sizeBytes: r.Uint(), sum: r.Uint32()}
-	h.chunks = (h.sizeBytes + chunkBytes - 1) / chunkBytes
-	err = r.Err()
-	if rest := r.Rest(); err == nil && len(rest) > 0 { // heads of earlier versions have none
-		more := wirefmt.NewReader(rest)
-		h.area, h.chunks = more.Uint(), more.Uint()
-		err = more.Close()
+	h := snapshotHead{slot: Slot(r.Uint())}
+	if size := r.Uint(); size > 0 || r.Err() != nil {
+		h.whole = true
+		h.segments = []segment{readEarlierHead(r, size)}
+	} else {
+		h.front, h.whole = r.Bytes(), r.Bool()
+		for range r.List(segmentBytes) {
+			h.segments = append(h.segments, readSegment(r))
+		}
 	}
-	if err != nil {
+	if err := r.Close(); err != nil {
 		return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: %w", err)
 	}
-	if h.area >= areas {
-		return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: there is no area %d", h.area)
+	for _, s := range h.segments {
+		if s.sizeBytes > maxSizeBytes || s.chunks > s.sizeBytes {
+			return snapshotHead{}, fmt.Errorf("smr: the snapshot's head on disk: area %d has %d bytes in %d chunks", s.area, s.sizeBytes, s.chunks)
+		}
 	}
 	return h, nil
+}
+
+// readEarlierHead reads the rest of a head that knows one segment only.
+func readEarlierHead(r *wirefmt.Reader, size uint64) segment {
+	s := segment{sizeBytes: size, sum: r.Uint32(), chunks: (size + chunkBytes - 1) / chunkBytes}
+	if rest := r.Rest(); r.Err() == nil && len(rest) > 0 {
+		more := wirefmt.NewReader(rest)
+		s.area, s.chunks = more.Uint(), more.Uint()
+		if err := more.Close(); err != nil {
+			r.Failf("%w", err)
+		}
+	}
+	return s
 }
 
 // LoadSnapshot returns the snapshot in the key space; ok is false if there is none. An error says that the disk does not have what was written.
 func LoadSnapshot(env *protocol.Env[Message]) (s Snapshot, ok bool, err error) {
 	h, err := readSnapshotHead(env)
-	if err != nil || h.sizeBytes == 0 {
+	if err != nil || !h.there() {
 		return Snapshot{}, false, err
 	}
-	s = Snapshot{Slot: h.slot}
-	for i := range h.chunks {
-		chunk, ok := env.Get(chunkKey(h.area, i))
-		if !ok || len(chunk) == 0 {
-			return Snapshot{}, false, fmt.Errorf("smr: chunk %d of the snapshot at slot %d is not on disk", i, h.slot)
-		}
-		if i == 0 {
-			s.Data = make([]byte, 0, min(h.sizeBytes, uint64(len(chunk))*h.chunks))
-		}
-		s.Data = append(s.Data, chunk...)
+	size := len(h.front)
+	for _, part := range h.segments {
+		chunk, _ := env.Get(chunkKey(part.area, 0))
+		size += binary.MaxVarintLen64 + int(min(part.sizeBytes, part.chunks*uint64(len(chunk)))) // what a head says is not believed
 	}
-	if got := Checksum(s.Data); got != h.sum || uint64(len(s.Data)) != h.sizeBytes {
-		return Snapshot{}, false, fmt.Errorf("smr: the snapshot at slot %d on disk has %d bytes with the checksum %08x, not %d with %08x",
-			h.slot, len(s.Data), got, h.sizeBytes, h.sum)
+	data := append(make([]byte, 0, size+1+binary.MaxVarintLen64), h.front...)
+	many := len(h.segments) > 1
+	if many {
+		data = append(data, chainVersion)
+		data = binary.AppendUvarint(data, uint64(len(h.segments)))
 	}
-	return s, true, nil
+	for _, part := range h.segments {
+		if many {
+			data = binary.AppendUvarint(data, part.sizeBytes)
+		}
+		if data, err = part.load(env, h.slot, data); err != nil {
+			return Snapshot{}, false, err
+		}
+	}
+	return Snapshot{Slot: h.slot, Data: data}, true, nil
+}
+
+// An areaWriter writes a segment.
+type areaWriter struct {
+	segment
+	from io.Reader
+}
+
+// write writes a chunk, and tells whether it was the last one.
+func (v *areaWriter) write(env *protocol.Env[Message], size int) (last bool, err error) {
+	chunk := make([]byte, size)
+	n, err := io.ReadFull(v.from, chunk)
+	switch err {
+	case nil:
+	case io.EOF, io.ErrUnexpectedEOF:
+		last = true
+	default:
+		return false, err
+	}
+	if n == 0 {
+		return true, nil
+	}
+	if n < size/2 {
+		chunk = append([]byte(nil), chunk[:n]...)
+	}
+	env.Put(chunkKey(v.area, v.chunks), chunk[:n:n])
+	v.chunks++
+	v.sizeBytes += uint64(n)
+	v.sum = crc32.Update(v.sum, castagnoli(), chunk[:n])
+	return last, nil
+}
+
+// finish makes a head that names the segment the newest one.
+func (v *areaWriter) finish(env *protocol.Env[Message], head snapshotHead) {
+	for i := v.chunks; ; i++ { // of one that a crash, or another snapshot, kept from its end
+		key := chunkKey(v.area, i)
+		if _, ok := env.Get(key); !ok {
+			break
+		}
+		env.Delete(key)
+	}
+	var w wirefmt.Writer
+	head.append(&w)
+	env.Put([]byte(snapshotKey), w.Buf)
 }

@@ -29,11 +29,7 @@ type State struct {
 	applied  Slot
 	sessions *sessions
 	members  members
-
-	weightBytes int // of the entries that were applied since the last snapshot
-	savedBytes  int // of that snapshot
-	saved       Slot
-	saving      *saving // nil if none is
+	saver
 }
 
 // NewState returns the state of a group before its first entry. The members need not be in order. A replica that joins gives nil: it cannot know with whom
@@ -76,8 +72,11 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 }
 
 // Fullness returns how much of what a log may weigh, ReplicaConfig.LogBytes, was applied since the last snapshot: 1 is all of it. A log may weigh as much as the
-// snapshot, if that is more, since writing a snapshot costs as much as the state is large.
+// snapshot, if that is more and of all of the state, since writing it costs as much as the state is large.
 func (s *State) Fullness(logBytes int) float64 {
+	if _, ok := s.machine.(Differ); ok {
+		return float64(s.weightBytes) / float64(logBytes)
+	}
 	return float64(s.weightBytes) / float64(max(logBytes, s.savedBytes))
 }
 
@@ -120,8 +119,12 @@ func (s *State) Removed(id protocol.ID) bool {
 	return ok
 }
 
-// snapshotVersion is the version of what Snapshot returns.
-const snapshotVersion = 1
+// What a state's bytes begin with.
+const (
+	snapshotVersion = 1 // all of a state
+	chainVersion    = 2 // the bytes of a state, and of what has changed since
+	changesVersion  = 3 // what has changed
+)
 
 // Snapshot returns the state as bytes, with a version and a checksum. An error is the state machine's.
 func (s *State) Snapshot() ([]byte, error) {
@@ -130,7 +133,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	buf.Grow(s.savedBytes + s.savedBytes/8)
+	buf.Grow(s.wholeBytes + s.wholeBytes/8)
 	if _, err := buf.ReadFrom(from); err != nil {
 		return nil, fmt.Errorf("smr: snapshot of the state machine at slot %d: %w", s.applied, err)
 	}
@@ -142,32 +145,94 @@ func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Restore replaces the state by one that Snapshot returned. After an error of the state machine the state is not used; other errors leave it as it
+// Restore replaces the state by one that Snapshot or LoadSnapshot returned. After an error of the state machine the state is not used; other errors leave it as it
 // was.
 func (s *State) Restore(snapshot []byte) error {
-	if len(snapshot) < 5 {
-		return fmt.Errorf("smr: snapshot of %d bytes is cut off", len(snapshot))
+	parts, err := unchain(snapshot)
+	if err != nil {
+		return err
 	}
-	if v := snapshot[0]; v != snapshotVersion {
-		return fmt.Errorf("smr: snapshot of version %d, this program knows version %d", v, snapshotVersion)
+	images := make([]image, len(parts))
+	for i, part := range parts {
+		version := byte(snapshotVersion)
+		if i > 0 {
+			version = changesVersion
+		}
+		if images[i], err = readImage(part, version); err != nil {
+			return err
+		}
 	}
-	body, sum := snapshot[:len(snapshot)-4], binary.BigEndian.Uint32(snapshot[len(snapshot)-4:])
+	machine, differs := s.machine.(Differ)
+	if len(images) > 1 && !differs {
+		return fmt.Errorf("smr: snapshot of a state and what has changed since, of which the state machine, a %T, knows nothing", s.machine)
+	}
+	for i, image := range images {
+		if i == 0 {
+			err = s.machine.Restore(bytes.NewBuffer(image.machine))
+		} else {
+			err = machine.Patch(bytes.NewBuffer(image.machine))
+		}
+		if err != nil {
+			return fmt.Errorf("smr: restore the state machine at slot %d: %w", image.applied, err)
+		}
+	}
+	newest, last := images[len(images)-1], parts[len(parts)-1]
+	s.applied, s.members, s.sessions = newest.applied, newest.members, newest.sessions
+	s.saver = saver{self: s.self, underWay: s.underWay, savedBytes: len(last), wholeBytes: len(parts[0]), saved: s.saved}
+	if differs {
+		machine.Mark()
+		s.mark = segment{sizeBytes: uint64(len(last)), sum: Checksum(last)}
+	}
+	return nil
+}
+
+// unchain returns the bytes of a state, and of what has changed since.
+func unchain(snapshot []byte) ([][]byte, error) {
+	if len(snapshot) == 0 || snapshot[0] != chainVersion {
+		return [][]byte{snapshot}, nil
+	}
+	r := wirefmt.NewReader(snapshot[1:])
+	var parts [][]byte
+	for range r.List(1) {
+		parts = append(parts, r.Part())
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("smr: snapshot: %w", err)
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("smr: snapshot without a state")
+	}
+	return parts, nil
+}
+
+// image is a state, or what has changed of one.
+type image struct {
+	applied  Slot
+	members  members
+	sessions *sessions
+	machine  []byte // of the state machine
+}
+
+func readImage(b []byte, version byte) (image, error) {
+	if len(b) < 5 {
+		return image{}, fmt.Errorf("smr: snapshot of %d bytes is cut off", len(b))
+	}
+	if v := b[0]; v != version {
+		return image{}, fmt.Errorf("smr: snapshot of version %d, this program knows version %d", v, version)
+	}
+	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
 	if got := Checksum(body); got != sum {
-		return fmt.Errorf("smr: snapshot of %d bytes has the checksum %08x, not %08x", len(snapshot), got, sum)
+		return image{}, fmt.Errorf("smr: snapshot of %d bytes has the checksum %08x, not %08x", len(b), got, sum)
 	}
 	r := wirefmt.NewReader(body[1:])
-	applied := Slot(r.Uint())
-	group := readMembers(r)
-	table := readSessions(r)
+	i := image{applied: Slot(r.Uint())}
+	i.members = readMembers(r)
+	i.sessions = readSessions(r)
 	if err := r.Err(); err != nil {
-		return fmt.Errorf("smr: snapshot: %w", err)
+		return image{}, fmt.Errorf("smr: snapshot: %w", err)
 	}
-	if err := s.machine.Restore(bytes.NewReader(r.Rest())); err != nil {
-		return fmt.Errorf("smr: restore the state machine at slot %d: %w", applied, err)
-	}
-	s.applied, s.members, s.sessions = applied, group, table
-	s.weightBytes, s.savedBytes, s.saving = 0, len(snapshot), nil
-	return nil
+	i.machine = r.Rest()
+	return i, nil
 }
 
 // Check returns what is wrong with the state, or nil.

@@ -1,6 +1,9 @@
 package kv
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Bounds of what a store remembers of its changes.
 const (
@@ -19,14 +22,26 @@ type changes struct {
 func (c *changes) add(i Item) {
 	c.items = append(c.items, i)
 	c.bytes += len(i.Key) + len(i.Value)
-	n := 0
-	for len(c.items)-n > maxChanges || c.bytes > maxChangeBytes && len(c.items)-n > 1 {
-		c.bytes -= len(c.items[n].Key) + len(c.items[n].Value)
-		c.forgotten = c.items[n].Version
-		c.items[n] = Item{} // the array behind the slice would keep it
-		n++
+	for len(c.items) > maxChanges || c.bytes > maxChangeBytes && len(c.items) > 1 {
+		c.forgetFirst()
 	}
-	c.items = c.items[n:]
+}
+
+// forgetFirst forgets the oldest change.
+func (c *changes) forgetFirst() {
+	c.bytes -= len(c.items[0].Key) + len(c.items[0].Value)
+	c.forgotten = c.items[0].Version
+	c.items[0] = Item{} // the array behind the slice would keep it
+	c.items = c.items[1:]
+}
+
+// after returns the changes that are newer than a version.
+func (c *changes) after(version uint64) []Item {
+	return c.items[sort.Search(len(c.items), func(i int) bool { return c.items[i].Version > version }):]
+}
+
+func (c *changes) clone() changes {
+	return changes{items: slices.Clone(c.items), bytes: c.bytes, forgotten: c.forgotten}
 }
 
 func (s *Store) changesAfter(q request) Result {
@@ -35,8 +50,7 @@ func (s *Store) changesAfter(q request) Result {
 	}
 	out := Result{Status: OK, Version: s.last}
 	limit, size := scanLimit(q.limit), 0
-	from := sort.Search(len(s.changes.items), func(i int) bool { return s.changes.items[i].Version > q.version })
-	for _, i := range s.changes.items[from:] {
+	for _, i := range s.changes.after(q.version) {
 		if string(i.Key) < string(q.key) || len(q.end) > 0 && string(i.Key) >= string(q.end) {
 			continue
 		}

@@ -71,6 +71,7 @@ func (s *Store) loadPart(l *Load) Result {
 	for _, i := range l.Items {
 		key := string(i.Key)
 		s.items.Set(key, item{i.Value, i.Version, i.Lease})
+		s.since.note(key)
 		s.bytes += len(key) + len(i.Value)
 		s.tie(key, 0, i.Lease)
 	}

@@ -14,6 +14,7 @@ import (
 const (
 	snapshotWithoutQuota = 2
 	snapshotVersion      = 3
+	patchVersion         = 1 // of what has changed since one
 )
 
 // Snapshot writes the store, in the order of its keys.
@@ -27,18 +28,95 @@ func (s *Store) Snapshot(to io.Writer) error {
 // Freeze returns what Snapshot would write now. It takes as long as there are leases and changes to watch, however many keys there are: the tree
 // of keys is shared, and nodes of it are copied when they are written.
 func (s *Store) Freeze() io.Reader {
-	f := &frozen{items: s.items.Copy(), changes: slices.Clone(s.changes.items), forgotten: s.changes.forgotten, loading: s.loading, quota: s.quota}
-	f.leases = s.listLeases().Leases
+	f := s.freeze(s.changes.items)
 	f.w.Buf = append(f.w.Buf, snapshotVersion)
 	f.w.Uint(s.last)
 	f.w.List(f.items.Len())
+	f.next = f.allKeys
 	return f
+}
+
+func (s *Store) freeze(newest []Item) *frozen {
+	return &frozen{
+		items: s.items.Copy(), leases: s.listLeases().Leases, changes: slices.Clone(newest), forgotten: s.changes.forgotten, loading: s.loading, quota: s.quota,
+	}
+}
+
+// since is what has changed since a moment.
+type since struct {
+	version uint64          // the store's newest one in that moment
+	keys    []string        // that were written or removed, in the order in which they first were
+	there   map[string]bool // in keys
+}
+
+func (s *since) note(key string) {
+	if s != nil && !s.there[key] {
+		s.there[key] = true
+		s.keys = append(s.keys, key)
+	}
+}
+
+// Mark begins to note what changes. It is part of smr.Differ, as Changes and Patch are.
+func (s *Store) Mark() { s.since = &since{version: s.last, there: map[string]bool{}} }
+
+// Changes returns what has changed since the last Mark.
+func (s *Store) Changes() io.Reader {
+	f := s.freeze(s.changes.after(s.since.version))
+	f.keys = s.since.keys[:len(s.since.keys):len(s.since.keys)]
+	f.w.Buf = append(f.w.Buf, patchVersion)
+	f.w.Uint(s.last)
+	f.w.List(len(f.keys))
+	f.next = f.changedKeys
+	return f
+}
+
+// Patch makes the changes that another store, or this one, has told.
+func (s *Store) Patch(from io.Reader) error {
+	b, err := contents(from)
+	if err != nil {
+		return fmt.Errorf("kv: patch: %w", err)
+	}
+	r := wirefmt.NewReader(b)
+	if v := r.Byte(); r.Err() == nil && v != patchVersion {
+		return fmt.Errorf("kv: patch of version %d, this program knows version %d", v, patchVersion)
+	}
+	patched := New()
+	patched.items, patched.bytes, patched.changes = *s.items.Copy(), s.bytes, s.changes.clone()
+	patched.last = r.Uint()
+	for range r.List(2) {
+		patched.readChange(r)
+	}
+	patched.readRest(r)
+	patched.quota = readQuota(r)
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("kv: patch: %w", err)
+	}
+	s.become(patched)
+	return nil
+}
+
+// readChange reads what is there of a key.
+func (s *Store) readChange(r *wirefmt.Reader) {
+	key := r.String()
+	if before, ok := s.items.Delete(key); ok {
+		s.bytes -= len(key) + len(before.value)
+	}
+	if r.Bool() {
+		there := item{r.Bytes(), r.Uint(), LeaseID(r.Uint())}
+		if there.version == 0 || there.version > s.last {
+			r.Failf("the version %d of the key %q is out of range", there.version, key)
+		}
+		s.items.Set(key, there)
+		s.bytes += len(key) + len(there.value)
+	}
 }
 
 // frozen is a moment of a store as bytes, which are made as they are read.
 type frozen struct {
-	items *btree.Map[string, item] // nil once all of it is in w, or was read
-	after string                   // the newest key that is. Keys may be empty: first tells whether there is one.
+	items *btree.Map[string, item]    // nil once all that is wanted of it is in w, or was read
+	next  func(size int) (whole bool) // adds about so many bytes of it
+	keys  []string                    // that are wanted, if not all
+	after string                      // the newest key that is in w, if all are wanted. Keys may be empty: begun tells whether there is one.
 	begun bool
 
 	leases    []Lease
@@ -69,10 +147,14 @@ func (f *frozen) Read(p []byte) (int, error) {
 
 // fill adds about so many bytes.
 func (f *frozen) fill(size int) {
-	if f.items == nil {
-		return
+	if f.items != nil && f.next(size) {
+		f.items = nil
+		f.end()
 	}
-	whole := true
+}
+
+func (f *frozen) allKeys(size int) (whole bool) {
+	whole = true
 	f.items.Ascend(f.after, func(key string, i item) bool {
 		if f.begun && key == f.after {
 			return true
@@ -82,16 +164,32 @@ func (f *frozen) fill(size int) {
 			return false
 		}
 		f.w.String(key)
-		f.w.Bytes(i.value)
-		f.w.Uint(i.version)
-		f.w.Uint(uint64(i.lease))
+		f.item(i)
 		f.after, f.begun = key, true
 		return true
 	})
-	if whole {
-		f.items = nil
-		f.end()
+	return whole
+}
+
+func (f *frozen) changedKeys(size int) (whole bool) {
+	for n, key := range f.keys {
+		if len(f.w.Buf)-f.read >= size {
+			f.keys = f.keys[n:]
+			return false
+		}
+		i, there := f.items.Get(key)
+		f.w.String(key)
+		if f.w.Bool(there); there {
+			f.item(i)
+		}
 	}
+	return true
+}
+
+func (f *frozen) item(i item) {
+	f.w.Bytes(i.value)
+	f.w.Uint(i.version)
+	f.w.Uint(uint64(i.lease))
 }
 
 // end adds what comes behind the keys.

@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -83,5 +84,84 @@ func TestFrozenMoment(t *testing.T) {
 	}
 	if err := iotest.TestReader(store.Freeze(), want.Bytes()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPatches has one store follow another by what has changed, told a few bytes at a time while commands change it, from one moment to the next: it is the same in each.
+func TestPatches(t *testing.T) {
+	for seed := range uint64(10) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		store, w := kv.New(), &twin{items: map[string]kv.Item{}, leases: map[kv.LeaseID]kv.Lease{}}
+		follower := kv.New()
+		store.Mark()
+		var changes, want bytes.Buffer
+		var moment io.Reader
+		for step := range 2000 {
+			w.step(t, rnd, store, step)
+			if moment == nil && rnd.IntN(40) == 0 {
+				moment = store.Changes()
+				store.Mark()
+				want.Reset()
+				if err := store.Snapshot(&want); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if moment == nil {
+				continue
+			}
+			if _, err := io.CopyN(&changes, moment, int64(rnd.IntN(200))); err == nil {
+				continue
+			} else if err != io.EOF {
+				t.Fatal(err)
+			}
+			cut := changes.Bytes()[:rnd.IntN(changes.Len())]
+			if err := follower.Patch(bytes.NewReader(cut)); err == nil {
+				t.Errorf("seed %d: %d of %d bytes are a patch", seed, len(cut), changes.Len())
+			}
+			var reader io.Reader = bytes.NewReader(changes.Bytes())
+			if rnd.IntN(2) == 0 {
+				reader = bytes.NewBuffer(changes.Bytes())
+			}
+			var got bytes.Buffer
+			if err := errors.Join(follower.Patch(reader), follower.Snapshot(&got)); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if !bytes.Equal(got.Bytes(), want.Bytes()) {
+				t.Fatalf("seed %d, step %d: the follower is another store", seed, step)
+			}
+			if follower.Usage() != kvUsage(t, want.Bytes()) {
+				t.Errorf("seed %d: usage %+v", seed, follower.Usage())
+			}
+			moment = nil
+			changes.Reset()
+		}
+	}
+}
+
+func kvUsage(t *testing.T, snapshot []byte) kv.Usage {
+	t.Helper()
+	s := kv.New()
+	if err := s.Restore(bytes.NewReader(snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	return s.Usage()
+}
+
+// TestPatchForgetsChanges: of changes to watch, a follower forgets those that the store has forgotten.
+func TestPatchForgetsChanges(t *testing.T) {
+	store, follower := kv.New(), kv.New()
+	store.Mark()
+	for round, puts := range []int{3, 10_005, 1, 25_000, 2} {
+		for i := range puts {
+			store.Apply(kv.Put([]byte(strconv.Itoa(i%50)), []byte{byte(round)}))
+		}
+		var got, want bytes.Buffer
+		if err := errors.Join(follower.Patch(store.Changes()), follower.Snapshot(&got), store.Snapshot(&want)); err != nil {
+			t.Fatal(err)
+		}
+		store.Mark()
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("round %d: the follower has %d bytes, the store %d, or others", round, got.Len(), want.Len())
+		}
 	}
 }

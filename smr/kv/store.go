@@ -28,6 +28,7 @@ type Store struct {
 	changes changes
 	loading bool                      // a part of a backup was loaded, and not the last one
 	observe func(l Lease, ended bool) // nil: nobody does
+	since   *since                    // what was changed since a moment; nil: nobody wants to know
 }
 
 type item struct {
@@ -108,6 +109,7 @@ func (s *Store) put(q request) Result {
 	s.last++
 	s.bytes += moreBytes
 	s.items.Set(key, item{q.value, s.last, q.lease})
+	s.since.note(key)
 	s.tie(key, before.lease, q.lease)
 	s.changes.add(Item{Key: []byte(key), Value: q.value, Version: s.last, Lease: q.lease})
 	return Result{Status: OK, Version: s.last}
@@ -120,6 +122,7 @@ func (s *Store) delete(q request) Result {
 		return Result{Status: NotFound}
 	}
 	s.items.Delete(key)
+	s.since.note(key)
 	s.bytes -= len(key) + len(before.value)
 	s.last++
 	s.tie(key, before.lease, 0)
@@ -162,11 +165,11 @@ func (s *Store) scan(q request) Result {
 
 // Restore replaces the store's contents by what Snapshot wrote. After an error the store is as it was.
 func (s *Store) Restore(from io.Reader) error {
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(from); err != nil {
+	b, err := contents(from)
+	if err != nil {
 		return fmt.Errorf("kv: restore: %w", err)
 	}
-	r := wirefmt.NewReader(b.Bytes())
+	r := wirefmt.NewReader(b)
 	version := r.Byte()
 	if r.Err() == nil && version != snapshotVersion && version != snapshotWithoutQuota {
 		return fmt.Errorf("kv: snapshot of version %d, this program knows versions %d and %d", version, snapshotWithoutQuota, snapshotVersion)
@@ -174,15 +177,19 @@ func (s *Store) Restore(from io.Reader) error {
 	restored := New()
 	restored.last = r.Uint()
 	restored.readItems(r)
-	restored.readLeases(r)
-	restored.loading = r.Bool()
-	restored.readChanges(r)
+	restored.readRest(r)
 	if version == snapshotVersion {
-		restored.quota = Quota{Bytes: r.Uint(), Keys: r.Uint()}
+		restored.quota = readQuota(r)
 	}
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("kv: snapshot: %w", err)
 	}
+	s.become(restored)
+	return nil
+}
+
+// become takes over what another store has.
+func (s *Store) become(restored *Store) {
 	restored.observe = s.observe
 	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
 		if _, ok := restored.leases[id]; !ok {
@@ -191,8 +198,24 @@ func (s *Store) Restore(from io.Reader) error {
 	}
 	*s = *restored
 	s.tellAll()
-	return nil
 }
+
+// contents returns what a reader has, without a copy if that can be.
+func contents(from io.Reader) ([]byte, error) {
+	if b, ok := from.(*bytes.Buffer); ok {
+		return b.Next(b.Len()), nil
+	}
+	return io.ReadAll(from)
+}
+
+// readRest reads what snapshots have behind the keys.
+func (s *Store) readRest(r *wirefmt.Reader) {
+	s.readLeases(r)
+	s.loading = r.Bool()
+	s.readChanges(r)
+}
+
+func readQuota(r *wirefmt.Reader) Quota { return Quota{Bytes: r.Uint(), Keys: r.Uint()} }
 
 func (s *Store) readItems(r *wirefmt.Reader) {
 	for range r.List(4) {
@@ -230,9 +253,16 @@ func (s *Store) readLeases(r *wirefmt.Reader) {
 	}
 }
 
+// readChanges reads changes that come behind those that are there, some of which may be forgotten by now.
 func (s *Store) readChanges(r *wirefmt.Reader) {
 	forgotten := r.Uint()
+	for len(s.changes.items) > 0 && s.changes.items[0].Version <= forgotten {
+		s.changes.forgetFirst()
+	}
 	before := forgotten
+	if n := len(s.changes.items); n > 0 {
+		before = s.changes.items[n-1].Version
+	}
 	for range r.List(itemBytes) {
 		i := readItem(r)
 		if i.Version <= before || i.Version > s.last {

@@ -1,6 +1,7 @@
 package smrtest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -18,10 +19,12 @@ type machine struct {
 	values map[string]string
 	count  int // commands that were applied to this state, those in a snapshot included
 	note   func(first int, id commandID)
+
+	changed map[string]bool // keys, since the last Mark
 }
 
 func newMachine(note func(first int, id commandID)) *machine {
-	return &machine{values: map[string]string{}, note: note}
+	return &machine{values: map[string]string{}, note: note, changed: map[string]bool{}}
 }
 
 // command is what a client asks of the machine.
@@ -73,6 +76,7 @@ func (m *machine) Apply(b []byte) []byte {
 	m.count++
 	now := m.get(c.Key)
 	out := history.KVOutput{Swapped: c.Kind == history.KVCAS && now == c.Expect}
+	m.changed[c.Key] = true
 	next, _ := history.KVModel().Step(now, c.KVInput, nil)
 	if next.Found {
 		m.values[c.Key] = next.Value
@@ -113,6 +117,47 @@ func (m *machine) Restore(in io.Reader) error {
 	for range r.List(2) {
 		k := r.String()
 		m.values[k] = r.String()
+	}
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("the test's state machine: %w", err)
+	}
+	return nil
+}
+
+// Freeze, Mark, Changes and Patch make the machine an smr.Differ.
+func (m *machine) Freeze() io.Reader {
+	var b bytes.Buffer
+	_ = m.Snapshot(&b) // a buffer takes all
+	return &b
+}
+
+func (m *machine) Mark() { clear(m.changed) }
+
+func (m *machine) Changes() io.Reader {
+	var w wirefmt.Writer
+	w.Uint(uint64(m.count))
+	w.List(len(m.changed))
+	for _, k := range slices.Sorted(maps.Keys(m.changed)) {
+		now := m.get(k)
+		w.String(k)
+		w.Bool(now.Found)
+		w.String(now.Value)
+	}
+	return bytes.NewReader(w.Buf)
+}
+
+func (m *machine) Patch(in io.Reader) error {
+	b, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	r := wirefmt.NewReader(b)
+	m.count = int(r.Uint())
+	for range r.List(3) {
+		k, found, value := r.String(), r.Bool(), r.String()
+		if delete(m.values, k); found {
+			m.values[k] = value
+		}
 	}
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("the test's state machine: %w", err)
