@@ -17,6 +17,7 @@ const (
 	defaultSnapshotEvery = 100_000
 	defaultPendingBytes  = 64 << 20
 	defaultLogBytes      = 64 << 20
+	defaultAnswerBytes   = 64 << 20
 	defaultMaxSessions   = 10_000
 )
 
@@ -51,6 +52,8 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 		return c, fmt.Errorf("smr: ReplicaConfig.SnapshotEvery is %d", c.SnapshotEvery)
 	case c.SnapshotPartBytes < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.SnapshotPartBytes is %d", c.SnapshotPartBytes)
+	case c.MaxAnswerBytes < 0:
+		return c, fmt.Errorf("smr: ReplicaConfig.MaxAnswerBytes is %d", c.MaxAnswerBytes)
 	case c.MaxSessions < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxSessions is %d", c.MaxSessions)
 	}
@@ -61,6 +64,7 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	c.LogBytes = cmp.Or(c.LogBytes, defaultLogBytes)
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, defaultSnapshotEvery)
 	c.SnapshotPartBytes = cmp.Or(c.SnapshotPartBytes, chunkBytes)
+	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, defaultAnswerBytes)
 	c.MaxSessions = cmp.Or(c.MaxSessions, defaultMaxSessions)
 	return c, nil
 }

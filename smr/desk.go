@@ -44,6 +44,7 @@ type outbox struct {
 
 // NewDesk returns the desk of a replica. The configuration has its defaults.
 func NewDesk(cfg ReplicaConfig, state *State) *Desk {
+	state.maxAnswerBytes = cfg.MaxAnswerBytes
 	return &Desk{cfg: cfg, state: state, taken: map[ticket]job{}, replies: map[ticketOf]int{}}
 }
 
@@ -160,6 +161,11 @@ func (d *Desk) reply(e Entry, r Reply, wanted bool) {
 		d.out = append(d.out, outbox{to: e.Client, Replies: Replies{Session: e.Session}})
 	}
 	item := CommandReply{Seq: e.Seq, Outcome: r.Outcome, Slot: r.Slot, Result: r.Result, Reason: r.Reason, Gone: r.Gone}
+	if lacks := r.Outcome == Committed && r.Reason != ""; lacks && wanted {
+		item.Outcome, item.Reason = Unknown, fmt.Sprintf("the command was executed at slot %d, but its result is not there: %s", r.Slot, r.Reason)
+	} else if lacks {
+		item.Reason = ""
+	}
 	if n := len(item.Result); !wanted {
 		item.Result = nil
 	} else if n > MaxCommandBytes {

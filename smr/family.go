@@ -43,13 +43,16 @@ type ReplicaConfig struct {
 	MaxPendingBytes int
 	// SnapshotEvery is how many commands are executed between two snapshots, after which the log is cut. 0 is 100000.
 	SnapshotEvery int
-	// LogBytes is about how many bytes of commands are executed between two snapshots, if SnapshotEvery does not come first, or as many as the last
+	// LogBytes is about how many bytes of commands are executed between two snapshots, if SnapshotEvery does not come first; for a Machine that is no Differ as many as the last
 	// snapshot has, if that is more. 0 is 64 MiB.
 	LogBytes int
 	// SnapshotPartBytes is how much of a snapshot is written in one go; commands wait for that long. 0 is 128 KiB.
 	SnapshotPartBytes int
 	// MaxSessions bounds the sessions; the one that was unused for the longest time goes first. 0 is 10000.
 	MaxSessions int
+	// MaxAnswerBytes bounds the results that are kept until their clients acknowledge them, in case they ask again. Beyond it those of sessions that were unused for the longest time are forgotten, but not
+	// that the commands were executed. 0 is 64 MiB.
+	MaxAnswerBytes int
 	// Executed gets, for figures, how long after it came to this replica a command was executed here, of those that clients asked this replica for. It is called in the
 	// node's own calls, and must not wait. nil: nobody.
 	Executed func(outcome Outcome, took time.Duration)

@@ -61,6 +61,7 @@ type saving struct {
 type saver struct {
 	self     protocol.ID
 	part     int      // bytes
+	logBytes int      // that fill a log
 	saving   *saving  // nil if none is
 	merging  *merging // nil if none is
 	mark     segment  // what the state machine notes changes since; no bytes if that is not on the disk
@@ -97,7 +98,7 @@ func (s *State) BeginSave(env *protocol.Env[Message], cfg ReplicaConfig, slot Sl
 	} else if v.from, err = s.freeze(); err != nil {
 		return false, err
 	}
-	s.part, s.self, s.saving = cfg.SnapshotPartBytes, cfg.ID, v
+	s.part, s.logBytes, s.self, s.saving = cfg.SnapshotPartBytes, cfg.LogBytes, cfg.ID, v
 	s.beginMerging(there)
 	if differs {
 		machine.Mark()
@@ -210,7 +211,8 @@ func (s *State) continueMerging(env *protocol.Env[Message]) error {
 	return nil
 }
 
-// PartSaved takes note that a part of a snapshot is on disk. The next one waits as long as that took: half of the time the disk is the log's alone.
+// PartSaved takes note that a part of a snapshot is on disk. The next one waits as long as that took, so that half of the time the disk is the log's alone; less if the log has grown since the
+// snapshot began, and not at all once it has by half of what fills it: it is in memory until the snapshot is done.
 func (s *State) PartSaved(env *protocol.Env[Message], from protocol.ID) {
 	if from != s.self || s.underWay == 0 {
 		return
@@ -219,11 +221,14 @@ func (s *State) PartSaved(env *protocol.Env[Message], from protocol.ID) {
 	if s.underWay > 0 || s.saving == nil && s.merging == nil {
 		return
 	}
-	pause := max(savePause, env.Now-s.wrote)
-	if s.saving == nil {
+	pause := min(max(savePause, env.Now-s.wrote), time.Second)
+	if v := s.saving; v == nil {
 		pause *= mergePauses
+	} else if s.logBytes > 0 {
+		grown := float64(s.weightBytes-v.weightBytes) / float64(s.logBytes)
+		pause = time.Duration(float64(pause) * max(0, 1-2*grown))
 	}
-	env.After(min(pause, time.Second), SaveTimer{})
+	env.After(pause, SaveTimer{})
 }
 
 // Save writes a snapshot into the key space in place of the one that is there. Called with Env.Truncate in one call, it takes the place of the log up to its slot.

@@ -254,6 +254,27 @@ func TestMergingWaitsLonger(t *testing.T) {
 	}
 }
 
+// TestSavingHurriesIfTheLogGrows: the more came while a snapshot was written, the less it waits.
+func TestSavingHurriesIfTheLogGrows(t *testing.T) {
+	for grown, want := range map[int]time.Duration{0: 10 * time.Millisecond, 25: 5 * time.Millisecond, 50: 0, 90: 0} {
+		c := newChanging(t, 5)
+		for n := range 20 {
+			c.put(fmt.Sprint(n))
+		}
+		c.do(func() {
+			if _, err := c.BeginSave(c.env, ReplicaConfig{ID: savingNode, SnapshotPartBytes: 16, LogBytes: 100}, c.slot, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+		c.weightBytes += grown
+		c.env.Begin(c.wrote + 10*time.Millisecond)
+		c.PartSaved(c.env, savingNode)
+		if out := c.env.Out; len(out) != 1 || out[0].Timer != (SaveTimer{}) || out[0].Delay != want {
+			t.Errorf("the log has grown by %d %%: %+v, want a timer of %v", grown, out, want)
+		}
+	}
+}
+
 // TestEarlierHead: a snapshot that an earlier version wrote, whose head knows one segment only, is read, and goes with the next one.
 func TestEarlierHead(t *testing.T) {
 	for area, more := range [][]byte{nil, {1, 1}} {

@@ -17,6 +17,7 @@ type sessions struct {
 	byID  map[SessionID]*session
 	opens map[opening]SessionID
 	order list.List // of *session; the one that was unused for the longest time is in front
+	bytes int       // of the results that are kept
 }
 
 // opening is what names a request for a session: the same one gets the same session.
@@ -59,6 +60,9 @@ func (t *sessions) add(s *session) {
 }
 
 func (t *sessions) remove(s *session) {
+	for _, r := range s.done {
+		t.bytes -= len(r.Result)
+	}
 	t.order.Remove(s.place)
 	delete(t.byID, s.id)
 	delete(t.opens, s.by)
@@ -96,15 +100,53 @@ func (t *sessions) use(s *session, e Entry) {
 	if uint64(e.Acked-s.acked) > uint64(len(s.done)) {
 		for _, q := range slices.Sorted(maps.Keys(s.done)) {
 			if q < e.Acked {
-				delete(s.done, q)
+				t.drop(s, q)
 			}
 		}
 	} else {
 		for q := s.acked; q < e.Acked; q++ {
-			delete(s.done, q)
+			t.drop(s, q)
 		}
 	}
 	s.acked = e.Acked
+}
+
+func (t *sessions) drop(s *session, q Seq) {
+	t.bytes -= len(s.done[q].Result)
+	delete(s.done, q)
+}
+
+// keep keeps the answer to a command of a session until its client acknowledges it. If all results that are kept have more than bound bytes, some are forgotten, first those of sessions that
+// were unused for the longest time. That the commands were executed is not: it decides what is executed. A result decides nothing, so replicas may differ in what they have forgotten.
+func (t *sessions) keep(s *session, q Seq, r Reply, bound int) {
+	s.done[q] = r
+	t.bytes += len(r.Result)
+	if bound <= 0 || t.bytes <= bound {
+		return
+	}
+	room := bound - bound/8 // so that not each command looks through all sessions
+	for el := t.order.Front(); el != nil && t.bytes > room; el = el.Next() {
+		old := el.Value.(*session)
+		for _, k := range slices.Sorted(maps.Keys(old.done)) {
+			if t.bytes <= room {
+				return
+			}
+			if old != s || k != q { // which is about to be told
+				t.forget(old, k)
+			}
+		}
+	}
+}
+
+// forget forgets a result. An answer that is Committed and has a reason lacks it.
+func (t *sessions) forget(s *session, q Seq) {
+	r := s.done[q]
+	if len(r.Result) == 0 {
+		return
+	}
+	t.bytes -= len(r.Result)
+	r.Result, r.Reason = nil, "it was forgotten, as there were too many that no client has acknowledged"
+	s.done[q] = r
 }
 
 func (t *sessions) append(w *wirefmt.Writer) {
@@ -142,7 +184,9 @@ func readSessions(r *wirefmt.Reader) *sessions {
 		t.add(s)
 		for range r.List(5) {
 			q := Seq(r.Uint())
-			s.done[q] = Reply{Outcome: Outcome(r.Byte()), Slot: Slot(r.Uint()), Result: r.Bytes(), Reason: r.String()}
+			done := Reply{Outcome: Outcome(r.Byte()), Slot: Slot(r.Uint()), Result: r.Bytes(), Reason: r.String()}
+			t.bytes += len(done.Result) - len(s.done[q].Result)
+			s.done[q] = done
 		}
 	}
 	return t
@@ -152,10 +196,17 @@ func (t *sessions) check() error {
 	if len(t.byID) != t.order.Len() || len(t.byID) != len(t.opens) {
 		return fmt.Errorf("smr: session table: %d sessions, %d in order, %d openings", len(t.byID), t.order.Len(), len(t.opens))
 	}
+	size := 0
 	for el := t.order.Front(); el != nil; el = el.Next() {
+		for _, r := range el.Value.(*session).done {
+			size += len(r.Result)
+		}
 		if s := el.Value.(*session); s.id > t.last || uint64(len(s.done)) > uint64(s.window) {
 			return fmt.Errorf("smr: session %d: %d answers kept, window %d, last session %d", s.id, len(s.done), s.window, t.last)
 		}
+	}
+	if size != t.bytes {
+		return fmt.Errorf("smr: session table: %d bytes of results are counted as %d", size, t.bytes)
 	}
 	return nil
 }

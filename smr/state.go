@@ -30,6 +30,8 @@ type State struct {
 	sessions *sessions
 	members  members
 	saver
+
+	maxAnswerBytes int // of the results that sessions keep; 0 is any number
 }
 
 // NewState returns the state of a group before its first entry. The members need not be in order. A replica that joins gives nil: it cannot know with whom
@@ -63,7 +65,7 @@ func (s *State) Apply(slot Slot, e Entry) Reply {
 		} else {
 			r = s.members.change(slot, *e.Members)
 		}
-		from.done[e.Seq] = r
+		s.sessions.keep(from, e.Seq, r, s.maxAnswerBytes)
 		return r
 	case OpenSession:
 		return s.sessions.open(slot, e)

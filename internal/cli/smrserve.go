@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/service"
 	"github.com/foresay/foresay/wal"
@@ -35,7 +36,11 @@ func (p *program) smrServeCommand() *cobra.Command {
 	return c
 }
 
+// serveGarbage is how much garbage a replica's process has at most, about.
+const serveGarbage = 64 << 20
+
 func (p *program) serve(ctx context.Context, file string) error {
+	defer heap.BoundGarbage(serveGarbage)()
 	cfg, err := service.ReadConfig(file)
 	if err != nil {
 		return fmt.Errorf("smr serve: %w", err)

@@ -18,6 +18,8 @@ type acceptor struct {
 	skipped smr.Slot // it proposes nothing in its own lane up to this slot
 	own     stream[Item]
 	votes   bySlot // its own in the shared lane, above what was executed
+	// voteBytes are those of the commands in votes.
+	voteBytes int
 
 	lanes   map[protocol.ID]*accepted
 	closes  map[Lane]*closes
@@ -152,6 +154,19 @@ func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
 	a.records = append(a.records, record{env.Append(rec), last})
 }
 
+// vote takes a vote in the shared lane into memory.
+func (a *acceptor) vote(i Item) {
+	before := len(a.votes)
+	if a.votes.add(i); len(a.votes) > before {
+		a.voteBytes += i.bytes()
+	}
+}
+
+// full tells whether an item is too much beside those that were voted for and are not executed. A single larger one is not.
+func (a *acceptor) full(i Item, cfg smr.ReplicaConfig) bool {
+	return len(a.votes) >= cfg.MaxPending || a.voteBytes > 0 && a.voteBytes+i.bytes() > cfg.MaxPendingBytes
+}
+
 // acceptLane accepts items of another replica's lane.
 func (a *acceptor) acceptLane(env *protocol.Env[smr.Message], owner protocol.ID, items []Item) {
 	last := smr.Slot(0)
@@ -257,6 +272,12 @@ func (a *acceptor) forget(executed smr.Slot, needed uint64) {
 	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail) {
 		a.own.drop(a.own.tail[0].Slot)
 	}
+	for _, i := range a.votes {
+		if i.Slot > executed {
+			break
+		}
+		a.voteBytes -= i.bytes()
+	}
 	a.votes.cut(executed)
 	for _, l := range a.lanes { //pure:ok each on its own
 		l.items.cut(executed)
@@ -312,7 +333,7 @@ func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[sm
 			for _, i := range m.Items {
 				last = max(last, i.Slot)
 				if digitOf(i.Slot) == sharedDigit {
-					a.votes.add(i)
+					a.vote(i)
 				} else {
 					a.lane(self).items.add(i)
 					a.skipped = max(a.skipped, i.Slot)

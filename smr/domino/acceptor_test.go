@@ -74,7 +74,7 @@ func (l *acceptorLife) step() {
 		a.claim(l.env, l.now, 2000)
 	case 1:
 		if i := l.item(max(a.closed, l.executed), sharedDigit); !a.has(i.Slot) {
-			a.votes.add(i)
+			a.vote(i)
 			a.add(l.env, i)
 		}
 	case 2:
@@ -102,6 +102,45 @@ func (l *acceptorLife) step() {
 }
 
 func (a *acceptor) has(s smr.Slot) bool { _, ok := a.votes.get(s); return ok }
+
+// TestVotesAreBoundedInBytes: an acceptor is full when it has so many bytes of votes, or a larger one alone, until they are executed.
+func TestVotesAreBoundedInBytes(t *testing.T) {
+	w, r, env := inHand(t, "na3", 2)
+	r.cfg.MaxPendingBytes = 100
+	next := above(max(r.acceptor.closed, slotAt(w.Clock(2))), sharedDigit)
+	vote := func(seq smr.Seq, bytes int) Verdict {
+		t.Helper()
+		m := submission(next)
+		m.Commands[0] = smr.RequestedCommand{Seq: seq, Command: make([]byte, bytes)}
+		next = above(next, sharedDigit)
+		env.Begin(env.Now)
+		r.onVote(env, 77, m)
+		for _, e := range env.Out {
+			if v, ok := e.Msg.(Vote); ok {
+				return v.Verdict
+			}
+		}
+		t.Fatal("no vote")
+		return 0
+	}
+	for seq, c := range []struct {
+		bytes int
+		want  Verdict
+	}{{200, Yes}, {1, Full}} {
+		if v := vote(smr.Seq(seq+1), c.bytes); v != c.want {
+			t.Errorf("command %d, of %d bytes: %v, want %v", seq+1, c.bytes, v, c.want)
+		}
+	}
+	r.acceptor.forget(next, 0)
+	if r.acceptor.voteBytes != 0 {
+		t.Errorf("%d bytes are left of what was executed", r.acceptor.voteBytes)
+	}
+	for seq, want := range []Verdict{Yes, Yes, Full} {
+		if v := vote(smr.Seq(10+seq), 40); v != want {
+			t.Errorf("command %d of 40 bytes: %v, want %v", seq+1, v, want)
+		}
+	}
+}
 
 // TestAcceptedCloseEndsVotes: an acceptor that accepts a decision about slots, of which it has heard nothing before, as it missed the Revoke or its clock is behind, votes for nothing more in them in ballot 0.
 // Its vote would be of a lower ballot than what it has accepted, and might make a quorum for something else.

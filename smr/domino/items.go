@@ -97,3 +97,11 @@ func (c Close) pieces() []Close {
 	}
 	return append(out, c)
 }
+
+// bytes returns how many bytes the commands of an item have.
+func (i Item) bytes() (n int) {
+	for _, e := range i.Entries {
+		n += len(e.Command)
+	}
+	return n
+}

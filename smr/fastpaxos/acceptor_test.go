@@ -67,6 +67,42 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 	}
 }
 
+// TestOwnVotesAreBoundedInBytes: an acceptor leaves it to the coordinator to have more decided, until what it has voted for is executed, whatever became of its own votes.
+func TestOwnVotesAreBoundedInBytes(t *testing.T) {
+	r, env, _ := begun(t, 3, 0)
+	r.cfg.MaxPendingBytes = 100
+	era := newEra(0, 2)
+	follow(r, env, era, 1)
+	large := func(seq smr.Seq, bytes int) Copy {
+		return Copy{smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: seq, Command: make([]byte, bytes)}}}}
+	}
+	for seq, c := range []struct {
+		bytes int
+		top   smr.Slot
+	}{{200, 1}, {1, 1}} {
+		if r.Receive(env, 77, large(smr.Seq(seq+1), c.bytes)); r.fastTop != c.top {
+			t.Errorf("command %d, of %d bytes: voted up to slot %d, want %d", seq+1, c.bytes, r.fastTop, c.top)
+		}
+	}
+	head := Head{From: 2, Era: era, Generation: r.state.Generation()}
+	other := smr.Entry{Kind: smr.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
+	r.Receive(env, 2, Accept{head, []Placed{{1, other}}}) // in the place of its own vote
+	own := smr.Entry{Kind: smr.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
+	r.Receive(env, 2, Commit{head, []Placed{{1, other}, {2, own}}})
+	if r.state.Applied() != 2 || r.oursBytes != 0 {
+		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.state.Applied(), r.oursBytes)
+	}
+	for seq := range smr.Seq(3) {
+		r.Receive(env, 77, large(10+seq, 40))
+	}
+	if r.fastTop != 4 {
+		t.Errorf("with room for two of three commands, voted up to slot %d, want 4", r.fastTop)
+	}
+	if follow(r, env, newEra(era, 2), 10); r.oursBytes != 0 {
+		t.Errorf("in another era %d bytes are left", r.oursBytes)
+	}
+}
+
 // TestLastVoteSurvivesCrash: what an acceptor tells those who read is of its votes before a crash too.
 func TestLastVoteSurvivesCrash(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)

@@ -33,9 +33,10 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 }
 
 func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e smr.Entry) {
-	if v := r.cell(s).vote; v.Entry.Kind != 0 && r.ours[wishFor(v.Entry)] == s {
-		delete(r.ours, wishFor(v.Entry))
+	if v := r.cell(s).vote; v.Entry.Kind != 0 && r.ours[wishFor(v.Entry)].slot == s {
+		r.forgetOwn(wishFor(v.Entry))
 	}
+	r.forgetOwn(wishFor(e)) // also if another vote took the place of its own
 	if r.lead != nil {
 		delete(r.lead.tallies, s)
 	}
@@ -216,7 +217,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 	r.cut(env, s.Slot)
 	r.abandon()
 	r.stopLeading()
-	clear(r.ours)
+	r.forgetOurs()
 	r.membersChanged(env)
 	r.execute(env)
 	return true

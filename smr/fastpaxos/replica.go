@@ -32,19 +32,21 @@ type Replica struct {
 	incoming smr.Incoming
 	outgoing map[protocol.ID]*smr.Outgoing
 
-	open     smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
-	fastTop  smr.Slot // the last slot of the replica's votes in the promised era's fast round
-	openFor  uint64   // the generation of members to whom they are
-	silent   int      // beats since the coordinator was heard
-	rest     int      // beats, until it may try to lead
-	tries    int      // to lead, since something was decided
-	above    Era      // the next attempt is in an era above it
-	ours     map[wish]smr.Slot
-	voted    []Placed // in this call, for the coordinator
-	ballots  []ballotFor
-	applied  smr.Slot // at the last beat
-	fetched  int      // beats since a Fetch was sent
-	progress map[protocol.ID]progress
+	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
+	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
+	openFor uint64   // the generation of members to whom they are
+	silent  int      // beats since the coordinator was heard
+	rest    int      // beats, until it may try to lead
+	tries   int      // to lead, since something was decided
+	above   Era      // the next attempt is in an era above it
+	ours    map[wish]ownVote
+	// oursBytes are those of the commands in ours.
+	oursBytes int
+	voted     []Placed // in this call, for the coordinator
+	ballots   []ballotFor
+	applied   smr.Slot // at the last beat
+	fetched   int      // beats since a Fetch was sent
+	progress  map[protocol.ID]progress
 
 	luck  luck
 	cand  *candidacy
@@ -107,7 +109,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{
-		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: map[protocol.ID]*smr.Outgoing{}, ours: map[wish]smr.Slot{},
+		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: map[protocol.ID]*smr.Outgoing{}, ours: map[wish]ownVote{},
 		progress: map[protocol.ID]progress{}, tempo: smr.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)
@@ -249,7 +251,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 	r.promised, r.open, r.fastTop, r.silent = e, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
-	clear(r.ours)
+	r.forgetOurs()
 	if e.coordinator() == r.cfg.ID && r.cand != nil && r.cand.era == e {
 		r.carry, r.lead = r.lead, nil // until phase 1 is done it proposes nothing
 	} else {

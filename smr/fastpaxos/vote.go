@@ -71,9 +71,14 @@ func (r *Replica) vote(e smr.Entry, after smr.Slot) smr.Slot {
 	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {
 		return 0
 	}
+	if _, again := r.ours[wishFor(e)]; !again && r.oursBytes > 0 && r.oursBytes+len(e.Command) > r.cfg.MaxPendingBytes {
+		return 0 // the coordinator has it decided when there is room
+	}
 	r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
 	r.fastTop = max(r.fastTop, s)
-	r.ours[wishFor(e)] = s
+	r.forgetOwn(wishFor(e))
+	r.ours[wishFor(e)] = ownVote{s, len(e.Command)}
+	r.oursBytes += len(e.Command)
 	r.voted = append(r.voted, Placed{s, e})
 	return s
 }
@@ -112,4 +117,21 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	if len(answer.Slots) > 0 {
 		env.Send(from, answer)
 	}
+}
+
+// ownVote is a vote for a client's command in a slot that the replica has chosen.
+type ownVote struct {
+	slot  smr.Slot
+	bytes int // of the command
+}
+
+func (r *Replica) forgetOwn(w wish) {
+	r.oursBytes -= r.ours[w].bytes
+	delete(r.ours, w)
+}
+
+// forgetOurs forgets what the replica has voted for by itself.
+func (r *Replica) forgetOurs() {
+	clear(r.ours)
+	r.oursBytes = 0
 }

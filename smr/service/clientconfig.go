@@ -86,13 +86,14 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
   "leader": 1,
   // Commands that are agreed on at once, at most; commands that are taken and not answered; commands between two
   // snapshots; sessions of clients. 0 or left out: 1024, 65536, 100000, 10000.
-  // In bytes: commands that are taken and not answered; commands between two snapshots, or as many as the last snapshot
-  // has. 0 or left out: 64 MiB each.
+  // In bytes: commands that are taken and not answered; commands between two snapshots; results that are kept until
+  // their clients acknowledge them. 0 or left out: 64 MiB each.
   "max_batch": 0,
   "max_pending": 0,
   "snapshot_every": 0,
   "max_sessions": 0,
   "max_pending_bytes": 0,
-  "log_bytes": 0
+  "log_bytes": 0,
+  "max_answer_bytes": 0
 }
 `

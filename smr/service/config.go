@@ -40,6 +40,7 @@ type Config struct {
 
 	MaxPendingBytes int `json:"max_pending_bytes,omitempty"`
 	LogBytes        int `json:"log_bytes,omitempty"`
+	MaxAnswerBytes  int `json:"max_answer_bytes,omitempty"`
 
 	proto     smr.Protocol
 	roundTrip time.Duration
@@ -120,7 +121,7 @@ func (c *Config) check() error {
 	}
 	for name, n := range map[string]int{
 		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery, "max_sessions": c.MaxSessions,
-		"max_pending_bytes": c.MaxPendingBytes, "log_bytes": c.LogBytes,
+		"max_pending_bytes": c.MaxPendingBytes, "log_bytes": c.LogBytes, "max_answer_bytes": c.MaxAnswerBytes,
 	} {
 		if n < 0 {
 			return configfile.Fieldf(name, "%d is less than 0", n)
@@ -200,7 +201,7 @@ func (c *Config) replica(machine smr.StateMachine) smr.ReplicaConfig {
 	cfg := smr.ReplicaConfig{
 		ID: c.ID, Join: c.Join, Machine: machine, RoundTrip: c.roundTrip, Leader: c.Leader, MaxBatch: c.MaxBatch, MaxPending: c.MaxPending,
 		SnapshotEvery: c.SnapshotEvery, MaxSessions: c.MaxSessions,
-		MaxPendingBytes: c.MaxPendingBytes, LogBytes: c.LogBytes,
+		MaxPendingBytes: c.MaxPendingBytes, LogBytes: c.LogBytes, MaxAnswerBytes: c.MaxAnswerBytes,
 	}
 	cfg.Members = smrMembers(c.Members)
 	return cfg

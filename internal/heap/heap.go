@@ -1,0 +1,68 @@
+// Package heap bounds the garbage of a process that holds much.
+package heap
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+)
+
+// leastPercent is the least that GOGC is set to: the collector's work grows with what is in use.
+const leastPercent = 10
+
+// BoundGarbage has the collector run when there is so much garbage, and not only when there is as much as is in use, as Go does by default: of that a process that holds large values can
+// have as much as of them. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts back what was there.
+func BoundGarbage(garbageBytes uint64) (stop func()) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	k := &keeper{garbage: garbageBytes, before: debug.SetGCPercent(100)}
+	debug.SetGCPercent(k.before)
+	k.watch()
+	return k.stop
+}
+
+type keeper struct {
+	garbage uint64
+	before  int               // GOGC
+	looked  func(percent int) // nil but in tests
+
+	mu      sync.Mutex
+	stopped bool
+}
+
+func (k *keeper) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	debug.SetGCPercent(k.before)
+}
+
+// mark is an object that the next collection finds. Its pointer keeps it apart from other small ones.
+type mark struct{ _ *mark }
+
+// watch has adjust called after the next collection.
+func (k *keeper) watch() { runtime.AddCleanup(&mark{}, (*keeper).adjust, k) }
+
+func (k *keeper) adjust() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	p := percent(live[0].Value.Uint64(), k.garbage)
+	debug.SetGCPercent(p)
+	k.watch()
+	if k.looked != nil {
+		k.looked(p)
+	}
+}
+
+// percent returns what GOGC is to be with so many bytes in use, that there is about so much garbage at most.
+func percent(live, garbage uint64) int {
+	return int(min(100, max(leastPercent, 100*garbage/max(live, 1))))
+}

@@ -1,0 +1,52 @@
+package heap
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestPercent(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		live, garbage uint64
+		want          int
+	}{
+		{0, 64 * mb, 100}, {20 * mb, 64 * mb, 100}, {64 * mb, 64 * mb, 100}, {128 * mb, 64 * mb, 50}, {320 * mb, 64 * mb, 20}, {4000 * mb, 64 * mb, leastPercent},
+	} {
+		if got := percent(c.live, c.garbage); got != c.want {
+			t.Errorf("%d MB in use, %d MB garbage: %d %%, want %d", c.live/mb, c.garbage/mb, got, c.want)
+		}
+	}
+}
+
+// TestBoundGarbage: what is in use decides, after each collection, and when it is over all is as before.
+func TestBoundGarbage(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetGCPercent(90)
+	defer debug.SetGCPercent(before)
+	looks := make(chan int, 100)
+	k := &keeper{garbage: 1 << 20, before: 90, looked: func(p int) { looks <- p }}
+	k.watch()
+	large := make([]byte, 64<<20)
+	for p := 0; p != leastPercent; {
+		runtime.GC()
+		p = <-looks
+	}
+	runtime.KeepAlive(large)
+	if k.stop(); debug.SetGCPercent(90) != 90 {
+		t.Error("GOGC is not as before")
+	}
+	stop := BoundGarbage(1 << 20)
+	debug.SetGCPercent(50)
+	if stop(); debug.SetGCPercent(90) != 90 {
+		t.Error("GOGC is not as before")
+	}
+	t.Setenv("GOGC", "200")
+	if stop := BoundGarbage(1); debug.SetGCPercent(90) != 90 {
+		t.Error("what the operator has set was changed")
+	} else {
+		stop()
+	}
+}
