@@ -15,6 +15,8 @@ import (
 type Hello struct {
 	From Incarnation
 	Join bool // it waits to be added to the group
+	// Mark, if there is one, is all that is said: a replica that takes part tells how far its disk is.
+	Mark diskMark
 }
 
 // Welcome answers a Hello.
@@ -25,7 +27,19 @@ type Welcome struct {
 	Reason string      // if the replica is to be refused for another reason
 	// Members, if there are any, is all that is said: who belongs to the group that the asker waits to be added to. One of them leads.
 	Members []Member
+	// Mark, if there is one, is all that is said: how far the sender knows the asker's disk to have been.
+	Mark diskMark
 }
+
+// A diskMark is how far the log on a disk was, as peers know it. It only grows; so a disk that is below what a peer knows has forgotten what it had written: it is an older copy of itself, or has lost
+// the end of its log, which by itself looks like the end that a torn write leaves.
+type diskMark struct {
+	next  uint64 // index of the log
+	start uint64 // random; names the replica's start in which it was told
+}
+
+// markEvery is how many round trips pass between two marks.
+const markEvery = 4
 
 // AdmissionTimer is the timer of an Admission, whose replica hands it to Expire.
 type AdmissionTimer struct{}
@@ -52,6 +66,16 @@ type Admission struct {
 	known    map[protocol.ID]binding
 	joiners  map[protocol.ID]Incarnation
 	state    *State
+
+	began diskMark                   // at this start
+	told  uint64                     // the newest mark
+	marks map[protocol.ID]markedDisk // of others
+}
+
+// markedDisk is how far a replica knows another one's disk to have been.
+type markedDisk struct {
+	disk Incarnation
+	mark diskMark
 }
 
 // binding is what a replica knows of another one's disk.
@@ -69,6 +93,7 @@ func NewAdmission(cfg ReplicaConfig, state *State) *Admission {
 	return &Admission{
 		self: cfg.ID, join: cfg.Join, members: cfg.Members, roundTrip: cfg.RoundTrip, state: state,
 		agreed: map[protocol.ID]bool{}, known: map[protocol.ID]binding{}, joiners: map[protocol.ID]Incarnation{},
+		marks: map[protocol.ID]markedDisk{},
 	}
 }
 
@@ -89,6 +114,8 @@ func (a *Admission) Start(env *protocol.Env[Message], blankLog bool) {
 	for key, value := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff\xff\xff\xff\xff")) {
 		a.readPeer(key, value)
 	}
+	a.readMarks(env)
+	a.began = diskMark{env.NextIndex(), max(env.Rand.Uint64(), 1)}
 	if b, ok := env.Get([]byte(selfKey)); ok {
 		r := wirefmt.NewReader(b)
 		a.own, a.admitted, a.refused = Incarnation(r.Uint()), r.Bool(), r.String()
@@ -111,9 +138,72 @@ func (a *Admission) Start(env *protocol.Env[Message], blankLog bool) {
 		return
 	}
 	a.maybeAdmit(env)
-	if !a.admitted {
+	if a.admitted {
+		a.mark(env)
+	} else {
 		a.ask(env)
 	}
+}
+
+func markKey(id protocol.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte(markPrefix), uint32(id))
+}
+
+func (a *Admission) readMarks(env *protocol.Env[Message]) {
+	for key, value := range env.Scan([]byte(markPrefix), []byte(markPrefix+"\xff\xff\xff\xff\xff")) {
+		r := wirefmt.NewReader(value)
+		m := markedDisk{Incarnation(r.Uint()), diskMark{r.Uint(), r.Uint()}}
+		if len(key) == len(markPrefix)+4 && r.Close() == nil {
+			a.marks[protocol.ID(binary.BigEndian.Uint32(key[len(markPrefix):]))] = m
+		}
+	}
+}
+
+// mark tells the other members how far the disk is, once all up to there is on it, and again when it is further.
+func (a *Admission) mark(env *protocol.Env[Message]) {
+	if next := env.NextIndex(); next != a.told {
+		a.told = next
+		for _, m := range a.state.Members() {
+			if m.ID != a.self {
+				env.Send(m.ID, Hello{From: a.own, Mark: diskMark{next, a.began.start}})
+			}
+		}
+	}
+	env.After(markEvery*a.roundTrip, AdmissionTimer{})
+}
+
+// onMark notes how far another replica's disk is, and tells it if it was further at an earlier start.
+func (a *Admission) onMark(env *protocol.Env[Message], from protocol.ID, h Hello) {
+	m, ok := a.marks[from]
+	switch {
+	case ok && m.disk == h.From && m.mark.next > h.Mark.next:
+		if m.mark.start != h.Mark.start {
+			env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: m.mark})
+		}
+		return
+	case ok && m.disk != h.From, !ok:
+		if disk, member := a.state.Member(from); !member || disk != 0 && disk != h.From || a.known[from].seen && a.known[from].incarnation != h.From {
+			return
+		}
+	case m.mark == h.Mark:
+		return
+	}
+	m = markedDisk{h.From, h.Mark}
+	a.marks[from] = m
+	var w wirefmt.Writer
+	w.Uint(uint64(m.disk))
+	w.Uint(m.mark.next)
+	w.Uint(m.mark.start)
+	env.Put(markKey(from), w.Buf)
+}
+
+// onMarked refuses to go on if another replica knows that the disk was further than it began now.
+func (a *Admission) onMarked(env *protocol.Env[Message], from protocol.ID, w Welcome) {
+	if w.Mark.start == a.began.start || w.Mark.next <= a.began.next {
+		return
+	}
+	a.refuse(env, fmt.Sprintf("replica %d knows that the log of replica %d went up to record %d, and on its disk it ended with record %d: the disk is an older copy of itself, or lost the end of its log, "+
+		"and with it what the replica had promised. Add a replica with an empty disk and another ID instead", from, a.self, w.Mark.next-1, a.began.next-1))
 }
 
 func (a *Admission) readPeer(key, value []byte) {
@@ -199,7 +289,7 @@ func (a *Admission) maybeAdmit(env *protocol.Env[Message]) {
 	case member && disk == a.own, member && !a.join && len(a.agreed) >= NeededWelcomes(len(a.members)):
 		a.admitted = true
 		a.save(env)
-		env.Stop(AdmissionTimer{})
+		a.mark(env)
 	}
 }
 
@@ -219,9 +309,13 @@ func (a *Admission) ask(env *protocol.Env[Message]) {
 	env.After(a.roundTrip, AdmissionTimer{})
 }
 
-// Expire asks again.
+// Expire asks again, or tells how far the disk is.
 func (a *Admission) Expire(env *protocol.Env[Message]) {
-	if !a.admitted && a.refused == "" {
+	switch {
+	case a.refused != "":
+	case a.admitted:
+		a.mark(env)
+	default:
 		a.ask(env)
 	}
 }
@@ -229,6 +323,10 @@ func (a *Admission) Expire(env *protocol.Env[Message]) {
 // Hello answers a replica with a new disk.
 func (a *Admission) Hello(env *protocol.Env[Message], from protocol.ID, h Hello) {
 	if a.refused != "" || h.From == 0 || from == a.self || a.join && !a.admitted {
+		return
+	}
+	if h.Mark.start != 0 {
+		a.onMark(env, from, h)
 		return
 	}
 	answer := Welcome{From: a.own, Asked: h.From, Known: h.From}
@@ -264,7 +362,9 @@ func (a *Admission) remember(id protocol.ID, disk Incarnation) {
 func (a *Admission) Welcome(env *protocol.Env[Message], from protocol.ID, w Welcome) {
 	_, asked := a.find(from)
 	switch {
-	case w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
+	case w.Mark.start != 0 && w.Asked == a.own && a.refused == "" && from != a.self:
+		a.onMarked(env, from, w)
+	case w.Mark.start != 0, w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
 	case a.join && len(w.Members) > 0:
 		a.welcome = true
 		a.meet(env, w.Members)

@@ -26,6 +26,7 @@ const (
 	chunkPrefix  = "smr/chunk"    // then the area, if not the first, a slash, and the number of the chunk: 4 bytes
 	selfKey      = "smr/self"
 	peerPrefix   = "smr/peer/" // then the ID: 4 bytes
+	markPrefix   = "smr/mark/" // then the ID: 4 bytes
 	maxSizeBytes = 1 << 40     // of a snapshot that somebody announces
 )
 

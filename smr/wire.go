@@ -180,9 +180,19 @@ func readWanted(r *wirefmt.Reader) SnapshotWanted {
 func appendHello(w *wirefmt.Writer, m Hello) {
 	w.Uint(uint64(m.From))
 	w.Bool(m.Join)
+	appendMark(w, m.Mark)
 }
 
-func readHello(r *wirefmt.Reader) Hello { return Hello{From: Incarnation(r.Uint()), Join: r.Bool()} }
+func readHello(r *wirefmt.Reader) Hello {
+	return Hello{From: Incarnation(r.Uint()), Join: r.Bool(), Mark: readMark(r)}
+}
+
+func appendMark(w *wirefmt.Writer, m diskMark) {
+	w.Uint(m.next)
+	w.Uint(m.start)
+}
+
+func readMark(r *wirefmt.Reader) diskMark { return diskMark{r.Uint(), r.Uint()} }
 
 func appendWelcome(w *wirefmt.Writer, m Welcome) {
 	w.Uint(uint64(m.From))
@@ -193,6 +203,7 @@ func appendWelcome(w *wirefmt.Writer, m Welcome) {
 	for _, o := range m.Members {
 		appendMember(w, o)
 	}
+	appendMark(w, m.Mark)
 }
 
 func readWelcome(r *wirefmt.Reader) Welcome {
@@ -200,5 +211,6 @@ func readWelcome(r *wirefmt.Reader) Welcome {
 	for range r.List(2) {
 		m.Members = append(m.Members, readMember(r))
 	}
+	m.Mark = readMark(r)
 	return m
 }
