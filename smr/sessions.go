@@ -60,7 +60,7 @@ func (t *sessions) add(s *session) {
 }
 
 func (t *sessions) remove(s *session) {
-	for _, r := range s.done {
+	for _, r := range s.done { //pure:ok a sum
 		t.bytes -= len(r.Result)
 	}
 	t.order.Remove(s.place)
@@ -198,7 +198,7 @@ func (t *sessions) check() error {
 	}
 	size := 0
 	for el := t.order.Front(); el != nil; el = el.Next() {
-		for _, r := range el.Value.(*session).done {
+		for _, r := range el.Value.(*session).done { //pure:ok a sum
 			size += len(r.Result)
 		}
 		if s := el.Value.(*session); s.id > t.last || uint64(len(s.done)) > uint64(s.window) {

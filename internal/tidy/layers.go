@@ -45,6 +45,7 @@ func rooms() []room {
 		{pattern: "internal/fieldpath/...", layer: contract},
 		{pattern: "internal/nearest/...", layer: contract},
 		{pattern: "internal/processors/...", layer: contract},
+		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
 
 		{pattern: "smr/client/...", layer: runner},
