@@ -124,7 +124,7 @@ type bug struct {
 
 func bugs() []bug {
 	return []bug{
-		{"answers before the disk", replicas(answersEarly), "all crash", 10, "Durability|Agreement|linearizability"},
+		{"answers before the disk", replicas(answersEarly), "all crash", 10, "Durability|Agreement|linearizability|older copy of itself"},
 		{"applies in another order", machines(func(id protocol.ID, m smr.StateMachine) smr.StateMachine {
 			if id == 2 {
 				return &swapper{StateMachine: m}
