@@ -26,6 +26,7 @@ func ExampleExperiments() {
 	// domino-adapt [virtual]
 	// smr-throughput [real]
 	// smr-snapshots [real]
+	// smr-large [real]
 	// smr-failover [virtual]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]

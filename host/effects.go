@@ -148,10 +148,12 @@ func (n *Node[M]) commit() {
 	n.stats.commits.Add(1)
 	n.stats.ops.Add(uint64(len(b.ops)))
 	n.stats.records.Add(uint64(record))
+	arena := b.arena
 	n.spec.Disk.Commit(b.ops, func(err error) {
 		if err != nil {
-			n.disk.failure.CompareAndSwap(nil, &err)
+			n.disk.failure.CompareAndSwap(nil, &err) // and the disk may have the records still
 		} else {
+			n.arenas.Put(&arena)
 			took := time.Since(since)
 			n.stats.latency.add(took)
 			if n.spec.Committed != nil {
@@ -163,11 +165,10 @@ func (n *Node[M]) commit() {
 	})
 	clear(b.ops)
 	b.ops, b.ends, b.keys = b.ops[:0], b.ends[:0], false
-	if n.disk.durable.Load() == number {
-		b.arena = b.arena[:0]
-	} else {
-		// The disk still has the old one. The next batch is about as large.
-		b.arena = make([]byte, 0, min(cap(b.arena), 2*len(b.arena)))
+	// The disk may still have the old one.
+	b.arena = nil
+	if p, _ := n.arenas.Get().(*[]byte); p != nil {
+		b.arena = (*p)[:0]
 	}
 }
 
@@ -200,13 +201,21 @@ func (n *Node[M]) send(to protocol.ID, msg M) error {
 		n.self = append(n.self, msg)
 	default:
 		var err error
-		if n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg); err != nil {
+		refs := n.refs[:0]
+		if n.sharing != nil {
+			n.scratch, refs, err = n.sharing.AppendShared(n.scratch[:0], refs, msg)
+		} else {
+			n.scratch, err = n.spec.Codec.Append(n.scratch[:0], msg)
+		}
+		if err != nil {
 			return fmt.Errorf("message to %d: %w", to, err)
 		}
-		n.port.Send(to, n.scratch)
+		n.port.SendShared(to, n.scratch, refs)
 		if cap(n.scratch) > maxScratch {
 			n.scratch = nil
 		}
+		clear(refs)
+		n.refs = refs
 	}
 	return nil
 }

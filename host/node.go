@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -36,6 +37,9 @@ type Node[M any] struct {
 	held    heldQueue[M]
 	self    []M // what the node sent to itself
 	scratch []byte
+	refs    []protocol.Ref
+	sharing protocol.SharingCodec[M] // nil if the codec is none
+	arenas  sync.Pool                // of *[]byte, for records
 	steps   uint64
 }
 

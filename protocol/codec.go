@@ -9,3 +9,15 @@ type Codec[M any] interface {
 	// proportion to it; its errors say what is wrong and where. The message holds no reference to b.
 	Decode(b []byte) (M, error)
 }
+
+// A Ref is a byte string that belongs into encoded bytes, before the one at a place.
+type Ref struct {
+	At   int
+	Data []byte
+}
+
+// A SharingCodec can leave large byte strings where they are, so that what goes to several peers has them once.
+type SharingCodec[M any] interface {
+	// AppendShared is Append, but for byte strings that are not changed any more: it adds them to refs, with where in buf they belong, in this order.
+	AppendShared(buf []byte, refs []Ref, msg M) ([]byte, []Ref, error)
+}

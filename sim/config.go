@@ -27,6 +27,8 @@ type Config[M any] struct {
 	CodecChance float64
 	// SizeBytes tells the size of a message, for links with a bandwidth. nil: that of its bytes if there is a codec, else 0.
 	SizeBytes func(msg M) int
+	// QueueBytes bounds what waits at a site to leave for another one, on a link with a bandwidth. What is more is lost, as a full queue of package transport loses it. 0: any amount waits.
+	QueueBytes int
 	// Check looks for broken invariants of the whole after each step. nil: none.
 	Check func() error
 	// CheckEvery makes only one step of so many followed by checks, the nodes' own and Check; 0 is each.
@@ -78,6 +80,9 @@ func (c *Config[M]) validate() error {
 	}
 	if c.Disk.Latency < 0 || c.Disk.Jitter < 0 {
 		errs = append(errs, fmt.Errorf("Disk of %+v has a negative time", c.Disk))
+	}
+	if c.QueueBytes < 0 {
+		errs = append(errs, fmt.Errorf("QueueBytes of %d is negative", c.QueueBytes))
 	}
 	if c.CheckEvery < 0 {
 		errs = append(errs, fmt.Errorf("CheckEvery of %d is negative", c.CheckEvery))

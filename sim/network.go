@@ -120,6 +120,12 @@ func (s *Sim[M]) send(n *node[M], to protocol.ID, msg M) {
 // sendStream sends a message behind those that left before.
 func (s *Sim[M]) sendStream(n, peer *node[M], p packet[M]) {
 	r, l := s.route(n, peer), s.link(n, peer)
+	if q := s.config.QueueBytes; q > 0 && r.waiting(s.now) > 0 && r.waiting(s.now)+p.sizeBytes > q {
+		s.stats.Lost++
+		l.gap = true
+		s.trace.lost(s, n, peer.id, "the queue is full")
+		return
+	}
 	s.tellGap(n, peer)
 	l.sent++
 	at := r.leave(s.now, p.sizeBytes)
@@ -135,6 +141,11 @@ func (r *route) leave(now time.Duration, sizeBytes int) time.Duration {
 	}
 	r.free = max(r.free, now) + r.link.Serialize(sizeBytes)
 	return r.free
+}
+
+// waiting returns how many bytes have not left yet.
+func (r *route) waiting(now time.Duration) int {
+	return int(max(r.free-now, 0).Seconds() * float64(r.link.BytesPerSecond))
 }
 
 // tellGap tells a peer, behind all that is under way to it, that something was lost. There is nothing to tell if the link is down, or the peer.

@@ -49,7 +49,7 @@ func (k CallKind) String() string {
 type Call struct {
 	ID      CallID
 	Kind    CallKind
-	Command []byte // or a query
+	Command []byte // or a query; not changed any more
 	Change  Change // of Reconfigure
 	Ack     Ack    // of Propose
 	// After is a causal floor: the command gets a position above it. It is the Slot of a Done that the caller has seen, here or at another client, and

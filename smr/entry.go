@@ -1,6 +1,7 @@
 package smr
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -67,7 +68,7 @@ func AppendEntry(w *wirefmt.Writer, e Entry) {
 	w.Uint(uint64(e.Acked))
 	switch e.Kind {
 	case Command:
-		w.Bytes(e.Command)
+		w.Shared(e.Command)
 	case OpenSession:
 		w.Uint(e.Open.MaxSessions)
 		w.Uint(uint64(e.Open.Window))
@@ -105,10 +106,21 @@ const MinEntryBytes = 1
 
 // Equal tells whether two entries are the same.
 func (e Entry) Equal(o Entry) bool {
-	var a, b wirefmt.Writer
-	AppendEntry(&a, e)
-	AppendEntry(&b, o)
-	return string(a.Buf) == string(b.Buf)
+	if e.Kind != o.Kind || e.Kind == NoOp {
+		return e.Kind == o.Kind
+	}
+	if e.Client != o.Client || e.Session != o.Session || e.Seq != o.Seq || e.Acked != o.Acked {
+		return false
+	}
+	switch e.Kind {
+	case Command:
+		return bytes.Equal(e.Command, o.Command)
+	case OpenSession:
+		return *e.Open == *o.Open
+	case ChangeMembers:
+		return *e.Members == *o.Members
+	}
+	return true
 }
 
 func (e Entry) String() string {

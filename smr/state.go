@@ -196,7 +196,7 @@ func unchain(snapshot []byte) ([][]byte, error) {
 	r := wirefmt.NewReader(snapshot[1:])
 	var parts [][]byte
 	for range r.List(1) {
-		parts = append(parts, r.Part())
+		parts = append(parts, r.View())
 	}
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("smr: snapshot: %w", err)

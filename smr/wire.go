@@ -13,7 +13,7 @@ func appendRequest(w *wirefmt.Writer, m Request) {
 		w.Uint(uint64(c.Seq))
 		w.Bool(c.Brief)
 		w.Bool(c.Early)
-		w.Bytes(c.Command)
+		w.Shared(c.Command)
 	}
 }
 
@@ -157,7 +157,7 @@ func appendChunk(w *wirefmt.Writer, m SnapshotChunk) {
 	w.Uint(m.Size)
 	w.Uint(uint64(m.Sum))
 	w.Uint(m.Offset)
-	w.Bytes(m.Data)
+	w.Shared(m.Data)
 }
 
 func readChunk(r *wirefmt.Reader) SnapshotChunk {

@@ -148,11 +148,13 @@ func (in *inbound) read(welcomed chan<- struct{}) error {
 	}
 	close(welcomed)
 	for {
-		frame, err := in.stream.Recv()
-		if err != nil {
+		var frame received
+		if err := in.stream.RecvMsg(&frame); err != nil {
 			return streamError(err)
 		}
-		if err := in.take(frame); err != nil {
+		err := in.take(&frame)
+		frame.free()
+		if err != nil {
 			return err
 		}
 	}
@@ -205,12 +207,12 @@ func (in *inbound) start(s *source, next uint64) error {
 	return nil
 }
 
-func (in *inbound) take(f *peerv1.Frame) error {
-	if f.GetHello() != nil || f.GetWelcome() != nil {
+func (in *inbound) take(f *received) error {
+	if f.greets {
 		return status.Error(codes.InvalidArgument, "a second hello, or a welcome")
 	}
 	// Older streams of nodes that are new here end first, and not while this one is locked: they may wait for it likewise.
-	if err := in.claim(f.GetMessages()); err != nil {
+	if err := in.claim(f.messages); err != nil {
 		return err
 	}
 	in.mu.Lock()
@@ -218,7 +220,7 @@ func (in *inbound) take(f *peerv1.Frame) error {
 	if in.ended() {
 		return errSuperseded()
 	}
-	if err := in.source.take(in.t, f.GetFirst(), f.GetMessages()); err != nil {
+	if err := in.source.take(in.t, f.first, f.messages); err != nil {
 		if status.Code(err) == codes.Unknown {
 			err = status.Error(codes.InvalidArgument, err.Error())
 		}
@@ -284,7 +286,7 @@ func (in *inbound) serveClients() {
 	in.sending = sending
 	in.t.readers.Go(func() {
 		defer close(sending)
-		if err := in.out.run(in.dead, in.t.draining, in.stream.Send); err != nil {
+		if err := in.out.run(in.dead, in.t.draining, in.stream.SendMsg); err != nil {
 			in.once.Do(func() { close(in.dead) })
 		}
 	})

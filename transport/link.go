@@ -176,7 +176,7 @@ func (l *link) dial(address string, raw *rawConns) (*grpc.ClientConn, error) {
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
 		grpc.WithMaxHeaderListSize(maxHeaderListBytes),
 		grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),
+			grpc.ForceCodecV2(newFrameCodec()), grpc.MaxCallRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxCallSendMsgSize(cfg.maxFrameBytes())),
 	)
 }
 
@@ -257,7 +257,7 @@ func (l *link) carry(hangUp context.CancelCauseFunc, stream peerv1.Peer_LinkClie
 		defer close(ended)
 		received <- l.receive(stream)
 	}()
-	err := l.out.run(ended, l.t.draining, stream.Send)
+	err := l.out.run(ended, l.t.draining, stream.SendMsg)
 	if err == nil {
 		err = stream.CloseSend()
 	}
@@ -278,11 +278,13 @@ func (l *link) carry(hangUp context.CancelCauseFunc, stream peerv1.Peer_LinkClie
 
 func (l *link) receive(stream peerv1.Peer_LinkClient) error {
 	for {
-		frame, err := stream.Recv()
-		if err != nil {
+		var frame received
+		if err := stream.RecvMsg(&frame); err != nil {
 			return err
 		}
-		if err := l.source.take(l.t, frame.GetFirst(), frame.GetMessages()); err != nil {
+		err := l.source.take(l.t, frame.first, frame.messages)
+		frame.free()
+		if err != nil {
 			return err
 		}
 	}

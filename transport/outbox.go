@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	peerv1 "github.com/foresay/foresay/api/foresay/peer/v1"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -13,7 +12,9 @@ type batch struct {
 	first uint64 // the number of its first message
 	count int
 	bytes []byte
-	since time.Time // when its first message came
+	refs  []protocol.Ref // what belongs into bytes
+	size  int            // with refs
+	since time.Time      // when its first message came
 }
 
 // An outbox is the queue of messages to one host. Ports fill it, one goroutine at a time empties it.
@@ -41,12 +42,13 @@ func newOutbox(cfg *Config, next uint64) *outbox {
 }
 
 // push queues a message, unless the queue is full. list says that p has to call rouse later.
-func (o *outbox) push(p *Port, to protocol.ID, payload []byte) (list bool) {
+func (o *outbox) push(p *Port, to protocol.ID, payload []byte, refs []protocol.Ref) (list bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	number := o.next
 	o.next++
-	size := len(payload) + maxHeaderBytes
+	length := len(payload) + sharedBytes(refs)
+	size := length + maxHeaderBytes
 	// A message larger than the whole queue passes when it is alone.
 	if o.messages >= o.maxMessages || o.messages > 0 && o.bytes+size > o.maxBytes {
 		o.dropped++
@@ -54,10 +56,16 @@ func (o *outbox) push(p *Port, to protocol.ID, payload []byte) (list bool) {
 	}
 	b := o.tail(number, size)
 	before := len(b.bytes)
-	b.bytes = pack(b.bytes, p.addr, to, payload)
+	b.bytes = packHead(b.bytes, p.addr, to, length)
+	for _, r := range refs {
+		b.refs = append(b.refs, protocol.Ref{At: len(b.bytes) + r.At, Data: r.Data})
+	}
+	b.bytes = append(b.bytes, payload...)
+	grown := len(b.bytes) - before + length - len(payload)
 	b.count++
+	b.size += grown
 	o.messages++
-	o.bytes += len(b.bytes) - before
+	o.bytes += grown
 	if !o.asleep || o.listedBy == p {
 		return false
 	}
@@ -69,7 +77,7 @@ func (o *outbox) push(p *Port, to protocol.ID, payload []byte) (list bool) {
 func (o *outbox) tail(number uint64, sizeBytes int) *batch {
 	if n := len(o.queue); n > 0 {
 		b := &o.queue[n-1]
-		if b.first+uint64(b.count) == number && len(b.bytes)+sizeBytes <= maxFrame {
+		if b.first+uint64(b.count) == number && b.size+sizeBytes <= maxFrame {
 			return b
 		}
 	}
@@ -124,7 +132,7 @@ func (o *outbox) pop() (batch, bool) {
 func (o *outbox) drop(n int) {
 	for _, b := range o.queue[:n] {
 		o.messages -= b.count
-		o.bytes -= len(b.bytes)
+		o.bytes -= b.size
 	}
 	rest := copy(o.queue, o.queue[n:])
 	clear(o.queue[rest:])
@@ -138,7 +146,7 @@ func (o *outbox) done(b batch, sent bool) {
 	if sent {
 		o.sent.frames++
 		o.sent.messages += uint64(b.count)
-		o.sent.bytes += uint64(len(b.bytes))
+		o.sent.bytes += uint64(b.size)
 	} else {
 		o.dropped += uint64(b.count)
 	}
@@ -170,8 +178,7 @@ func (o *outbox) upcoming() uint64 {
 }
 
 // run sends what is in the outbox until ended is closed, or draining is and the outbox is empty. The error is send's.
-func (o *outbox) run(ended, draining <-chan struct{}, send func(*peerv1.Frame) error) error {
-	var frame peerv1.Frame
+func (o *outbox) run(ended, draining <-chan struct{}, send func(frame any) error) error {
 	for {
 		select {
 		case <-ended:
@@ -180,8 +187,7 @@ func (o *outbox) run(ended, draining <-chan struct{}, send func(*peerv1.Frame) e
 		}
 		b, ok := o.pop()
 		if ok {
-			frame.First, frame.Messages = b.first, b.bytes
-			err := send(&frame)
+			err := send(&b)
 			o.done(b, err == nil)
 			if err != nil {
 				return err

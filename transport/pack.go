@@ -11,11 +11,36 @@ import (
 // A packed message is its group, sender, receiver and length as varints, and its bytes.
 
 func pack(buf []byte, from Addr, to protocol.ID, payload []byte) []byte {
+	return append(packHead(buf, from, to, len(payload)), payload...)
+}
+
+func packHead(buf []byte, from Addr, to protocol.ID, sizeBytes int) []byte {
 	buf = binary.AppendUvarint(buf, uint64(from.Group))
 	buf = binary.AppendUvarint(buf, uint64(from.ID))
 	buf = binary.AppendUvarint(buf, uint64(to))
-	buf = binary.AppendUvarint(buf, uint64(len(payload)))
-	return append(buf, payload...)
+	return binary.AppendUvarint(buf, uint64(sizeBytes))
+}
+
+// sharedBytes returns how many bytes refs have.
+func sharedBytes(refs []protocol.Ref) (n int) {
+	for _, r := range refs {
+		n += len(r.Data)
+	}
+	return n
+}
+
+// join returns a payload with what refs name.
+func join(payload []byte, refs []protocol.Ref) []byte {
+	if len(refs) == 0 {
+		return payload
+	}
+	whole := make([]byte, 0, len(payload)+sharedBytes(refs))
+	at := 0
+	for _, r := range refs {
+		whole = append(append(whole, payload[at:r.At]...), r.Data...)
+		at = r.At
+	}
+	return append(whole, payload[at:]...)
 }
 
 // unpack takes the first message from b. The payload is a part of b.

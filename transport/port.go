@@ -28,9 +28,12 @@ type Port struct {
 }
 
 // Send queues a message for a node, which may be lost. The payload is the caller's again when Send returns. Nothing leaves before Flush, or the queue's next turn.
-func (p *Port) Send(to protocol.ID, payload []byte) {
+func (p *Port) Send(to protocol.ID, payload []byte) { p.SendShared(to, payload, nil) }
+
+// SendShared is Send for a payload into which refs belong. Their bytes are not copied, and must not be changed any more; the slice is the caller's again.
+func (p *Port) SendShared(to protocol.ID, payload []byte, refs []protocol.Ref) {
 	if q := p.t.port(Addr{p.addr.Group, to}); q != nil {
-		p.local[0] = Inbound{p.addr.ID, payload}
+		p.local[0] = Inbound{p.addr.ID, join(payload, refs)}
 		q.sink.Receive(p.local[:])
 		p.local[0] = Inbound{}
 		return
@@ -39,10 +42,10 @@ func (p *Port) Send(to protocol.ID, payload []byte) {
 	switch {
 	case o == nil:
 		p.t.unrouted(p.addr.ID, to)
-	case len(payload) > p.t.cfg.MaxMessageBytes:
+	case len(payload)+sharedBytes(refs) > p.t.cfg.MaxMessageBytes:
 		o.lose()
-		p.t.tooLarge(p.addr, to, len(payload))
-	case o.push(p, to, payload):
+		p.t.tooLarge(p.addr, to, len(payload)+sharedBytes(refs))
+	case o.push(p, to, payload, refs):
 		p.dirty = append(p.dirty, o)
 	}
 }

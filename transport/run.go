@@ -98,6 +98,7 @@ func (t *Transport) server() (*grpc.Server, *health.Server) {
 	s := grpc.NewServer(
 		grpc.Creds(cfg.serverCredentials(&t.handshakes)),
 		grpc.WaitForHandlers(true),
+		grpc.ForceServerCodecV2(newFrameCodec()),
 		grpc.ConnectionTimeout(cfg.HandshakeTimeout),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxRecvMsgSize(cfg.maxFrameBytes()), grpc.MaxSendMsgSize(cfg.maxFrameBytes()),

@@ -165,7 +165,11 @@ func (s *Store) writeGroup(group []*commit) error {
 
 // apply writes commits as one batch of the database.
 func (s *Store) apply(group []*commit, how *pebble.WriteOptions) (err error) {
-	batch := s.db.NewBatch()
+	size := 0
+	for _, c := range group {
+		size += c.sizeBytes
+	}
+	batch := s.db.NewBatchWithSize(size) // it would copy all that it has each time it grows
 	for _, c := range group {
 		if err := c.node.write(batch, c); err != nil {
 			return errors.Join(err, batch.Close())

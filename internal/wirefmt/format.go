@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+
+	"github.com/foresay/foresay/protocol"
 )
 
 // A Kind is one type of message of a Format, or of record.
@@ -62,19 +64,30 @@ func (e *VersionError) Error() string {
 
 // Append adds the bytes of a message to buf.
 func (f *Format[M]) Append(buf []byte, msg M) ([]byte, error) {
+	buf, _, err := f.append(buf, nil, msg, false)
+	return buf, err
+}
+
+// AppendShared is part of [protocol.SharingCodec].
+func (f *Format[M]) AppendShared(buf []byte, refs []protocol.Ref, msg M) ([]byte, []protocol.Ref, error) {
+	return f.append(buf, refs, msg, true)
+}
+
+func (f *Format[M]) append(buf []byte, refs []protocol.Ref, msg M, share bool) ([]byte, []protocol.Ref, error) {
 	k := f.types[reflect.TypeOf(msg)]
 	if k == nil {
-		return buf, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
+		return buf, refs, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
 	}
 	w, _ := f.writers.Get().(*Writer)
 	if w == nil {
 		w = new(Writer)
 	}
-	w.Buf = append(buf, f.version, k.tag)
+	*w = Writer{Buf: append(buf, f.version, k.tag), refs: refs, share: share}
 	k.encode(w, msg)
-	buf, w.Buf = w.Buf, nil
+	buf, refs = w.Buf, w.refs
+	*w = Writer{}
 	f.writers.Put(w)
-	return buf, nil
+	return buf, refs, nil
 }
 
 // Decode returns the message whose bytes are all of b. The error is a *VersionError if the version is another.

@@ -93,8 +93,8 @@ func (r *Reader) Byte() byte {
 // Bytes reads a byte string, into memory of its own; nil if it is empty.
 func (r *Reader) Bytes() []byte { return slices.Clone(r.take()) }
 
-// Part reads a byte string without copying it: it is a part of the Reader's bytes, and must not be changed.
-func (r *Reader) Part() []byte { return r.take() }
+// View reads a byte string without copying it: it is a part of the Reader's bytes, and must not be changed.
+func (r *Reader) View() []byte { return r.take() }
 
 // String reads a string.
 func (r *Reader) String() string { return string(r.take()) }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,7 @@ func (c *Client) Interrupt(ctx context.Context, why error) {
 // error is a RejectedError.
 func (c *Client) Do(ctx context.Context, call smr.Call) (smr.Done, error) {
 	got := make(chan smr.Done, 1)
+	call.Command = bytes.Clone(call.Command) // replicas may get it from this memory after the call is done
 	id, err := c.start(ctx, call, func(d smr.Done) { got <- d })
 	if err != nil {
 		return smr.Done{}, err

@@ -1,14 +1,20 @@
 package fastpaxos
 
 import (
+	"time"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
 
 // Client is the client node. It finds the coordinator as clients of a leader do, sends each new command to all members, and counts their votes.
 type Client struct {
-	inner *smr.LeaderClient
-	all   []protocol.ID
+	inner     *smr.LeaderClient
+	all       []protocol.ID
+	roundTrip time.Duration
+
+	closed   bool // a member has said that it does not vote
+	closedAt time.Duration
 
 	session smr.SessionID
 	sent    smr.Seq // commands up to it were sent to all
@@ -29,6 +35,9 @@ const (
 	maxSlots   = 8
 )
 
+// closedFor is for how many round trips large commands are not sent to all, after a member has said that it does not vote. If slots are opened meanwhile, the coordinator sees to the votes.
+const closedFor = 4
+
 // NewClient returns a client node.
 func NewClient(cfg smr.ClientConfig) (*Client, error) {
 	cfg, err := cfg.WithDefaults()
@@ -39,7 +48,7 @@ func NewClient(cfg smr.ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{inner: inner, counts: map[smr.Seq][]count{}}
+	c := &Client{inner: inner, roundTrip: cfg.RoundTrip, counts: map[smr.Seq][]count{}}
 	for _, m := range cfg.Members {
 		c.all = append(c.all, m.ID)
 	}
@@ -55,6 +64,9 @@ func (c *Client) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr
 func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch msg := msg.(type) {
 	case Ballot:
+		if c.closed = msg.Need == 0; c.closed {
+			c.closedAt = env.Now
+		}
 		c.onBallot(env, from, msg)
 	case smr.Replies:
 		for _, r := range msg.Items {
@@ -79,7 +91,13 @@ func (c *Client) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	c.spread(env)
 }
 
-// spread sends the commands that go to the supposed coordinator for the first time to the other members as well.
+// votes tells whether members vote, as far as is known.
+func (c *Client) votes(now time.Duration) bool {
+	since := now - c.closedAt
+	return !c.closed || since < 0 || since >= closedFor*c.roundTrip
+}
+
+// spread sends the commands that go to the supposed coordinator for the first time to the other members as well, but for large ones that they have no use for.
 func (c *Client) spread(env *protocol.Env[smr.Message]) {
 	for _, e := range env.Out[:len(env.Out):len(env.Out)] {
 		req, ok := e.Msg.(smr.Request)
@@ -94,7 +112,9 @@ func (c *Client) spread(env *protocol.Env[smr.Message]) {
 		fresh.Commands = nil
 		for _, cmd := range req.Commands {
 			if cmd.Seq > c.sent {
-				fresh.Commands = append(fresh.Commands, cmd)
+				if len(cmd.Command) < largeBytes || c.votes(env.Now) {
+					fresh.Commands = append(fresh.Commands, cmd)
+				}
 				c.sent = cmd.Seq
 				if cmd.Early && len(c.counts) < maxCounted {
 					c.counts[cmd.Seq] = []count{}

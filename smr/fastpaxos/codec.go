@@ -24,8 +24,8 @@ func Codec() protocol.Codec[smr.Message] {
 		wirefmt.NewKind[smr.Message](68, func(w *wirefmt.Writer, m Accept) { appendHead(w, m.Head); appendPlaced(w, m.Items) },
 			func(r *wirefmt.Reader) Accept { return Accept{readHead(r), readPlaced(r)} }),
 		wirefmt.NewKind[smr.Message](69, appendAccepted, readAccepted),
-		wirefmt.NewKind[smr.Message](70, func(w *wirefmt.Writer, m Commit) { appendHead(w, m.Head); appendPlaced(w, m.Items) },
-			func(r *wirefmt.Reader) Commit { return Commit{readHead(r), readPlaced(r)} }),
+		wirefmt.NewKind[smr.Message](70, func(w *wirefmt.Writer, m Commit) { appendHead(w, m.Head); appendPlaced(w, m.Items); w.Bool(m.More) },
+			func(r *wirefmt.Reader) Commit { return Commit{readHead(r), readPlaced(r), r.Bool()} }),
 		wirefmt.NewKind[smr.Message](71, func(w *wirefmt.Writer, m Prepare) { appendHead(w, m.Head); w.Uint(uint64(m.Low)) },
 			func(r *wirefmt.Reader) Prepare { return Prepare{readHead(r), slot(r)} }),
 		wirefmt.NewKind[smr.Message](72, appendPromise, readPromise),
@@ -46,6 +46,7 @@ func Codec() protocol.Codec[smr.Message] {
 			func(r *wirefmt.Reader) VoteRecord { return VoteRecord{readVotes(r)} }),
 		wirefmt.NewKind[smr.Message](81, func(w *wirefmt.Writer, m PromiseRecord) { w.Uint(uint64(m.Era)) },
 			func(r *wirefmt.Reader) PromiseRecord { return PromiseRecord{Era(r.Uint())} }),
+		wirefmt.NewKind[smr.Message](82, appendDecided, readDecided),
 	)...)
 }
 
@@ -165,6 +166,28 @@ func readBallot(r *wirefmt.Reader) Ballot {
 	m := Ballot{Head: readHead(r), Need: r.Uint32(), Session: smr.SessionID(r.Uint())}
 	for range r.List(2) {
 		m.Items = append(m.Items, smr.EarlyReply{Seq: smr.Seq(r.Uint()), Slot: slot(r)})
+	}
+	return m
+}
+
+func appendDecided(w *wirefmt.Writer, m Decided) {
+	appendHead(w, m.Head)
+	w.List(len(m.Items))
+	for _, n := range m.Items {
+		w.Uint(uint64(n.Slot))
+		smr.AppendEntry(w, n.Entry)
+		w.Uint(n.Length)
+		w.Uint(uint64(n.Sum))
+	}
+}
+
+func readDecided(r *wirefmt.Reader) Decided {
+	m := Decided{Head: readHead(r)}
+	for range r.List(3 + smr.MinEntryBytes) {
+		m.Items = append(m.Items, Named{slot(r), smr.ReadEntry(r), r.Uint(), r.Uint32()})
+		if r.Err() != nil {
+			return m
+		}
 	}
 	return m
 }

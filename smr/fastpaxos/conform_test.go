@@ -32,3 +32,7 @@ func TestGroupOfOneGrows(t *testing.T) {
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, fastpaxos.Protocol(), "slower than configured")
 }
+
+func TestBackAmongLargeValues(t *testing.T) {
+	smrtest.Script(t, fastpaxos.Protocol(), "back among large values")
+}

@@ -291,9 +291,15 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.sendAccepts(env, l.accepts)
-	for chunk := range chunks(l.news) {
+	small, large := split(l.news)
+	for chunk := range chunks(small) {
 		for _, id := range r.others() {
-			env.SendAhead(id, Commit{r.head(r.promised), chunk}) // it is on the disks of a quorum
+			env.SendAhead(id, Commit{Head: r.head(r.promised), Items: chunk}) // it is on the disks of a quorum
+		}
+	}
+	for _, id := range r.others() {
+		if len(large) > 0 {
+			env.SendAhead(id, Decided{r.head(r.promised), large})
 		}
 	}
 	l.accepts, l.news = nil, nil

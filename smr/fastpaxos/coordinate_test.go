@@ -129,7 +129,7 @@ func TestNothingAboveAChange(t *testing.T) {
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
 	h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}
-	r.Receive(env, 2, Commit{h, []Placed{
+	r.Receive(env, 2, Commit{Head: h, Items: []Placed{
 		{1, smr.Entry{Kind: smr.OpenSession, Client: 9, Seq: 5, Open: &smr.Open{MaxSessions: 10, Window: 100}}},
 		{2, smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 3}}}},
 	}})

@@ -17,7 +17,9 @@ type candidacy struct {
 	last    smr.Slot // of found
 	votes   quorum.Votes
 	next    map[protocol.ID]smr.Slot // how far a member has told its votes; 0: all
+	asked   map[protocol.ID]int      // the beat in which it was asked last
 	beats   int                      // since it began
+	heard   int                      // the beat in which somebody told more
 }
 
 // Times in beats.
@@ -27,6 +29,7 @@ const (
 	turn         = 2   // how much later than one member the next one misses it
 	courtesy     = 4   // for which nobody takes over from a coordinator that was heard
 	candidateFor = 6
+	askAgain     = 2
 	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
 )
 
@@ -57,7 +60,7 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	c := &candidacy{
 		era: newEra(max(r.promised, r.above), r.cfg.ID), classic: classic, low: r.state.Applied() + 1,
-		found: map[smr.Slot][]Vote{}, next: map[protocol.ID]smr.Slot{},
+		found: map[smr.Slot][]Vote{}, next: map[protocol.ID]smr.Slot{}, asked: map[protocol.ID]int{},
 	}
 	r.cand = c
 	r.tries = min(r.tries+1, maxTries)
@@ -67,21 +70,19 @@ func (r *Replica) campaign(env *protocol.Env[smr.Message], classic bool) {
 	r.insist(env)
 }
 
-// insist asks those who have not told all, and gives up after a while.
+// insist asks those who have not told all, and gives up when nobody has told more for a while: large votes take many messages and much longer than a round trip.
 func (r *Replica) insist(env *protocol.Env[smr.Message]) {
 	c := r.cand
-	if c.beats >= candidateFor<<r.tries/2 {
+	if c.beats-c.heard >= candidateFor<<r.tries/2 {
 		r.above = max(r.above, c.era)
 		r.abandon()
 		r.pause(env)
 		return
 	}
 	c.beats++
-	if c.beats%2 == 0 {
-		return
-	}
 	for _, id := range r.members() {
-		if r.cand == c && c.next[id] != 0 && (id != r.cfg.ID || r.welcome(c)) {
+		asked := c.asked[id] > 0 && c.beats-c.asked[id] < askAgain // the answer may be on its way
+		if r.cand == c && c.next[id] != 0 && !asked && (id != r.cfg.ID || r.welcome(c)) {
 			r.prepare(env, id)
 		}
 	}
@@ -108,6 +109,7 @@ func (r *Replica) welcome(c *candidacy) bool {
 
 func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 	m := Prepare{r.head(r.cand.era), r.cand.next[id]}
+	r.cand.asked[id] = r.cand.beats
 	if id != r.cfg.ID {
 		env.SendAhead(id, m)
 	} else {
@@ -163,7 +165,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 			c.last = max(c.last, v.Slot)
 		}
 	}
-	c.next[from] = m.Next
+	c.next[from], c.heard = m.Next, c.beats
 	if m.Next != 0 {
 		r.prepare(env, from)
 		return

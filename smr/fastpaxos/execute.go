@@ -2,6 +2,7 @@ package fastpaxos
 
 import (
 	"fmt"
+	"hash/crc32"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -141,9 +142,49 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 		}
 	}
 	r.execute(env)
-	if p := r.progress[from]; p.applied > r.state.Applied() && len(m.Items) > 1 && r.state.Applied() >= m.Items[len(m.Items)-1].Slot {
+	if m.More {
+		r.fetched = 0
 		env.Send(from, r.fetch())
 	}
+}
+
+// split parts entries into those that are told whole, and the names of large commands.
+func split(items []Placed) (small []Placed, large []Named) {
+	for _, p := range items {
+		if n := len(p.Entry.Command); n < largeBytes {
+			small = append(small, p)
+		} else {
+			named := Named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n), Sum: crc32.Checksum(p.Entry.Command, castagnoli)}
+			named.Entry.Command = nil
+			large = append(large, named)
+		}
+	}
+	return small, large
+}
+
+// largeBytes is from which size on a command is not sent again to those who have accepted it.
+const largeBytes = 4 << 10
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// onDecided learns that what the replica has accepted in slots is decided, if it is that. What it has not accepted it fetches when it does not get on.
+func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
+	if len(r.state.Members()) == 0 {
+		return // only a snapshot says with whom the group began
+	}
+	for _, n := range m.Items {
+		if !r.near(n.Slot) || n.Entry.Kind != smr.Command {
+			continue
+		}
+		r.top = max(r.top, n.Slot)
+		c := r.cell(n.Slot)
+		e := n.Entry
+		e.Command = c.vote.Entry.Command
+		if uint64(len(e.Command)) == n.Length && e.Equal(c.vote.Entry) && crc32.Checksum(e.Command, castagnoli) == n.Sum {
+			c.decided, c.value = true, e
+		}
+	}
+	r.execute(env)
 }
 
 // onFetch answers a replica that lags: with what was decided, or with the state as it is if that is not there any more.
@@ -164,10 +205,8 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		for s := m.Applied + 1; s <= r.state.Applied(); s++ {
 			items = append(items, Placed{s, r.cell(s).value})
 		}
-		for chunk := range chunks(items) {
-			env.Send(from, Commit{r.head(r.promised), chunk})
-			return // it asks for more
-		}
+		r.tellParts(env, from, items)
+		return
 	}
 	data, err := r.state.Snapshot()
 	if err != nil || len(r.outgoing) >= maxOutgoing {
@@ -176,6 +215,26 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	out := smr.NewOutgoing(smr.Snapshot{Slot: r.state.Applied(), Data: data})
 	r.outgoing[from] = out
 	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
+}
+
+// tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks for the rest.
+func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, items []Placed) {
+	var parts []Commit
+	bytes := 0
+	for chunk := range chunks(items) {
+		for _, p := range chunk {
+			bytes += entryBytes + len(p.Entry.Command)
+		}
+		parts = append(parts, Commit{Head: r.head(r.promised), Items: chunk})
+		if bytes >= smr.UnderwayBytes/2 {
+			break
+		}
+	}
+	last := parts[len(parts)-1].Items
+	parts[len(parts)-1].More = last[len(last)-1].Slot < items[len(items)-1].Slot
+	for _, m := range parts {
+		env.Send(to, m)
+	}
 }
 
 const (

@@ -38,6 +38,14 @@ type Placed struct {
 	Entry smr.Entry
 }
 
+// A Named is an entry in its slot without its command, of which it has the length and a checksum.
+type Named struct {
+	Slot   smr.Slot
+	Entry  smr.Entry
+	Length uint64
+	Sum    uint32
+}
+
 // What replicas say to each other.
 type (
 	// Beat says that a replica is there and how far it has come.
@@ -82,6 +90,13 @@ type (
 	Commit struct {
 		Head
 		Items []Placed
+		More  bool // the receiver is to ask for what follows
+	}
+
+	// Decided is a Commit of large commands, without them: whoever has accepted them has them.
+	Decided struct {
+		Head
+		Items []Named
 	}
 
 	// Prepare is phase 1a for all slots from Low on.
@@ -130,7 +145,7 @@ type (
 	// Copy is a request that a client sends to replicas other than the one that it takes for the coordinator.
 	Copy struct{ smr.Request }
 
-	// Ballot tells a client in which slots a replica has voted for its commands. Votes of a fast quorum, Need of them, fix the position.
+	// Ballot tells a client in which slots a replica has voted for its commands. Votes of a fast quorum, Need of them, fix the position. Need 0: there are no votes at present.
 	Ballot struct {
 		Head
 		Need    uint32

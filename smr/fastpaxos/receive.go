@@ -54,6 +54,8 @@ func headOf(msg smr.Message) (Head, bool) {
 		return m.Head, true
 	case Commit:
 		return m.Head, true
+	case Decided:
+		return m.Head, true
 	case Prepare:
 		return m.Head, true
 	case Promise:
@@ -93,6 +95,8 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onFetch(env, from, m)
 	case Commit:
 		r.onCommit(env, from, m)
+	case Decided:
+		r.onDecided(env, m)
 	case Beat:
 		r.heard(from, m.Applied)
 	case Removed:

@@ -1,6 +1,8 @@
 package fastpaxos
 
 import (
+	"slices"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -39,6 +41,10 @@ func (r *Replica) coordinator() smr.Member {
 
 // voteAll votes for a client's commands, each in the next free slot, but not twice.
 func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
+	if r.open == 0 {
+		r.sayClosed(from, req)
+		return
+	}
 	m := Ballot{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
 	for _, c := range req.Commands {
 		e := smr.Entry{Kind: smr.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
@@ -59,6 +65,14 @@ func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
 	if len(m.Items) > 0 {
 		r.ballots = append(r.ballots, ballotFor{from, m})
 	}
+}
+
+// sayClosed tells a client that its large commands are of no use here.
+func (r *Replica) sayClosed(from protocol.ID, req smr.Request) {
+	if r.lead != nil || !slices.ContainsFunc(req.Commands, func(c smr.RequestedCommand) bool { return len(c.Command) >= largeBytes }) {
+		return
+	}
+	r.ballots = append(r.ballots, ballotFor{from, Ballot{Head: r.head(r.promised), Session: req.Session}})
 }
 
 // vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot.

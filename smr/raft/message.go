@@ -41,12 +41,12 @@ func encodeRPC(w *wirefmt.Writer, m rpc) {
 		panic(fmt.Sprintf("raft: a message that we made cannot be encoded: %v", err))
 	}
 	w.Uint(uint64(m.disk))
-	w.Bytes(b)
+	w.Shared(b)
 }
 
 func decodeRPC(r *wirefmt.Reader) rpc {
 	disk, m := smr.Incarnation(r.Uint()), new(raftpb.Message)
-	if err := proto.Unmarshal(r.Bytes(), m); err != nil {
+	if err := proto.Unmarshal(r.View(), m); err != nil {
 		r.Failf("raft message: %w", err)
 	}
 	return rpc{disk, m}
@@ -61,7 +61,7 @@ func encodeRecord(w *wirefmt.Writer, rec record) {
 		w.Uint(uint64(e.GetType()))
 		w.Uint(e.GetTerm())
 		w.Uint(e.GetIndex())
-		w.Bytes(e.GetData())
+		w.Shared(e.GetData())
 	}
 }
 

@@ -56,7 +56,11 @@ func (c *client) next() {
 	if w.stopped {
 		return
 	}
-	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(700*time.Millisecond), w.rand.IntN(3))}
+	keys := 3
+	if w.sc.ValueBytes > 0 {
+		keys = w.sc.Clients // the more calls of one key there are at once, the longer the judge takes
+	}
+	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(700*time.Millisecond), w.rand.IntN(keys))}
 	id := commandID(len(w.proposals) + 1)
 	switch n := w.rand.IntN(10); {
 	case n < 3:
@@ -79,7 +83,7 @@ func (c *client) operate(in history.KVInput, id commandID, propose bool) {
 	name := history.Client(c.id)
 	k := &call{began: w.Sim.Now(), record: w.ops.Invoke(name, w.Sim.Now(), in), recorded: true}
 	k.then = func(smr.Done) { w.Sim.After(time.Duration(w.rand.IntN(30))*time.Millisecond, c.next) }
-	msg := smr.Call{Kind: smr.Execute, Command: command{id, in}.encode()}
+	msg := smr.Call{Kind: smr.Execute, Command: command{id, in, w.sc.ValueBytes}.encode()}
 	switch {
 	case in.Kind == history.KVGet:
 		k.read = true

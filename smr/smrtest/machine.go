@@ -31,6 +31,7 @@ func newMachine(note func(first int, id commandID)) *machine {
 type command struct {
 	id commandID
 	history.KVInput
+	padding int // bytes that mean nothing
 }
 
 func (c command) encode() []byte {
@@ -41,6 +42,7 @@ func (c command) encode() []byte {
 	w.String(c.Value)
 	w.String(c.Expect.Value)
 	w.Bool(c.Expect.Found)
+	w.Bytes(make([]byte, c.padding))
 	return w.Buf
 }
 
@@ -49,6 +51,7 @@ func decodeCommand(b []byte) (command, error) {
 	c := command{id: commandID(r.Uint())}
 	c.Kind, c.Key, c.Value = history.KVKind(r.Uint()), r.String(), r.String()
 	c.Expect = history.KVState{Value: r.String(), Found: r.Bool()}
+	c.padding = len(r.Bytes())
 	return c, r.Close()
 }
 

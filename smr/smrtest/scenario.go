@@ -23,6 +23,11 @@ type Scenario struct {
 	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
 	// RoundTrip is what nodes are told that the longest round trip takes. 0: as long as it does.
 	RoundTrip time.Duration
+	// ValueBytes makes commands of clients so much larger. 0: nothing is added.
+	ValueBytes int
+	// BytesPerSecond is the bandwidth between any two sites, and QueueBytes how much may wait for it; what is more is lost. 0: no bound.
+	BytesPerSecond int64
+	QueueBytes     int
 	// Configure changes the configuration of a replica before it is made. nil: nothing.
 	Configure func(*smr.ReplicaConfig)
 	// Script does what it likes in the middle of the run, beside the faults. nil: nothing.

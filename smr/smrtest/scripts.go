@@ -56,6 +56,10 @@ func furtherScripts() []script {
 	return []script{
 		// As where machines are busy, or large values are on their way.
 		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) { sc.RoundTrip = roundTrip / 10 }, judge: calls(100)},
+		{name: "back among large values", seeds: 3, make: func(sc *Scenario) {
+			sc.Clients, sc.ValueBytes, sc.BytesPerSecond, sc.QueueBytes = 64, 64<<10, 10<<20, 16<<20
+			sc.For, sc.Script = 10*time.Second, backSoon
+		}, judge: goesOn},
 	}
 }
 
@@ -134,6 +138,21 @@ func (w *World) whoLeadsIn(d time.Duration, then func(protocol.ID)) {
 // failover kills the leader, which does not come back before the end.
 func failover(w *World) {
 	w.Sim.After(2*time.Second, func() { w.WhoLeads(func(id protocol.ID) { w.Sim.Crash(id, sim.KeepNone) }) })
+}
+
+// backSoon kills a replica, which is back after two seconds with all that was on its disk.
+func backSoon(w *World) {
+	victim := w.replicas[w.rand.IntN(len(w.replicas))]
+	w.Sim.After(3*time.Second, func() { w.Sim.Crash(victim, sim.KeepAll) })
+	w.Sim.After(5*time.Second, func() { w.Sim.Restart(victim) })
+}
+
+// goesOn allows the gap of a lost leader where answers take many times as long as in a group with nothing to do.
+func goesOn(_ *World, r Report) error {
+	if r.Gap > 2*time.Second || r.Committed < 500 {
+		return fmt.Errorf("liveness: %d calls were committed, with a gap of %v", r.Committed, r.Gap)
+	}
+	return nil
 }
 
 func shortGap(_ *World, r Report) error {

@@ -116,7 +116,8 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 	if seed%10 == 5 {
 		sc.Faults &^= sim.LostDisk // which has replicas replaced itself
 		sc.Script = func(w *World) {
-			w.whenBegun(func() { w.exchange([]protocol.ID{1, 2}, []protocol.ID{6, 7}, func() {}) })
+			first := protocol.ID(len(w.group) + 1)
+			w.whenBegun(func() { w.exchange([]protocol.ID{1, 2}, []protocol.ID{first, first + 1}, func() {}) })
 		}
 	}
 	if seed%8 == 6 {

@@ -63,13 +63,16 @@ func newWorld(sc Scenario) (*World, error) {
 	}
 	s, err := sim.New(sim.Config[smr.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: 0.1,
-		Disk: sc.Disk, CheckEvery: 8,
+		Disk: sc.Disk, QueueBytes: sc.QueueBytes, CheckEvery: 8,
 		App: w.app, Trace: sc.Trace, TraceKeep: keep, Replay: sc.Replay,
 	})
 	if err != nil {
 		return nil, err
 	}
 	w.Sim = s
+	if err := w.narrow(); err != nil {
+		return nil, err
+	}
 	for i := range sc.Replicas {
 		w.group = append(w.group, smr.Member{ID: protocol.ID(i + 1), Address: fmt.Sprintf("host%d", i+1)})
 	}
@@ -87,6 +90,25 @@ func newWorld(sc Scenario) (*World, error) {
 	}
 	w.admin, err = w.addClient(admin)
 	return w, err
+}
+
+// narrow gives the links between sites the scenario's bandwidth.
+func (w *World) narrow() error {
+	if w.sc.BytesPerSecond == 0 {
+		return nil
+	}
+	for _, a := range w.sites {
+		for _, b := range w.sites {
+			path := wan.Path{From: a, To: b}
+			if l, ok := w.Sim.Link(path); ok && a != b {
+				l.BytesPerSecond = w.sc.BytesPerSecond
+				if err := w.Sim.SetLink(path, l); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // addReplica puts a replica in: one of the first, or one that joins.

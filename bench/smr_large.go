@@ -1,0 +1,266 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/bench/replicated"
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/service"
+)
+
+// Sizes of the experiment.
+const (
+	bulkClients    = 64
+	bulkValueBytes = 64 << 10
+	bulkKeys       = 8 // of a client
+)
+
+func smrLarge() Experiment {
+	return Experiment{
+		Name:    "smr-large",
+		Summary: "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
+		Modes:   []Mode{Real},
+		points:  bulkPoints,
+		figures: []figure{{
+			suffix: "ops", title: "Values of 64 KiB, 64 clients, three processes on one machine", y: "ops_per_s", yLabel: "puts per second",
+			across: []string{"system"}, series: []string{"round_trip"},
+		}},
+	}
+}
+
+// bulkPoints are the protocols, each with an etcd of its own beside it.
+func bulkPoints(s scale, o Options) []point {
+	var points []point
+	protocols := catalog.Protocols()
+	if s.quick {
+		protocols = protocols[:1]
+	}
+	for _, p := range protocols {
+		points = append(points, point{doing: p.Name, run: func(ctx context.Context) ([]Row, error) {
+			if o.Program == "" {
+				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+			}
+			return bulkRows(ctx, s, o, p)
+		}})
+	}
+	return points
+}
+
+// bulk is a system with servers of its own. Nothing of it is encrypted, and all of it is synced to disk.
+type bulk struct {
+	system, trip string
+	servers      *replicated.Processes
+	close        func()
+	put          func(ctx context.Context, client int, key string) error
+	turns        []rivalRound
+}
+
+func bulkRows(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []Row, err error) {
+	err = withTempDir(func(dir string) error {
+		var all []*bulk
+		defer func() {
+			for _, b := range all {
+				b.close()
+			}
+		}()
+		if path := replicated.Etcd(); path != "" {
+			b, err := startBulkEtcd(ctx, path, dir)
+			if err != nil {
+				return err
+			}
+			all = append(all, b)
+		}
+		for _, trip := range pick(s, []string{"20ms"}, []string{"100ms", "50ms", "20ms"}) {
+			b, err := startBulkService(ctx, o.Program, filepath.Join(dir, trip), p, trip)
+			if err != nil {
+				return err
+			}
+			all = append(all, b)
+		}
+		for _, b := range all {
+			if err := b.begin(ctx); err != nil {
+				return fmt.Errorf("%s %s: %w", b.system, b.trip, err)
+			}
+		}
+		for n := range pick(s, 1, 4) {
+			for _, i := range random(o.Seed, uint64(n)).Perm(len(all)) {
+				if err := all[i].turn(ctx, pick(s, 300*time.Millisecond, 3*time.Second)); err != nil {
+					return fmt.Errorf("%s %s: turn %d: %w", all[i].system, all[i].trip, n+1, err)
+				}
+			}
+		}
+		for _, b := range all {
+			rows = append(rows, b.row(all[0]))
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// row has the medians of the turns, and of the ratios within a round to etcd, if it was measured.
+func (b *bulk) row(first *bulk) Row {
+	var took []time.Duration
+	var rates, cpu, ratios []float64
+	for i, t := range b.turns {
+		took = append(took, t.took...)
+		rates, cpu, ratios = append(rates, t.perSecond), append(cpu, t.cpuPerOp), append(ratios, t.perSecond/first.turns[i].perSecond)
+	}
+	slices.Sort(took)
+	row := Row{
+		{"system", b.system}, {"round_trip", b.trip}, {"clients", bulkClients}, {"value_bytes", bulkValueBytes}, measure("ops_per_s", median(rates)),
+		measure("p50_ms", ms(quantile(took, 0.5))), measure("p99_ms", ms(quantile(took, 0.99))), measure("server_us_per_op", median(cpu)),
+	}
+	if first.system == "etcd" {
+		row = append(row, measure("ops_ratio_to_etcd", median(ratios)))
+	}
+	return row
+}
+
+// begin has each client put a key, again until the servers are ready.
+func (b *bulk) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return b.all(ctx, func(ctx context.Context, client int) error {
+		for {
+			try, end := context.WithTimeout(ctx, 10*time.Second)
+			err := b.put(try, client, bulkKey(client, 0))
+			end()
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+		}
+	})
+}
+
+func bulkKey(client, n int) string { return fmt.Sprintf("bulk/%d/%d", client, n%bulkKeys) }
+
+// all runs something for each client, until the first error, or the end of a server.
+func (b *bulk) all(ctx context.Context, f func(ctx context.Context, client int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(b.servers.Context(), func() { stop(context.Cause(b.servers.Context())) })()
+	var wg sync.WaitGroup
+	for client := range bulkClients {
+		wg.Go(func() {
+			if err := f(ctx, client); err != nil {
+				stop(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// turn has the clients write, each one call after the other. Those on their way at the end are part of it.
+func (b *bulk) turn(ctx context.Context, lasting time.Duration) error {
+	took := make([][]time.Duration, bulkClients)
+	began, cpu := time.Now(), b.servers.CPU()
+	err := b.all(ctx, func(ctx context.Context, client int) error {
+		for n := 0; n == 0 || time.Since(began) < lasting; n++ {
+			start := time.Now()
+			if err := b.put(ctx, client, bulkKey(client, n)); err != nil {
+				return err
+			}
+			took[client] = append(took[client], time.Since(start))
+		}
+		return nil
+	})
+	out := rivalRound{took: slices.Concat(took...)}
+	out.perSecond = float64(len(out.took)) / time.Since(began).Seconds()
+	out.cpuPerOp = float64((b.servers.CPU() - cpu).Microseconds()) / float64(max(len(out.took), 1))
+	b.turns = append(b.turns, out)
+	return err
+}
+
+// startBulkEtcd starts etcd. A third of the clients share a connection, to a member of their own.
+func startBulkEtcd(ctx context.Context, path, dir string) (*bulk, error) {
+	servers, addresses, err := replicated.StartEtcd(ctx, path, dir, 3)
+	if err != nil {
+		return nil, err
+	}
+	b := &bulk{system: "etcd", servers: servers}
+	var conns []*replicated.EtcdConn
+	b.close = func() {
+		for _, c := range conns {
+			c.Close()
+		}
+		servers.Close()
+	}
+	for _, a := range addresses {
+		conn, err := replicated.DialEtcd(a)
+		if err != nil {
+			b.close()
+			return nil, err
+		}
+		conns = append(conns, conn)
+	}
+	value := make([]byte, bulkValueBytes)
+	b.put = func(ctx context.Context, client int, key string) error {
+		return conns[client%len(conns)].Put(ctx, []byte(key), value)
+	}
+	return b, nil
+}
+
+// startBulkService starts three replicas with the defaults of 'smr init', but for TLS. The clients are one host, so a connection to each replica is shared.
+func startBulkService(ctx context.Context, program, dir string, p smr.Protocol, trip string) (*bulk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	var members []service.Member
+	for i := range 3 {
+		address, err := replicated.FreeAddress()
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, service.Member{ID: protocol.ID(i + 1), Address: address})
+	}
+	var files []string
+	for _, m := range members {
+		encoded, err := json.Marshal(service.Config{
+			Cluster: "bench", Protocol: p.Name, ID: m.ID, Members: members, Data: fmt.Sprint("replica-", m.ID), Insecure: true, RoundTrip: trip,
+			Log: service.Log{Level: "error"},
+		})
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, filepath.Join(dir, fmt.Sprintf("replica-%d.json", m.ID)))
+		if err := os.WriteFile(files[len(files)-1], encoded, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	cfg := &service.ClientConfig{Cluster: "bench", Protocol: p.Name, Members: members, Insecure: true, RoundTrip: trip}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	servers, err := replicated.StartService(ctx, program, files)
+	if err != nil {
+		return nil, err
+	}
+	client, err := service.Dial(cfg, service.ClientOptions{})
+	if err != nil {
+		servers.Close()
+		return nil, err
+	}
+	value := make([]byte, bulkValueBytes)
+	return &bulk{
+		system: p.Name, trip: trip, servers: servers,
+		close: func() {
+			_ = client.Close() // its servers end with it
+			servers.Close()
+		},
+		put: func(ctx context.Context, _ int, key string) error {
+			_, err := client.Put(ctx, key, value)
+			return err
+		},
+	}, nil
+}

@@ -1,0 +1,173 @@
+package fastpaxos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// big is a command that is not sent again to those who have accepted it.
+func big(seq smr.Seq) smr.Entry {
+	e := work(seq)
+	e.Command = kv.Put([]byte{byte(seq)}, make([]byte, 64<<10))
+	return e
+}
+
+// TestDecidedNamesLargeCommands: acceptors learn what is decided from what they have accepted, if it is the same, and not otherwise.
+func TestDecidedNamesLargeCommands(t *testing.T) {
+	r, env, _ := begun(t, 3, 0)
+	era := newEra(0, 2)
+	h := Head{From: 2, Era: era, Generation: r.state.Generation()}
+	r.Receive(env, 2, Accept{h, []Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}}})
+	small, named := split([]Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}, {4, big(4)}, {5, work(5)}})
+	if len(small) != 1 || len(named) != 4 || named[0].Entry.Command != nil {
+		t.Fatalf("%d commands are told whole and %d named", len(small), len(named))
+	}
+	other := named[2]
+	other.Sum++
+	r.Receive(env, 2, Decided{h, []Named{named[0], named[1], other, named[3]}})
+	if r.state.Applied() != 2 {
+		t.Errorf("applied %d slots, want the 2 that were accepted as they were decided", r.state.Applied())
+	}
+	// What an earlier era's coordinator had accepted there may be another command.
+	r.Receive(env, 2, Accept{h, []Placed{{4, big(9)}}})
+	r.Receive(env, 2, Decided{h, named[2:]})
+	if r.state.Applied() != 3 {
+		t.Errorf("applied %d slots, want 3: another command was accepted in slot 4", r.state.Applied())
+	}
+	r.Receive(env, 2, Commit{Head: h, Items: []Placed{{4, big(4)}}})
+	if r.state.Applied() != 4 {
+		t.Errorf("applied %d slots, want 4, after the command came", r.state.Applied())
+	}
+}
+
+// TestCoordinatorNamesLargeCommands: acceptors get a large command once.
+func TestCoordinatorNamesLargeCommands(t *testing.T) {
+	r, env, disk := begun(t, 3, 0)
+	lead(t, r, env, disk)
+	disk.Write(env, 0)
+	r.proposeIn(1, big(1))
+	r.flush(env)
+	r.Receive(env, 2, Accepted{Head{From: 2, Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}})
+	r.Receive(env, 3, Accepted{Head{From: 3, Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}})
+	bytes, named := 0, 0
+	for _, e := range env.Out {
+		switch m := e.Msg.(type) {
+		case Accept:
+			if e.To == 2 {
+				bytes += len(m.Items[0].Entry.Command)
+			}
+		case Commit:
+			bytes += len(m.Items[0].Entry.Command)
+		case Decided:
+			named++
+		}
+	}
+	if size := len(big(1).Command); bytes != size || named != 2 {
+		t.Errorf("acceptor 2 is sent %d bytes of a command of %d, and %d are told what is decided", bytes, size, named)
+	}
+}
+
+// TestCandidateWaitsForLargeVotes: a candidate goes on as long as members tell more of their votes, and does not ask for what it has just asked for.
+func TestCandidateWaitsForLargeVotes(t *testing.T) {
+	const pages = 100
+	r, env, disk := begun(t, 3, 0)
+	r.campaign(env, false)
+	era := r.cand.era
+	h := Head{From: 2, Era: era, Generation: r.state.Generation()}
+	for page := range smr.Slot(pages) {
+		if r.cand == nil || r.cand.era != era {
+			t.Fatalf("gave up after %d of %d parts", page, pages)
+		}
+		m := Promise{Head: h, Low: page + 1, Votes: []Vote{{Slot: page + 1, Era: 1, Classic: true, Entry: big(smr.Seq(page + 1))}}, Next: page + 2}
+		if page == pages-1 {
+			m.Next = 0
+		}
+		disk.Write(env, 0)
+		r.Receive(env, 2, m)
+		r.onTick(env)
+		asked := 0
+		for _, e := range env.Out {
+			if p, ok := e.Msg.(Prepare); ok && e.To == 2 && p.Low == page+2 {
+				asked++
+			}
+		}
+		if asked != 1 && m.Next != 0 {
+			t.Fatalf("asked %d times for part %d", asked, page+2)
+		}
+	}
+	if r.cand == nil && r.lead == nil {
+		t.Error("gave up after all parts")
+	}
+}
+
+// TestLaggardGetsPartsOfTheLog: who lags gets several megabytes of what was decided, and asks for the rest when it has the last of them.
+func TestLaggardGetsPartsOfTheLog(t *testing.T) {
+	const slots = 200
+	r, env, disk := begun(t, 3, 0)
+	h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}
+	for s := range smr.Slot(slots) {
+		r.Receive(env, 2, Commit{Head: h, Items: []Placed{{s + 1, big(smr.Seq(s + 1))}}})
+	}
+	for applied, turns := smr.Slot(0), 0; applied < slots; turns++ {
+		disk.Write(env, 0)
+		r.Receive(env, 3, Fetch{Head{From: 3, Era: h.Era, Generation: h.Generation}, applied})
+		before, more := applied, false
+		for _, e := range env.Out {
+			if m, ok := e.Msg.(Commit); ok && e.To == 3 {
+				if more || m.Items[0].Slot != applied+1 {
+					t.Fatalf("slots from %d follow those up to %d, which ask for more: %v", m.Items[0].Slot, applied, more)
+				}
+				applied, more = m.Items[len(m.Items)-1].Slot, m.More
+			}
+		}
+		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > smr.UnderwayBytes || more && sent < smr.UnderwayBytes/3 {
+			t.Fatalf("in turn %d up to slot %d of %d, %d bytes; asks for more: %v", turns, applied, slots, sent, more)
+		}
+	}
+}
+
+// TestLargeCommandsAreNotCopiedInVain: while members do not vote, clients send large commands to the coordinator only; small ones and, after a while, large ones to all.
+func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
+	r, env, _ := begun(t, 3, 0)
+	follow(r, env, newEra(0, 2), 0)
+	req := command(1)
+	req.Commands[0].Command = big(1).Command
+	r.Receive(env, 77, req)
+	var said []Ballot
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(Ballot); ok && e.To == 77 {
+			said = append(said, m)
+		}
+	}
+	if len(said) != 1 || said[0].Need != 0 {
+		t.Fatalf("a member that does not vote says %+v", said)
+	}
+	c, err := NewClient(smr.ClientConfig{ID: 77, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, RoundTrip: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := &smrtest.Disk{}
+	own := disk.Env()
+	copies := func(now time.Duration, size int) (n int) {
+		own.Begin(now)
+		own.Send(1, smr.Request{Session: 1, Commands: []smr.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
+		c.spread(own)
+		for _, e := range own.Out {
+			if _, ok := e.Msg.(Copy); ok {
+				n++
+			}
+		}
+		return n
+	}
+	before := copies(0, largeBytes)
+	own.Begin(0)
+	c.Receive(own, 2, said[0])
+	got := [4]int{before, copies(0, largeBytes), copies(0, largeBytes-1), copies(40*time.Millisecond, largeBytes)}
+	if want := [4]int{2, 0, 2, 2}; got != want {
+		t.Errorf("copies are sent %v times, want %v: before, large, small, large later", got, want)
+	}
+}
