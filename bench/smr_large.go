@@ -23,6 +23,7 @@ const (
 	bulkClients    = 64
 	bulkValueBytes = 64 << 10
 	bulkKeys       = 8 // of a client
+	bulkPatience   = 20 * time.Second
 )
 
 func smrLarge() Experiment {
@@ -259,6 +260,8 @@ func startBulkService(ctx context.Context, program, dir string, p smr.Protocol, 
 			servers.Close()
 		},
 		put: func(ctx context.Context, _ int, key string) error {
+			ctx, cancel := context.WithTimeout(ctx, bulkPatience) // without a limit, that is 128 round trips
+			defer cancel()
 			_, err := client.Put(ctx, key, value)
 			return err
 		},

@@ -30,6 +30,8 @@ func Codec() protocol.Codec[smr.Message] {
 			func(r *wirefmt.Reader) Ask { return Ask{smr.Incarnation(r.Uint()), r.Uint()} }),
 		wirefmt.NewKind[smr.Message](75, func(w *wirefmt.Writer, m Latest) { w.Uint(uint64(m.From)); w.Uint(m.Round); w.Uint(uint64(m.Slot)) },
 			func(r *wirefmt.Reader) Latest { return Latest{smr.Incarnation(r.Uint()), r.Uint(), smr.Slot(r.Uint())} }),
+		wirefmt.NewKind[smr.Message](76, func(w *wirefmt.Writer, m Lacking) { w.Uint(uint64(m.From)); w.Uint(m.Number) },
+			func(r *wirefmt.Reader) Lacking { return Lacking{smr.Incarnation(r.Uint()), r.Uint()} }),
 		wirefmt.NewKind[smr.Message](80, appendSubmit, readSubmit),
 		wirefmt.NewKind[smr.Message](81, appendVote, readVote),
 		wirefmt.NewKind[smr.Message](82, appendPlaced, readPlaced),
@@ -145,6 +147,15 @@ func appendNews(w *wirefmt.Writer, m News) {
 	w.Uint(uint64(m.Promised))
 	w.Uint(m.Accepted)
 	w.Bool(m.Leads)
+	w.List(len(m.Names))
+	for _, n := range m.Names {
+		w.Uint(n.Index)
+		w.Uint(uint64(n.Sum))
+		w.List(len(n.Lengths))
+		for _, l := range n.Lengths {
+			w.Uint(l)
+		}
+	}
 }
 
 func readNews(r *wirefmt.Reader) News {
@@ -155,6 +166,16 @@ func readNews(r *wirefmt.Reader) News {
 		m.Have = append(m.Have, Have{protocol.ID(r.Uint32()), r.Uint(), smr.Slot(r.Uint())})
 	}
 	m.Promised, m.Accepted, m.Leads = Ballot(r.Uint()), r.Uint(), r.Bool()
+	for range r.List(3) {
+		n := Name{Index: r.Uint(), Sum: r.Uint32()}
+		for range r.List(1) {
+			n.Lengths = append(n.Lengths, r.Uint())
+		}
+		if r.Err() != nil {
+			return m
+		}
+		m.Names = append(m.Names, n)
+	}
 	return m
 }
 

@@ -27,6 +27,8 @@ func messages() []smr.Message {
 			Have: []domino.Have{{Owner: 1, Count: 4, Revoked: 0}, {Owner: 2, Count: 1, Revoked: 77}}, Promised: 1<<32 | 2, Accepted: 9, Leads: true,
 		},
 		domino.News{From: 1},
+		domino.News{From: 1, First: 3, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
+		domino.Lacking{From: 1, Number: 4},
 		domino.Accept{From: 1, Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2, Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
 		domino.Prepare{From: 1, Ballot: 2},
 		domino.Promise{From: 1, Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},

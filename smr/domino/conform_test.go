@@ -54,3 +54,8 @@ func TestSlowerThanConfigured(t *testing.T) {
 		smrtest.Script(t, p, "slower than configured")
 	}
 }
+
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+func TestBackAmongLargeValues(t *testing.T) {
+	smrtest.Script(t, domino.Direct(), "back among large values")
+}

@@ -14,7 +14,7 @@ import (
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own smr.Incarnation) smr.Message {
 	kinds := []smr.Message{
-		News{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
+		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
 		Probe{}, Echo{}, smr.Request{}, smr.OpenRequest{}, smr.ChangeRequest{}, smr.ReadRequest{}, smr.Replies{}, smr.OpenReply{}, smr.ReadReplies{}, smr.Redirect{}, smr.Busy{},
 		smr.NotYet{}, smr.SnapshotChunk{}, smr.SnapshotWanted{}, smr.Hello{}, smr.Welcome{}, smr.Ping{}, smr.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
 	}

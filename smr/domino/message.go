@@ -76,6 +76,13 @@ type Part struct {
 	Close
 }
 
+// A Name is what is said of an item without its commands: which one of the message's it is, how long they are, and a checksum of them all.
+type Name struct {
+	Index   uint64
+	Lengths []uint64
+	Sum     uint32
+}
+
 // What replicas say to each other. From is the sender's disk.
 type (
 	// News is what a replica's stream has in addition, and how far it is with everything. The stream is the sequence of its votes in the shared lane and its proposals
@@ -94,6 +101,14 @@ type (
 		Promised Ballot
 		Accepted uint64
 		Leads    bool
+		// Names say which of Items, votes for what clients have sent to all, lack their large commands.
+		Names []Name
+	}
+
+	// Lacking asks for the stream from a number on: the sender does not have the commands of a named item.
+	Lacking struct {
+		From   smr.Incarnation
+		Number uint64
 	}
 
 	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up to number Base are not sent any more: they are of slots up to Floor,

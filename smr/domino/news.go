@@ -35,7 +35,11 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 		m.First = p.next
 		for m.Items = r.fitting(p.next); ; m.Items = r.fitting(p.next) {
 			p.next += uint64(len(m.Items))
+			whole := m.Items
+			r.name(p, &m)
 			env.Send(id, m)
+			m.Items, m.Names = whole, nil
+			p.told = max(p.told, p.next-1)
 			if len(m.Items) == 0 || p.next > a.own.last() {
 				break
 			}
@@ -66,7 +70,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 			p.have = m.Base
 		}
 	}
-	r.takeItems(env, p, m)
+	r.takeItems(env, p, r.whole(env, p, m))
 	switch {
 	case m.Count <= p.have || r.opt.fault == claimsWithoutStream:
 		p.claim(m.Claims)

@@ -85,6 +85,7 @@ type peer struct {
 	meter    *meter
 
 	next     uint64 // of the own stream, to be sent
+	told     uint64 // the last one that was ever sent
 	reported uint64 // of it, what the peer said last that it has
 	stalled  int    // ticks since it had more of what was sent
 }
@@ -248,6 +249,8 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	switch msg := msg.(type) {
 	case News:
 		r.onNews(env, p, msg)
+	case Lacking:
+		r.onLacking(env, p, msg)
 	case Accept:
 		r.onAccept(env, from, msg)
 	case Prepare:
@@ -277,6 +280,8 @@ func sender(msg smr.Message) (smr.Incarnation, bool) {
 	case smr.SnapshotWanted:
 		return m.From, true
 	case News:
+		return m.From, true
+	case Lacking:
 		return m.From, true
 	case Accept:
 		return m.From, true

@@ -15,3 +15,8 @@ func TestConformance(t *testing.T) {
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, epaxos.Protocol(), "slower than configured")
 }
+
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+func TestBackAmongLargeValues(t *testing.T) {
+	smrtest.Script(t, epaxos.Protocol(), "back among large values")
+}

@@ -33,6 +33,7 @@ func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, fastpaxos.Protocol(), "slower than configured")
 }
 
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, fastpaxos.Protocol(), "back among large values")
 }

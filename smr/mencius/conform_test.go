@@ -32,3 +32,8 @@ func TestGroupOfOneGrows(t *testing.T) {
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, mencius.Protocol(), "slower than configured")
 }
+
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+func TestBackAmongLargeValues(t *testing.T) {
+	smrtest.Script(t, mencius.Protocol(), "back among large values")
+}

@@ -25,3 +25,8 @@ func TestMembersChangeWhileASnapshotIsWritten(t *testing.T) {
 func TestSlowerThanConfigured(t *testing.T) {
 	smrtest.Script(t, raft.Protocol(), "slower than configured")
 }
+
+// TestBackAmongLargeValues: a replica that was killed is back among large values, and the group goes on meanwhile.
+func TestBackAmongLargeValues(t *testing.T) {
+	smrtest.Script(t, raft.Protocol(), "back among large values")
+}

@@ -57,7 +57,7 @@ func (c *client) next() {
 		return
 	}
 	keys := 3
-	if w.sc.ValueBytes > 0 {
+	if w.sc.Clients > 16 {
 		keys = w.sc.Clients // the more calls of one key there are at once, the longer the judge takes
 	}
 	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(700*time.Millisecond), w.rand.IntN(keys))}

@@ -56,9 +56,9 @@ func furtherScripts() []script {
 	return []script{
 		// As where machines are busy, or large values are on their way.
 		{name: "slower than configured", seeds: 3, make: func(sc *Scenario) { sc.RoundTrip = roundTrip / 10 }, judge: calls(100)},
-		{name: "back among large values", seeds: 3, make: func(sc *Scenario) {
-			sc.Clients, sc.ValueBytes, sc.BytesPerSecond, sc.QueueBytes = 64, 64<<10, 10<<20, 16<<20
-			sc.For, sc.Script = 10*time.Second, backSoon
+		{name: "back among large values", seeds: 1, make: func(sc *Scenario) {
+			sc.Clients, sc.ValueBytes, sc.BytesPerSecond, sc.QueueBytes = 48, 64<<10, 8<<20, 16<<20
+			sc.Script = backSoon
 		}, judge: goesOn},
 	}
 }
@@ -143,8 +143,8 @@ func failover(w *World) {
 // backSoon kills a replica, which is back after two seconds with all that was on its disk.
 func backSoon(w *World) {
 	victim := w.replicas[w.rand.IntN(len(w.replicas))]
-	w.Sim.After(3*time.Second, func() { w.Sim.Crash(victim, sim.KeepAll) })
-	w.Sim.After(5*time.Second, func() { w.Sim.Restart(victim) })
+	w.Sim.After(time.Second, func() { w.Sim.Crash(victim, sim.KeepAll) })
+	w.Sim.After(3*time.Second, func() { w.Sim.Restart(victim) })
 }
 
 // goesOn allows the gap of a lost leader where answers take many times as long as in a group with nothing to do.

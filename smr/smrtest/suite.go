@@ -100,7 +100,7 @@ func playSeed(p smr.Protocol, seed uint64, twice bool) (Report, error) {
 }
 
 // Swarm returns the scenario of a seed: three or five replicas, and a random subset of the faults. Three of four seeds have links like TCP's, as in production, where connections break; the fourth
-// datagrams, if it draws them. A third has disks so slow that crashes lose what was not synced, and every other one of those with five replicas has two of them replaced.
+// datagrams, if it draws them. A third has disks so slow that crashes lose what was not synced, a sixth commands of some kilobytes, and every other one of those with five replicas has two of them replaced.
 func Swarm(p smr.Protocol, seed uint64) Scenario {
 	faults := sim.StreamFaults
 	if seed%4 == 3 {
@@ -122,6 +122,9 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 	}
 	if seed%8 == 6 {
 		sc.Configure = snapshotsInParts
+	}
+	if seed%6 == 2 {
+		sc.ValueBytes = 5 << 10 // protocols send large commands by other ways
 	}
 	sc.Replay = fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d", p.Name, seed)
 	return sc

@@ -1,0 +1,104 @@
+package domino
+
+import (
+	"hash/crc32"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// largeBytes is from which size on commands are not told again to those whom their client has sent them too.
+const largeBytes = 4 << 10
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// name leaves the large commands out of votes that a peer is told of for the first time. If it lacks one, or the message is lost, it is sent whole.
+func (r *Replica) name(p *peer, m *News) {
+	if p.id == r.cfg.ID {
+		return
+	}
+	cloned := false
+	for k, i := range m.Items {
+		if m.First+uint64(k) <= p.told || digitOf(i.Slot) != sharedDigit || i.sizeBytes() < largeBytes {
+			continue
+		}
+		if !cloned {
+			m.Items, cloned = slices.Clone(m.Items), true
+		}
+		n := nameOf(i)
+		n.Index = uint64(k)
+		m.Names = append(m.Names, n)
+		m.Items[k] = bare(i)
+	}
+}
+
+func nameOf(i Item) (n Name) {
+	for _, e := range i.Entries {
+		n.Lengths = append(n.Lengths, uint64(len(e.Command)))
+		n.Sum = crc32.Update(n.Sum, castagnoli, e.Command)
+	}
+	return n
+}
+
+// bare returns an item without its commands.
+func bare(i Item) Item {
+	i.Entries = slices.Clone(i.Entries)
+	for k := range i.Entries {
+		i.Entries[k].Command = nil
+	}
+	return i
+}
+
+// whole puts the commands back into named items, and returns the message up to the first one whose commands the replica does not have.
+func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
+	if len(m.Names) == 0 {
+		return m
+	}
+	m.Items = slices.Clone(m.Items)
+	for _, n := range m.Names {
+		if n.Index >= uint64(len(m.Items)) {
+			continue
+		}
+		i := &m.Items[n.Index]
+		number := m.First + n.Index
+		if number <= p.have || i.Slot <= r.learner.executed {
+			continue // it is not looked at
+		}
+		known, ok := r.known(*i, n)
+		if !ok {
+			env.Send(p.id, Lacking{From: r.admission.Own(), Number: number})
+			m.Items = m.Items[:n.Index]
+			break
+		}
+		*i = known
+	}
+	return m
+}
+
+// known returns the item that is named, if the replica has voted for it or heard of it by another vote.
+func (r *Replica) known(i Item, n Name) (Item, bool) {
+	same := func(o Item) bool {
+		m := nameOf(o)
+		return bare(o).equal(i) && m.Sum == n.Sum && slices.Equal(m.Lengths, n.Lengths)
+	}
+	if own, ok := r.acceptor.votes.get(i.Slot); ok && same(own) {
+		return own, true
+	}
+	if at, found := r.learner.find(i.Slot); found {
+		for _, c := range r.learner.contests[at].candidates {
+			if same(c.Item) {
+				return c.Item, true
+			}
+		}
+	}
+	return Item{}, false
+}
+
+// onLacking sends a part of the stream again, whole.
+func (r *Replica) onLacking(env *protocol.Env[smr.Message], p *peer, m Lacking) {
+	if m.Number > p.reported && m.Number < p.next {
+		p.next = m.Number
+		r.soon(env)
+	}
+}

@@ -1,0 +1,72 @@
+package domino
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// TestVotesNameLargeCommands: a replica tells of its votes for large commands without these, once. Whoever has voted for the same, or heard of it, knows them; others ask, and get them whole.
+func TestVotesNameLargeCommands(t *testing.T) {
+	w := newWorld(t, setup{preset: "na3", opt: Options{}})
+	r := w.replica(1)
+	env := protocol.NewEnv[smr.Message](nil, 1, nil)
+	env.Begin(w.Clock(1))
+	item := func(number int, command byte) Item {
+		body := make([]byte, 2*largeBytes)
+		body[0] = command
+		return Item{Slot: above(r.learner.executed+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []smr.Entry{
+			{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(number), Command: body}, {Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(number) + 100, Command: []byte("b")},
+		}}
+	}
+	own, other, unknown, changed := item(1, 'a'), item(2, 'b'), item(3, 'c'), item(4, 'd')
+	p := r.peers[2]
+	p.next, p.told = 8, 7
+	news := News{First: 7, Items: []Item{own, own, other, unknown}}
+	r.name(p, &news)
+	if len(news.Names) != 3 || news.Items[0].Entries[0].Command == nil || news.Items[1].Entries[0].Command != nil || own.Entries[0].Command == nil {
+		t.Fatalf("of four votes, the first of which was told before, %d are named", len(news.Names))
+	}
+	self := News{First: 8, Items: []Item{own}}
+	if r.name(r.peers[1], &self); len(self.Names) != 0 {
+		t.Error("a replica tells itself less than it knows")
+	}
+
+	r.acceptor.votes.add(own)
+	r.learner.vote(3, other)
+	r.acceptor.votes.add(changed)
+	named := func(items ...Item) News {
+		m := News{First: p.have + 1, Items: items}
+		fresh := peer{id: 2}
+		r.name(&fresh, &m)
+		return m
+	}
+	got := r.whole(env, p, named(own, other, unknown, own))
+	if len(got.Items) != 2 || !got.Items[0].equal(own) || !got.Items[1].equal(other) {
+		t.Errorf("knows %d of the votes, want the 2 before the one that it has not heard of", len(got.Items))
+	}
+	asked := uint64(0)
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(Lacking); ok && e.To == 2 {
+			asked = m.Number
+		}
+	}
+	if asked != p.have+3 {
+		t.Errorf("asks for the stream from number %d, want %d", asked, p.have+3)
+	}
+	if got := r.whole(env, p, named(item(4, 'e'))); len(got.Items) != 0 {
+		t.Error("takes another command than the one that was voted for")
+	}
+
+	p.reported, p.next = 5, 9
+	r.onLacking(env, p, Lacking{Number: 7})
+	if p.next != 7 {
+		t.Errorf("sends the stream again from number %d, want 7", p.next)
+	}
+	for _, wrong := range []uint64{5, 9, 1 << 60} {
+		if r.onLacking(env, p, Lacking{Number: wrong}); p.next != 7 {
+			t.Errorf("asked for number %d, sends from %d", wrong, p.next)
+		}
+	}
+}
