@@ -39,15 +39,25 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 	reply := r.state.Apply(s, e)
 	r.executed++
 	delete(r.early, wishFor(e))
-	if r.desk.Waits(e) {
-		r.desk.Applied(env, e, reply)
-	}
 	if e.Kind == smr.ChangeMembers && changed(before, r.state.Members()) {
 		if r.epoch.last == 0 {
 			r.epoch.last = s + window
 		}
 		r.membersChanged(env)
 	}
+	switch {
+	case !r.desk.Waits(e):
+	case e.Kind == smr.ChangeMembers && r.epoch.last != 0:
+		r.changes = append(r.changes, change{e, reply})
+	default:
+		r.desk.Applied(env, e, reply)
+	}
+}
+
+// change is an applied change of the members that is answered when it comes into force. Until the epoch has ended its members are needed: who is told before that one is removed may stop it.
+type change struct {
+	entry smr.Entry
+	reply smr.Reply
 }
 
 func changed(a, b []smr.Member) bool {
@@ -93,6 +103,10 @@ func (r *Replica) beginEpoch(env *protocol.Env[smr.Message]) {
 
 // enter is what has to be done when the epoch has become another one: what was known of the old lanes is void.
 func (r *Replica) enter(env *protocol.Env[smr.Message]) {
+	for _, c := range r.changes {
+		r.desk.Applied(env, c.entry, c.reply)
+	}
+	r.changes = nil
 	r.own, r.floor = -1, 0
 	for _, p := range sortedPos(r.mine) {
 		if e := r.mine[p]; r.desk.Waits(e) {

@@ -18,5 +18,9 @@ func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m s
 			return
 		}
 	}
+	e := smr.Entry{Kind: smr.ChangeMembers, Client: from, Session: m.Session, Seq: m.Seq}
+	if reply, applied := r.state.Seen(e); applied && !reply.Gone && reply.Outcome == smr.Committed && r.epoch.last != 0 {
+		return // it comes into force when the epoch has ended; the client asks again
+	}
 	r.queue = r.desk.TakeChange(env, from, m, r.admission, r.queue)
 }

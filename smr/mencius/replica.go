@@ -41,6 +41,7 @@ type Replica struct {
 	proposed time.Duration     // when it ran out last
 	reads    reads
 	early    map[wish]bool
+	changes  []change // of the members, that are applied and come into force with the next epoch
 
 	applied  smr.Slot // at the last beat
 	fetched  int      // beats since a Fetch was sent
