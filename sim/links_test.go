@@ -251,3 +251,18 @@ func TestRandomSchedules(t *testing.T) {
 		}
 	}
 }
+
+// TestFullQueuesLoseAndTell: what does not fit behind what waits to leave is lost, and the next message that leaves is preceded by the news.
+func TestFullQueuesLoseAndTell(t *testing.T) {
+	b := newBench(t, sim.Config[any]{QueueBytes: 250, SizeBytes: func(any) int { return 100 }})
+	p := wan.Path{From: "a", To: "b"}
+	l, _ := b.Link(p)
+	l.BytesPerSecond = 1000
+	if err := b.SetLink(p, l); err != nil {
+		t.Fatal(err)
+	}
+	b.send(0, "1", "2", "3")
+	b.send(500*ms, "4")
+	b.run(t)
+	b.want(t, 2, "150ms 1: 1", "250ms 1: 2", "550ms broken 1", "650ms 1: 4")
+}
