@@ -11,8 +11,6 @@ import (
 // largeBytes is from which size on commands are not told again to those whom their client has sent them too.
 const largeBytes = 4 << 10
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // name leaves the large commands out of votes that a peer is told of for the first time. If it lacks one, or the message is lost, it is sent whole.
 func (r *Replica) name(p *peer, m *News) {
 	if p.id == r.cfg.ID {
@@ -36,7 +34,7 @@ func (r *Replica) name(p *peer, m *News) {
 func nameOf(i Item) (n Name) {
 	for _, e := range i.Entries {
 		n.Lengths = append(n.Lengths, uint64(len(e.Command)))
-		n.Sum = crc32.Update(n.Sum, castagnoli, e.Command)
+		n.Sum = crc32.Update(n.Sum, crc32.MakeTable(crc32.Castagnoli), e.Command)
 	}
 	return n
 }

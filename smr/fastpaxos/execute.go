@@ -154,7 +154,7 @@ func split(items []Placed) (small []Placed, large []Named) {
 		if n := len(p.Entry.Command); n < largeBytes {
 			small = append(small, p)
 		} else {
-			named := Named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n), Sum: crc32.Checksum(p.Entry.Command, castagnoli)}
+			named := Named{Slot: p.Slot, Entry: p.Entry, Length: uint64(n), Sum: crc32.Checksum(p.Entry.Command, crc32.MakeTable(crc32.Castagnoli))}
 			named.Entry.Command = nil
 			large = append(large, named)
 		}
@@ -164,8 +164,6 @@ func split(items []Placed) (small []Placed, large []Named) {
 
 // largeBytes is from which size on a command is not sent again to those who have accepted it.
 const largeBytes = 4 << 10
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // onDecided learns that what the replica has accepted in slots is decided, if it is that. What it has not accepted it fetches when it does not get on.
 func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
@@ -180,7 +178,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 		c := r.cell(n.Slot)
 		e := n.Entry
 		e.Command = c.vote.Entry.Command
-		if uint64(len(e.Command)) == n.Length && e.Equal(c.vote.Entry) && crc32.Checksum(e.Command, castagnoli) == n.Sum {
+		if uint64(len(e.Command)) == n.Length && e.Equal(c.vote.Entry) && crc32.Checksum(e.Command, crc32.MakeTable(crc32.Castagnoli)) == n.Sum {
 			c.decided, c.value = true, e
 		}
 	}
