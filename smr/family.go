@@ -20,6 +20,9 @@ type Protocol struct {
 	Leaderless bool
 	// HandsOver says that a leader takes a HandOver.
 	HandsOver bool
+	// Learns says that a replica with Join gets the state and what is decided before it is a member, and that one is added only when it is up to date. Else it counts from
+	// the change that adds it on, and gets them then.
+	Learns bool
 }
 
 // ReplicaConfig is what a replica of any protocol of the family is made from. A zero value of an optional field is its default.

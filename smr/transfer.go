@@ -69,8 +69,11 @@ func (o *Outgoing) Wanted(env *protocol.Env[Message], w SnapshotWanted) (done bo
 	if w.Slot != o.snapshot.Slot || w.Sum != o.sum || w.Offset > size {
 		return false
 	}
-	if w.Offset > o.acked {
+	switch {
+	case w.Offset > o.acked:
 		o.acked, o.sent, o.heard = w.Offset, max(o.sent, w.Offset), env.Now
+	case w.Offset == 0 && o.acked > 0:
+		o.acked, o.sent, o.heard = 0, 0, env.Now // it has crashed, and lost what it had
 	}
 	return w.Offset == size
 }

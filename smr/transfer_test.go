@@ -74,6 +74,35 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+// TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes.
+func TestReceiverCrashes(t *testing.T) {
+	data := randomBytes(1, 30*chunkBytes)
+	out := NewOutgoing(Snapshot{Slot: 7, Data: data})
+	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	var in Incoming
+	var got *Snapshot
+	chunks := 0
+	for step := 0; got == nil; step++ {
+		if step == 2 {
+			in = Incoming{}
+		}
+		if step > 20 {
+			t.Fatal("the snapshot does not arrive after a crash")
+		}
+		env.Begin(time.Duration(step) * time.Millisecond)
+		out.Continue(env, 2, 1, 50*time.Millisecond)
+		for _, e := range env.Out {
+			var answer SnapshotWanted
+			answer, got = in.Take(e.Msg.(SnapshotChunk), 0)
+			out.Wanted(env, answer)
+			chunks++
+		}
+	}
+	if !bytes.Equal(got.Data, data) || chunks > 90 {
+		t.Errorf("%d bytes arrived in %d chunks", len(got.Data), chunks)
+	}
+}
+
 func chunk(slot Slot, data []byte, from, to int) SnapshotChunk {
 	return SnapshotChunk{Slot: slot, Size: uint64(len(data)), Sum: Checksum(data), Offset: uint64(from), Data: data[from:to]}
 }

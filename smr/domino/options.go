@@ -146,6 +146,7 @@ func New(name, doc string, o Options) smr.Protocol {
 			}
 			return c, nil
 		},
-		Codec: Codec(),
+		Learns: true,
+		Codec:  Codec(),
 	}
 }

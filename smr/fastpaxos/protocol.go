@@ -24,6 +24,7 @@ func Protocol() smr.Protocol {
 			}
 			return c, nil
 		},
-		Codec: Codec(),
+		Learns: true,
+		Codec:  Codec(),
 	}
 }

@@ -25,6 +25,7 @@ func Protocol() smr.Protocol {
 			return c, nil
 		},
 		Salvage:    salvage,
+		Learns:     true,
 		Codec:      Codec(),
 		Leaderless: true,
 	}

@@ -38,7 +38,7 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
 	p := r.peer(from)
-	if r.role != leader || p == nil || p.out == nil {
+	if r.role != leader || p == nil || p.out == nil || p.stranger(m.From) {
 		return
 	}
 	p.heard = true

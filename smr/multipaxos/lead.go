@@ -35,7 +35,8 @@ type peer struct {
 	round    uint64 // it followed when it was asked for the so-manieth time
 	heard    bool   // since the last check of the majority
 	out      *smr.Outgoing
-	asked    time.Duration // for a learner: when somebody last wanted it as a member
+	asked    time.Duration   // for a learner: when it last said that it waits to be added
+	disk     smr.Incarnation // of one that was a learner: whose progress this is; 0 of others
 }
 
 // becomeLeader proposes what phase 1 has found, in the leader's ballot, and then what clients want.
@@ -75,17 +76,22 @@ func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 // followMembers makes the leader's peers those of the state.
 func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 	var peers []*peer
+	member := func(id protocol.ID) bool {
+		_, ok := r.state.Member(id)
+		return ok
+	}
 	for _, m := range r.state.Members() {
 		if m.ID == r.cfg.ID {
 			continue
 		}
-		if p := r.peer(m.ID); p != nil {
+		disk, _ := r.state.Member(m.ID)
+		if p := r.peer(m.ID); p != nil && !p.stranger(disk) {
 			peers = append(peers, p)
 		} else {
 			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
 		}
 	}
-	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool { return slices.Contains(peers, p) || r.state.Removed(p.id) })
+	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool { return member(p.id) || r.state.Removed(p.id) })
 	for _, p := range r.lead.peers {
 		if r.state.Removed(p.id) {
 			env.SendAhead(p.id, Removed{From: r.admission.Own()})
@@ -221,7 +227,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 	}
 	if from == r.cfg.ID {
 		r.lead.own = max(r.lead.own, m.Match)
-	} else if p := r.peer(from); p != nil {
+	} else if p := r.peer(from); p != nil && !p.stranger(m.From) {
 		p.heard = true
 		p.match = max(p.match, m.Match)
 		if p.timed != 0 && p.match >= p.timed {
@@ -274,7 +280,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	p := r.peer(from)
-	if p == nil {
+	if p == nil || p.stranger(m.From) {
 		return
 	}
 	p.heard = true

@@ -3,6 +3,7 @@ package multipaxos
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -11,41 +12,68 @@ import (
 // Bounds of learners.
 const (
 	maxLearners   = 4
-	learnerWanted = 50 // round trips, for which one is kept that nobody asks for
+	learnerWanted = 50 // round trips, for which one is kept that says nothing
 )
 
-// onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
-	r.desk.Meet(env, m.Change)
-	id := m.Change.Add.ID
-	_, member := r.state.Member(id)
-	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {
-		if p := r.learner(env, id); p == nil || p.match == 0 || p.match+smr.Slot(r.cfg.MaxBatch) < r.commit {
-			env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
-			return
-		}
+// onHello answers a replica with a new disk. The leader brings one up to date that waits to be added.
+func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m smr.Hello) {
+	r.admission.Hello(env, from, m)
+	_, member := r.state.Member(from)
+	disk, there := r.admission.Joiner(from)
+	if r.role == leader && m.Join && !member && there && disk == m.From && !r.state.Removed(from) {
+		r.learn(env, from, disk)
 	}
-	r.lead.queue = r.desk.TakeChange(env, from, m, r.admission, r.lead.queue)
 }
 
-// learner returns a replica that is to be a member, or nil if too many are.
-func (r *Replica) learner(env *protocol.Env[smr.Message], id protocol.ID) *peer {
+// learn makes a replica a learner, or keeps it one.
+func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk smr.Incarnation) {
 	l := &r.lead
+	l.learners = slices.DeleteFunc(l.learners, func(p *peer) bool {
+		// What is known of another disk under the ID is not true of this one.
+		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.times(learnerWanted)
+	})
 	p := r.peer(id)
 	if p == nil {
-		l.learners = slices.DeleteFunc(l.learners, func(p *peer) bool {
-			return env.Now < p.asked || env.Now-p.asked > r.times(learnerWanted)
-		})
 		if len(l.learners) >= maxLearners {
-			return nil
+			return
 		}
-		p = &peer{id: id, next: r.commit + 1, flow: r.commit}
+		p = &peer{id: id, disk: disk, next: r.commit + 1, flow: r.commit}
 		l.learners = append(l.learners, p)
 		r.accept(env, p, nil)
 	}
 	p.asked = env.Now
-	return p
 }
+
+// onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
+func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+	r.desk.Meet(env, m.Change)
+	if reason := r.behind(env.Now, m.Change); reason != "" {
+		env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
+		return
+	}
+	r.lead.queue = r.desk.TakeChange(env, from, m, r.admission, r.lead.queue)
+}
+
+// behind returns why a replica cannot be added yet, "" if it can.
+func (r *Replica) behind(now time.Duration, c smr.Change) string {
+	id := c.Add.ID
+	_, member := r.state.Member(id)
+	disk, there := r.admission.Joiner(id)
+	if c.Remove != 0 || member || !there || r.state.Removed(id) {
+		return "" // the desk, or the state, has the answer
+	}
+	p := r.peer(id)
+	switch {
+	case p == nil && len(r.lead.learners) >= maxLearners:
+		return fmt.Sprintf("%d other replicas are being brought up to date", maxLearners)
+	case p == nil || p.disk != disk || now-p.asked > r.tempo.Times(leaderTimeout) || p.match == 0 || p.match+smr.Slot(r.cfg.MaxBatch) < r.commit:
+		return fmt.Sprintf("replica %d is being brought up to date", id)
+	}
+	return ""
+}
+
+// stranger tells whether a message is of another disk of a learner than the one whose progress is known.
+func (p *peer) stranger(disk smr.Incarnation) bool { return p.disk != 0 && p.disk != disk }
 
 // followers returns all that the leader sends to.
 func (l *leadership) followers() []*peer {

@@ -26,6 +26,7 @@ func Protocol() smr.Protocol {
 		},
 		Salvage:   salvage,
 		HandsOver: true,
+		Learns:    true,
 		Codec:     Codec(),
 	}
 }

@@ -61,7 +61,7 @@ func (r *Replica) confirmed() uint64 {
 
 func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m Follows) {
 	p := r.peer(from)
-	if r.role != leader || m.Ballot != r.promised || p == nil || m.Round > r.lead.reads.round {
+	if r.role != leader || m.Ballot != r.promised || p == nil || m.Round > r.lead.reads.round || p.stranger(m.From) {
 		return
 	}
 	p.heard = true

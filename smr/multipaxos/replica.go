@@ -183,7 +183,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	}
 	switch msg := msg.(type) {
 	case smr.Hello:
-		r.admission.Hello(env, from, msg)
+		r.onHello(env, from, msg)
 	case smr.Welcome:
 		r.admission.Welcome(env, from, msg)
 		r.maybeTakePart(env)

@@ -162,6 +162,11 @@ func (c *core) campaign(env *protocol.Env[smr.Message]) {
 	c.flush(env)
 }
 
+// change has the library know other members, or learners.
+func (c *core) change(kind raftpb.ConfChangeType, id protocol.ID) {
+	c.node.ApplyConfChange(&raftpb.ConfChange{Type: kind.Enum(), NodeId: new(uint64(id))})
+}
+
 func (c *core) term() uint64 { return c.node.BasicStatus().HardState.GetTerm() }
 
 func (c *core) committed() uint64 { return c.node.BasicStatus().HardState.GetCommit() }

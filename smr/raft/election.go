@@ -59,6 +59,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 		r.core.retire(env, peer)
 		return
 	}
+	r.tendLearners(env.Now)
 	r.core.node.Tick()
 	r.core.flush(env)
 	r.continueTransfers(env)

@@ -32,6 +32,7 @@ func Protocol() smr.Protocol {
 		},
 		Salvage:   salvage,
 		HandsOver: true,
+		Learns:    true,
 		Codec:     wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
 	}
 }

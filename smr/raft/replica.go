@@ -33,6 +33,7 @@ type replica struct {
 	incoming     smr.Incoming
 	arrived      *smr.Snapshot // whole, and not yet installed
 	outgoing     map[protocol.ID]*outgoing
+	learners     map[protocol.ID]*learner // of a leader
 }
 
 // outgoing is a snapshot that is on its way to a replica.
@@ -56,7 +57,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: map[protocol.ID]*outgoing{}, tempo: smr.NewTempo(cfg.RoundTrip)}
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: map[protocol.ID]*outgoing{}, learners: map[protocol.ID]*learner{}, tempo: smr.NewTempo(cfg.RoundTrip)}
 	r.state = smr.NewState(cfg.Machine, members)
 	r.desk = smr.NewDesk(cfg, r.state)
 	r.adm = smr.NewAdmission(cfg, r.state)
@@ -119,7 +120,7 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case smr.SnapshotWanted:
 		r.onWanted(env, from, msg)
 	case smr.Hello:
-		r.adm.Hello(env, from, msg)
+		r.onHello(env, from, msg)
 	case smr.Welcome:
 		r.onWelcome(env, from, msg)
 	}
@@ -173,6 +174,7 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 		return
 	}
 	env.Stop(beatTimer{})
+	r.dropLearners()
 	r.reads.giveUp(env, r.leader())
 	r.awaitLeader(env)
 }
@@ -190,7 +192,7 @@ func (r *replica) onWelcome(env *protocol.Env[smr.Message], from protocol.ID, ms
 
 // onRPC hands a peer's message to the library, unless it is of a disk that has no say.
 func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rpc) {
-	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, msg.disk) {
+	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, msg.disk) || r.stranger(from, msg.disk) {
 		return
 	}
 	if from != r.cfg.ID {

@@ -52,6 +52,10 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		return
 	}
 	r.desk.Meet(env, msg.Change)
+	if reason := r.behind(env.Now, msg.Change); reason != "" {
+		env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
+		return
+	}
 	if entries := r.desk.TakeChange(env, from, msg, r.adm, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
@@ -130,9 +134,12 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	r.applyOne(env, e.GetIndex(), entry)
 	// The state decides what came of it; the library is told the same.
 	id := protocol.ID(cc.GetNodeId())
-	_, member := r.state.Member(id)
+	disk, member := r.state.Member(id)
 	if member != (cc.GetType() == raftpb.ConfChangeAddNode) {
 		cc.NodeId = new(uint64(0))
+	}
+	if member {
+		r.addedLearner(id, disk)
 	}
 	r.core.node.ApplyConfChange(&cc)
 	r.changing, r.core.log.changed = false, true

@@ -175,24 +175,24 @@ func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message
 
 // continueTransfers sends what got lost again. A transfer that does not come to an end begins anew.
 func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
-	for _, m := range r.state.Members() {
-		o := r.outgoing[m.ID]
+	for _, id := range r.followers() {
+		o := r.outgoing[id]
 		if o == nil {
 			continue
 		}
 		if env.Now-o.since > 20*r.cfg.RoundTrip {
-			delete(r.outgoing, m.ID)
-			r.core.node.ReportSnapshot(uint64(m.ID), raft.SnapshotFailure)
+			delete(r.outgoing, id)
+			r.core.node.ReportSnapshot(uint64(id), raft.SnapshotFailure)
 			continue
 		}
-		o.Continue(env, m.ID, r.adm.Own(), 2*r.cfg.RoundTrip)
+		o.Continue(env, id, r.adm.Own(), 2*r.cfg.RoundTrip)
 	}
 	r.core.flush(env)
 }
 
 func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg smr.SnapshotWanted) {
 	o := r.outgoing[from]
-	if o == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) {
+	if o == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) || r.stranger(from, msg.From) {
 		return
 	}
 	r.heard[from] = env.Now
@@ -220,6 +220,7 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c sm
 		if err != nil || meta.GetTerm() > r.core.term() {
 			return // no correct leader sends it
 		}
+		r.learns(meta)
 		r.arrived = whole
 		r.core.step(env, &raftpb.Message{
 			Type: raftpb.MsgSnap.Enum(), From: new(uint64(from)), To: new(uint64(r.cfg.ID)), Term: new(r.core.term()),

@@ -29,7 +29,11 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	before := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
-	for _, s := range scripts() {
+	all := scripts()
+	if p.Learns {
+		all = append(all, learnerScripts()...)
+	}
+	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s.play(t, p, first)
@@ -39,7 +43,7 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 
 // Script plays one script of the suite, or a further one that not all protocols pass, by its name.
 func Script(t *testing.T, p smr.Protocol, name string) {
-	all := append(scripts(), furtherScripts()...)
+	all := slices.Concat(scripts(), learnerScripts(), furtherScripts())
 	i := slices.IndexFunc(all, func(s script) bool { return s.name == name })
 	if i < 0 {
 		t.Fatalf("smrtest: there is no script %q", name)

@@ -1,0 +1,130 @@
+package raft
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// Bounds of learners.
+const (
+	maxLearners   = 4
+	learnerWanted = 50 // round trips, for which one is kept that says nothing
+)
+
+// A learner is a replica that waits to be added and is brought up to date meanwhile. Only the leader knows it, as a learner of the library's; the
+// log does not. So the next leader hears of it from the replica itself, and nothing is left of one that never comes back.
+type learner struct {
+	disk  smr.Incarnation // whose progress the library knows
+	asked time.Duration   // when it last said that it waits
+}
+
+// onHello answers a replica with a new disk. The leader brings one up to date that waits to be added.
+func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Hello) {
+	r.adm.Hello(env, from, msg)
+	_, member := r.state.Member(from)
+	disk, there := r.adm.Joiner(from)
+	if !r.led || !msg.Join || member || !there || disk != msg.From || r.state.Removed(from) {
+		return
+	}
+	l := r.learners[from]
+	if l != nil && l.disk != disk {
+		r.dropLearner(from) // what the library knows is of the disk before
+		l = nil
+	}
+	if l == nil {
+		if len(r.learners) >= maxLearners {
+			return
+		}
+		l = &learner{disk: disk}
+		r.learners[from] = l
+		r.core.change(raftpb.ConfChangeAddLearnerNode, from)
+	}
+	l.asked = env.Now
+	r.core.flush(env)
+}
+
+// dropLearner has the library forget a learner, unless a snapshot has made it a member meanwhile.
+func (r *replica) dropLearner(id protocol.ID) {
+	delete(r.learners, id)
+	if _, member := r.state.Member(id); !member {
+		delete(r.outgoing, id)
+		r.core.change(raftpb.ConfChangeRemoveNode, id)
+	}
+}
+
+// addedLearner takes note that a replica is a member now, with a disk. If that is another one than the library knows the progress of, it is to know none.
+func (r *replica) addedLearner(id protocol.ID, disk smr.Incarnation) {
+	l := r.learners[id]
+	delete(r.learners, id)
+	if l != nil && l.disk != disk {
+		delete(r.outgoing, id)
+		r.core.change(raftpb.ConfChangeRemoveNode, id)
+	}
+}
+
+// tendLearners forgets those that are not there any more.
+func (r *replica) tendLearners(now time.Duration) {
+	for _, id := range slices.Sorted(maps.Keys(r.learners)) {
+		if at := r.learners[id].asked; now-at > r.tempo.Times(learnerWanted) {
+			r.dropLearner(id)
+		}
+	}
+}
+
+// dropLearners is for a leader that leads no longer.
+func (r *replica) dropLearners() {
+	for _, id := range slices.Sorted(maps.Keys(r.learners)) {
+		r.dropLearner(id)
+	}
+}
+
+// stranger tells whether a message is of another disk of a learner than the one whose progress the library knows.
+func (r *replica) stranger(from protocol.ID, disk smr.Incarnation) bool {
+	l := r.learners[from]
+	return l != nil && l.disk != disk
+}
+
+// behind returns why a replica cannot be added yet, "" if it can: until it is up to date it would only make the majority larger.
+func (r *replica) behind(now time.Duration, c smr.Change) string {
+	id := c.Add.ID
+	_, member := r.state.Member(id)
+	disk, there := r.adm.Joiner(id)
+	if c.Remove != 0 || member || !there || r.state.Removed(id) {
+		return "" // the desk, or the state, has the answer
+	}
+	l := r.learners[id]
+	if l == nil && len(r.learners) >= maxLearners {
+		return fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
+	}
+	if l != nil && l.disk == disk && now-l.asked < r.patience() && r.outgoing[id] == nil {
+		p := r.core.node.Status().Progress[uint64(id)]
+		if p.Match > 0 && p.Match+uint64(r.cfg.MaxBatch) >= r.core.committed() {
+			return ""
+		}
+	}
+	return fmt.Sprintf("replica %d is being brought up to date", id)
+}
+
+// followers returns all that a leader sends snapshots to.
+func (r *replica) followers() []protocol.ID {
+	var ids []protocol.ID
+	for _, m := range r.state.Members() {
+		ids = append(ids, m.ID)
+	}
+	return append(ids, slices.Sorted(maps.Keys(r.learners))...)
+}
+
+// learns has a replica that waits to be added count itself as a learner in a snapshot whose members it is none of: the library takes no other.
+func (r *replica) learns(meta *raftpb.SnapshotMetadata) {
+	self := uint64(r.cfg.ID)
+	if r.cfg.Join && !slices.Contains(meta.GetConfState().GetVoters(), self) {
+		meta.ConfState.Learners = append(meta.ConfState.Learners, self)
+	}
+}
