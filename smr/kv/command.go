@@ -83,6 +83,20 @@ func Changes(lo, hi []byte, after uint64, limit int) []byte {
 	return request{op: opChanges, key: lo, end: hi, version: after, limit: uint64(max(limit, 0))}.encode()
 }
 
+// KeyOf returns the key that a command or query is about. It returns false if that is not one key, or if it is none of this package's.
+func KeyOf(command []byte) ([]byte, bool) {
+	r := wirefmt.NewReader(command)
+	version, o, key := r.Byte(), op(r.Byte()), r.Bytes()
+	if r.Err() != nil || version != formatVersion {
+		return nil, false
+	}
+	switch o {
+	case opPut, opDelete, opCompareAndSet, opGet:
+		return key, true
+	}
+	return nil, false
+}
+
 func (q request) encode() []byte {
 	w := wirefmt.Writer{Buf: make([]byte, 0, 16+len(q.key)+len(q.value)+len(q.end))}
 	w.Buf = append(w.Buf, formatVersion, byte(q.op))

@@ -20,35 +20,46 @@ import (
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// A Backup is the whole contents of the service at one version.
+// A Backup is the whole contents of the service at one version, or of its first group if it has several.
 type Backup struct {
 	Version uint64
 	Items   []kv.Item  // in order of their versions
-	Leases  []kv.Lease // in order of their IDs
+	Leases  []kv.Lease // in order of their IDs; of several groups, each has numbers of its own
+	// Others are the backups of the other groups, each of a moment of its own, and Routing says which keys they have. One group has none, and "".
+	Others  []*Backup
+	Routing string
 }
+
+// Size returns how many keys and leases all groups have.
+func (b *Backup) Size() (keys, leases int) {
+	for _, part := range b.parts() {
+		keys += len(part.Items)
+		leases += len(part.Leases)
+	}
+	return keys, leases
+}
+
+// parts returns the backups of all groups.
+func (b *Backup) parts() []*Backup { return append([]*Backup{b}, b.Others...) }
 
 // backupTries bounds how often a backup begins again because changes were forgotten meanwhile.
 const backupTries = 3
 
-// Backup reads the contents of the service while it is used. It is one moment's: what was there at Backup.Version, which is not before Backup was called.
-// progress, if it is not nil, is told how many keys have been read.
+// Backup is Client.Backup of one group.
 //
 // It reads page by page, each as of another version, then what changed since the first page, and stops at one version. If more changes come than
 // the service remembers (see CompactedError), it begins again, and gives up after the third time.
-func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
+func (c *groupClient) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	for try := 1; ; try++ {
 		b, err := c.backup(ctx, progress)
 		if _, compacted := errors.AsType[*CompactedError](err); compacted && try < backupTries {
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("backup: %w", err)
-		}
-		return b, nil
+		return b, err
 	}
 }
 
-func (c *Client) backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
+func (c *groupClient) backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	items := map[string]kv.Item{}
 	after := uint64(0)
 	for from, more := "", true; more; {
@@ -122,21 +133,13 @@ func (e *NotEmptyError) Error() string {
 // restoreBytes is how much of a backup is loaded by one command. A larger value is one command.
 const restoreBytes = 512 << 10
 
-// Restore loads a backup into a new group, whose keys have the versions of the backup then, and leases their IDs, with their whole time to go. A restore
-// that was interrupted is called again, and goes on. A group that has contents of its own is left alone: the error is a [*NotEmptyError]. Until it is done the group
-// refuses other changes. progress, if it is not nil, is told how many keys are loaded.
-func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
-	if err := b.check(); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	at, err := c.restored(ctx, b)
+// Restore is Client.Restore of one group. prepare is all of it that can fail because of what is there.
+func (c *groupClient) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
+	at, err := c.prepare(ctx, b)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	items := b.Items[searchVersion(b.Items, at):]
-	if err := c.hasRoom(ctx, items); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
 	leases := b.Leases
 	for len(leases) > 0 && uint64(leases[0].ID) <= at {
 		leases = leases[1:]
@@ -149,7 +152,7 @@ func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)
 			err = &NotEmptyError{Version: r.Version}
 		}
 		if err != nil {
-			return fmt.Errorf("restore: %w", err)
+			return err
 		}
 		if at = part.To; progress != nil {
 			progress(len(b.Items) - len(items))
@@ -158,8 +161,16 @@ func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)
 	return nil
 }
 
+// prepare returns how far the group has been restored from the backup before, and an error if it cannot be.
+func (c *groupClient) prepare(ctx context.Context, b *Backup) (at uint64, err error) {
+	if at, err = c.restored(ctx, b); err != nil {
+		return 0, err
+	}
+	return at, c.hasRoom(ctx, b.Items[searchVersion(b.Items, at):])
+}
+
 // hasRoom returns an error if the quota, as it is now, has no room for items: a restore that cannot end had better not begin, as nothing else is taken until it ends.
-func (c *Client) hasRoom(ctx context.Context, items []kv.Item) error {
+func (c *groupClient) hasRoom(ctx context.Context, items []kv.Item) error {
 	u, err := c.Usage(ctx)
 	if err != nil {
 		return err
@@ -200,7 +211,7 @@ func nextPart(after, last uint64, items []kv.Item, leases []kv.Lease) (part kv.L
 }
 
 // restored returns how far the service has been restored from the backup before: 0 if it is empty. A part of a backup that is there is the beginning of it.
-func (c *Client) restored(ctx context.Context, b *Backup) (uint64, error) {
+func (c *groupClient) restored(ctx context.Context, b *Backup) (uint64, error) {
 	at := uint64(0)
 	keys := map[string]kv.Item{}
 	for _, i := range b.Items {
@@ -245,6 +256,10 @@ type (
 		Version uint64 `json:"version"`
 		Leases  int    `json:"leases"`
 		Keys    int    `json:"keys"`
+		// Of several groups each has a line like this, and the first one's says how many there are.
+		Group   int    `json:"group,omitempty"`
+		Groups  int    `json:"groups,omitempty"`
+		Routing string `json:"routing,omitempty"`
 	}
 	backupLease struct {
 		Lease    kv.LeaseID `json:"lease"`
@@ -281,19 +296,19 @@ func text(b []byte) (string, []byte) {
 
 // WriteTo writes the backup as lines of JSON. The last one has a checksum, without which the file cannot be read: a part of a file is noticed.
 func (b *Backup) WriteTo(to io.Writer) (int64, error) {
-	if err := b.check(); err != nil {
-		return 0, fmt.Errorf("backup: %w", err)
-	}
 	w := &summing{to: bufio.NewWriter(to), sum: sha256.New()}
-	w.line(backupHead{Backup: backupKind, Format: backupFormat, Version: b.Version, Leases: len(b.Leases), Keys: len(b.Items)})
-	for _, l := range b.Leases {
-		w.line(backupLease{Lease: l.ID, TTL: l.TTL.String(), Renewals: l.Renewals})
-	}
-	for _, i := range b.Items {
-		line := backupItem{Version: i.Version, Lease: i.Lease}
-		line.Key, line.KeyBase64 = text(i.Key)
-		line.Value, line.ValueBase64 = text(i.Value)
-		w.line(line)
+	for i, part := range b.parts() {
+		if err := part.check(); err != nil {
+			return 0, fmt.Errorf("backup: %w", err)
+		}
+		head := backupHead{Backup: backupKind, Format: backupFormat, Version: part.Version, Leases: len(part.Leases), Keys: len(part.Items)}
+		if len(b.Others) > 0 {
+			head.Group = i + 1
+		}
+		if head.Group == 1 {
+			head.Groups, head.Routing = len(b.Others)+1, b.Routing
+		}
+		w.part(head, part)
 	}
 	w.line(backupEnd{SHA256: hex.EncodeToString(w.sum.Sum(nil))})
 	if w.err == nil {
@@ -308,6 +323,20 @@ type summing struct {
 	sum   hash.Hash
 	bytes int64
 	err   error // the first one; nothing is written after it
+}
+
+// part writes what one group has.
+func (w *summing) part(head backupHead, b *Backup) {
+	w.line(head)
+	for _, l := range b.Leases {
+		w.line(backupLease{Lease: l.ID, TTL: l.TTL.String(), Renewals: l.Renewals})
+	}
+	for _, i := range b.Items {
+		line := backupItem{Version: i.Version, Lease: i.Lease}
+		line.Key, line.KeyBase64 = text(i.Key)
+		line.Value, line.ValueBase64 = text(i.Value)
+		w.line(line)
+	}
 }
 
 func (w *summing) line(v any) {
@@ -344,33 +373,23 @@ type backupReader struct {
 }
 
 func (r *backupReader) read() (*Backup, error) {
-	var head backupHead
-	if err := r.line(&head); err != nil {
+	b, head, err := r.part()
+	if err != nil {
 		return nil, err
 	}
-	if head.Backup != backupKind || head.Format != backupFormat {
-		return nil, fmt.Errorf("it is no backup of format %d of this service", backupFormat)
+	if head.Group > 1 || head.Groups < 0 || head.Groups > MaxGroups {
+		return nil, fmt.Errorf("it begins with group %d of %d", head.Group, head.Groups)
 	}
-	b := &Backup{Version: head.Version}
-	for range head.Leases {
-		var line backupLease
-		if err := r.line(&line); err != nil {
-			return nil, err
-		}
-		ttl, err := time.ParseDuration(line.TTL)
+	b.Routing = head.Routing
+	for i := 2; i <= head.Groups; i++ {
+		other, next, err := r.part()
 		if err != nil {
 			return nil, err
 		}
-		b.Leases = append(b.Leases, kv.Lease{ID: line.Lease, TTL: ttl, Renewals: line.Renewals})
-	}
-	for range head.Keys {
-		var line backupItem
-		if err := r.line(&line); err != nil {
-			return nil, err
+		if next.Group != i {
+			return nil, fmt.Errorf("group %d is where group %d should be", next.Group, i)
 		}
-		b.Items = append(b.Items, kv.Item{
-			Key: append([]byte(line.Key), line.KeyBase64...), Value: append([]byte(line.Value), line.ValueBase64...), Version: line.Version, Lease: line.Lease,
-		})
+		b.Others = append(b.Others, other)
 	}
 	want := hex.EncodeToString(r.sum.Sum(nil))
 	var end backupEnd
@@ -383,7 +402,45 @@ func (r *backupReader) read() (*Backup, error) {
 	if r.lines.Scan() {
 		return nil, errors.New("there is more after the checksum")
 	}
-	return b, b.check()
+	for _, part := range b.parts() {
+		if err := part.check(); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// part reads what one group has.
+func (r *backupReader) part() (*Backup, backupHead, error) {
+	var head backupHead
+	if err := r.line(&head); err != nil {
+		return nil, head, err
+	}
+	if head.Backup != backupKind || head.Format != backupFormat {
+		return nil, head, fmt.Errorf("it is no backup of format %d of this service", backupFormat)
+	}
+	b := &Backup{Version: head.Version}
+	for range head.Leases {
+		var line backupLease
+		if err := r.line(&line); err != nil {
+			return nil, head, err
+		}
+		ttl, err := time.ParseDuration(line.TTL)
+		if err != nil {
+			return nil, head, err
+		}
+		b.Leases = append(b.Leases, kv.Lease{ID: line.Lease, TTL: ttl, Renewals: line.Renewals})
+	}
+	for range head.Keys {
+		var line backupItem
+		if err := r.line(&line); err != nil {
+			return nil, head, err
+		}
+		b.Items = append(b.Items, kv.Item{
+			Key: append([]byte(line.Key), line.KeyBase64...), Value: append([]byte(line.Value), line.ValueBase64...), Version: line.Version, Lease: line.Lease,
+		})
+	}
+	return b, head, nil
 }
 
 // line reads one line, which has no other fields than v.

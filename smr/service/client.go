@@ -32,17 +32,14 @@ type ClientOptions struct {
 }
 
 // A Client makes calls to the service: Get, Put and the other methods with keys and values, Propose, Execute and Read with commands that package kv
-// encodes. Its methods may be called concurrently.
+// encodes. If the service has several groups, each call goes to the one that has the key. Its methods may be called concurrently.
 //
 // What their errors mean is that of package client: a [*client.RejectedError] says that nothing happened, nor will; a [*client.UnknownError] that a write may
 // have happened, or may yet, once.
 type Client struct {
-	*client.Client
-	kv client.Typed[[]byte, []byte, kv.Result]
-
 	cfg    *ClientConfig
 	host   *host.Host
-	node   *host.Node[smr.Message]
+	groups []*groupClient
 	status *host.Node[statusMessage]
 	stop   context.CancelFunc
 	ended  chan struct{} // closed when the host has stopped
@@ -72,7 +69,7 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		if err := c.host.Run(running); err != nil {
 			c.err = fmt.Errorf("client: %w", err)
 		}
-		c.Client.Close(c.err)
+		c.endCalls(c.err)
 	}()
 	return c, nil
 }
@@ -80,10 +77,17 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 // Close ends the client. Calls under way return an error, with an unknown outcome if they are writes. It returns why the client ended before it was
 // closed, if it did.
 func (c *Client) Close() error {
-	c.Client.Close(nil)
+	c.endCalls(nil)
 	c.stop()
 	<-c.ended
 	return c.err
+}
+
+// endCalls ends the calls of all groups.
+func (c *Client) endCalls(err error) {
+	for _, g := range c.groups {
+		g.Client.Close(err)
+	}
 }
 
 // watchRefusals gives up calls if nobody talks with this client, until somebody does: they would wait for what is configured wrongly.
@@ -100,7 +104,9 @@ func (c *Client) watchRefusals(ctx context.Context) {
 			return
 		}
 		if c.refused() {
-			c.Interrupt(ctx, errors.New(c.Unreachable()))
+			for _, g := range c.groups {
+				g.Interrupt(ctx, errors.New(c.Unreachable()))
+			}
 		}
 	}
 }
@@ -150,7 +156,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	c := &Client{cfg: cfg, members: map[protocol.ID]string{}, asking: map[uint64]chan told{}}
 	c.host, err = host.New(host.Config{
 		Network: transport.Config{
-			Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation), FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+			Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 		},
 		Logger: o.Logger,
 	})
@@ -167,24 +173,37 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	if o.member {
 		id = transport.FirstMemberClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient)))
 	}
-	node, err := cfg.proto.NewClient(smr.ClientConfig{ID: id, Members: smrMembers(cfg.Members), RoundTrip: cfg.roundTrip, Nearest: o.Nearest})
-	if err != nil {
-		return fail(err)
-	}
-	c.Client = client.New(func(ctx context.Context, msg smr.Message) error { return c.node.Deliver(ctx, msg) })
-	same := func(b []byte) ([]byte, error) { return b, nil }
-	c.kv = client.Typed[[]byte, []byte, kv.Result]{
-		Client: c.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
-	}
-	c.node, err = host.Add(c.host, host.Spec[smr.Message]{Group: serviceGroup, ID: id, Node: node, Codec: cfg.proto.Codec, App: c.onMessage})
-	if err != nil {
-		return fail(err)
+	for i := range cfg.count() {
+		g, err := c.newGroup(i, id, o)
+		if err != nil {
+			return fail(err)
+		}
+		c.groups = append(c.groups, g)
 	}
 	c.status, err = host.Add(c.host, host.Spec[statusMessage]{Group: statusGroup, ID: id, Node: statusNode{}, Codec: statusCodec(), App: c.onStatus})
 	if err != nil {
 		return fail(err)
 	}
 	return c, nil
+}
+
+// newGroup adds what makes calls to one group.
+func (c *Client) newGroup(i int, id protocol.ID, o ClientOptions) (*groupClient, error) {
+	cfg := c.cfg
+	node, err := cfg.proto.NewClient(smr.ClientConfig{ID: id, Members: smrMembers(cfg.Members), RoundTrip: cfg.roundTrip, Nearest: o.Nearest})
+	if err != nil {
+		return nil, err
+	}
+	g := &groupClient{number: i, of: cfg.count()}
+	g.Client = client.New(func(ctx context.Context, msg smr.Message) error { return g.node.Deliver(ctx, msg) })
+	same := func(b []byte) ([]byte, error) { return b, nil }
+	g.kv = client.Typed[[]byte, []byte, kv.Result]{
+		Client: g.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
+	}
+	g.node, err = host.Add(c.host, host.Spec[smr.Message]{
+		Group: nodeGroup(i), ID: id, Node: node, Codec: cfg.proto.Codec, App: func(msg smr.Message) { c.onMessage(g, msg) },
+	})
+	return g, err
 }
 
 // meet makes a member known.
@@ -202,7 +221,7 @@ func (c *Client) meet(m Member) error {
 }
 
 // onMessage takes what the client node says. It is called by its goroutine, and does not wait.
-func (c *Client) onMessage(msg smr.Message) {
+func (c *Client) onMessage(g *groupClient, msg smr.Message) {
 	if m, ok := msg.(smr.MembersChanged); ok {
 		for _, member := range m.Members {
 			// One without an address is asked about again when somebody names it.
@@ -210,27 +229,8 @@ func (c *Client) onMessage(msg smr.Message) {
 		}
 		return
 	}
-	c.Receive(msg)
+	g.Receive(msg)
 }
-
-// Change has the members changed. A change that cannot be made yet, or of which nobody knows, is asked for again until ctx is done: making it twice is
-// making it once.
-func (c *Client) Change(ctx context.Context, change smr.Change) error {
-	for {
-		err := c.Reconfigure(ctx, change)
-		if _, ok := errors.AsType[*client.UnknownError](err); !ok || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(changePause):
-		}
-	}
-}
-
-// changePause is the time between two attempts of Change.
-const changePause = 100 * time.Millisecond
 
 // Unreachable says which members this client does not reach, and why; "" if it reaches all.
 func (c *Client) Unreachable() string {

@@ -11,13 +11,14 @@ import (
 
 // A ClientConfig is the file of clients. Names of files in it are relative to its own directory.
 type ClientConfig struct {
-	Cluster    string    `json:"cluster"`
-	Protocol   string    `json:"protocol"`
-	Generation string    `json:"generation,omitempty"` // as in Config
-	Members    []Member  `json:"members"`
-	TLS        *TLSFiles `json:"tls,omitempty"`
-	Insecure   bool      `json:"insecure,omitempty"`
-	RoundTrip  string    `json:"round_trip,omitempty"`
+	Cluster    string `json:"cluster"`
+	Protocol   string `json:"protocol"`
+	Generation string `json:"generation,omitempty"` // as in Config
+	Routing
+	Members   []Member  `json:"members"`
+	TLS       *TLSFiles `json:"tls,omitempty"`
+	Insecure  bool      `json:"insecure,omitempty"`
+	RoundTrip string    `json:"round_trip,omitempty"`
 
 	proto     smr.Protocol
 	roundTrip time.Duration
@@ -35,7 +36,7 @@ func ReadClientConfig(name string) (*ClientConfig, error) {
 
 // Check validates a configuration that was not read from a file.
 func (c *ClientConfig) Check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	err := group.check()
 	c.proto, c.roundTrip = group.proto, group.roundTrip
 	return err
@@ -56,6 +57,10 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
   "protocol": "raft",
   // Only in a group that 'foresay smr recover' made, which writes it; the same everywhere.
   // "generation": "2-5f3a09c1",
+  // Groups, among which the keys are divided; the same everywhere, and for good. Left out: one. With "groups" alone a hash of the key chooses.
+  // With "splits" each has a range: here keys before "h", those from "h" on, and those from "q" on.
+  // "groups": 3,
+  // "splits": ["h", "q"],
   // Who this replica is. No two have the same ID, and one that lost its disk comes back with another.
   "id": 1,
   // Where it listens, for other replicas and for clients. Left out: its address in members.

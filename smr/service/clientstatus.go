@@ -28,13 +28,13 @@ func (c *Client) onStatus(msg statusMessage) {
 	}
 }
 
-// Status asks all members that are known, and those that they know of, how they are. It waits until all have answered, cannot be reached, or ctx is
-// done; the statuses are in order of the replicas, and those of the ones that did not answer say why.
+// Status asks all members that are known, those that they know of, and those that wait to be added, how they are. It waits until all have answered, cannot be reached, or ctx is
+// done; the statuses are in order of the groups and of the replicas, and those of the ones that did not answer say why.
 func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	number := rand.Uint64()
 	answers, forget := c.expect(number)
 	defer forget()
-	got := map[protocol.ID]Status{}
+	got := map[protocol.ID][]Status{}
 	again := time.NewTicker(statusRepeat)
 	defer again.Stop()
 	look := time.NewTicker(statusRepeat / 10)
@@ -50,7 +50,11 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 				return nil, fmt.Errorf("client: the status of replica %d: %w", m.from, err)
 			}
 			got[m.from] = s
-			if c.meetAll(s.Members) {
+			var others []Member
+			for _, one := range s {
+				others = slices.Concat(others, one.Members, one.Learners)
+			}
+			if c.meetAll(others) {
 				if err := c.askRest(ctx, number, got); err != nil {
 					return nil, err
 				}
@@ -82,18 +86,23 @@ func (c *Client) expect(number uint64) (answers chan told, forget func()) {
 	}
 }
 
-func (c *Client) decode(m told) (Status, error) {
-	var s Status
-	if err := json.Unmarshal(m.Body, &s); err != nil {
-		return s, err
+func (c *Client) decode(m told) ([]Status, error) {
+	var all []Status
+	if err := json.Unmarshal(m.Body, &all); err != nil {
+		return nil, err
 	}
-	if s.Replica != m.from {
-		return s, fmt.Errorf("it says that it is replica %d", s.Replica)
+	if len(all) != len(c.groups) {
+		return nil, fmt.Errorf("it has %d groups, not %d", len(all), len(c.groups))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.Address = c.members[m.from]
-	return s, nil
+	for i := range all {
+		if all[i].Replica != m.from {
+			return nil, fmt.Errorf("it says that it is replica %d", all[i].Replica)
+		}
+		all[i].Address = c.members[m.from]
+	}
+	return all, nil
 }
 
 // meetAll makes members known, and tells whether any was new.
@@ -112,7 +121,7 @@ func (c *Client) known() []protocol.ID {
 }
 
 // askRest asks those that have not answered.
-func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID]Status) error {
+func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID][]Status) error {
 	var to []protocol.ID
 	for _, id := range c.known() {
 		if _, ok := got[id]; !ok {
@@ -129,7 +138,7 @@ func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID
 }
 
 // settled tells whether no more answers are to be expected soon.
-func (c *Client) settled(got map[protocol.ID]Status) bool {
+func (c *Client) settled(got map[protocol.ID][]Status) bool {
 	failed := c.unreachable()
 	for _, id := range c.known() {
 		if _, ok := got[id]; !ok && failed[id] == nil {
@@ -139,26 +148,44 @@ func (c *Client) settled(got map[protocol.ID]Status) bool {
 	return true
 }
 
-// summary adds those that did not answer. Those that were removed, as the newest answer has it, are left out unless they answered.
-func (c *Client) summary(got map[protocol.ID]Status) []Status {
-	out := slices.Collect(maps.Values(got))
+// summary returns the statuses of all groups.
+func (c *Client) summary(got map[protocol.ID][]Status) []Status {
+	failed := c.unreachable()
+	var out []Status
+	for i := range c.groups {
+		out = append(out, c.summaryOf(i, got, failed)...)
+	}
+	return out
+}
+
+// summaryOf adds to the statuses of a group those that did not answer. Those that were removed, as the newest answer has it, are left out unless they answered.
+func (c *Client) summaryOf(group int, got map[protocol.ID][]Status, failed map[protocol.ID]error) []Status {
+	var out []Status
 	newest := Status{}
-	for _, s := range out {
+	for _, all := range got {
+		s := all[group]
+		out = append(out, s)
 		if s.Applied >= newest.Applied {
 			newest = s
 		}
 	}
-	failed := c.unreachable()
+	for i := range out {
+		out[i].Behind = newest.Applied - out[i].Applied
+	}
 	for _, id := range c.known() {
 		if _, ok := got[id]; ok {
 			continue
 		}
-		if newest.Replica != 0 && !slices.ContainsFunc(newest.Members, func(m Member) bool { return m.ID == id }) {
+		is := func(m Member) bool { return m.ID == id }
+		if newest.Replica != 0 && !slices.ContainsFunc(newest.Members, is) && !slices.ContainsFunc(newest.Learners, is) {
 			continue
 		}
 		c.mu.Lock()
 		s := Status{Replica: id, Address: c.members[id], Role: Unreachable, Members: []Member{}}
 		c.mu.Unlock()
+		if len(c.groups) > 1 {
+			s.Group = group + 1
+		}
 		why := failed[id]
 		if why == nil {
 			why = errors.New("no answer in time")
@@ -167,5 +194,30 @@ func (c *Client) summary(got map[protocol.ID]Status) []Status {
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.Replica, b.Replica) })
+	return out
+}
+
+// ofGroup returns the statuses of a group, from 1 on.
+func ofGroup(statuses []Status, group int) []Status {
+	var out []Status
+	for _, s := range statuses {
+		if max(s.Group, 1) == group {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ByGroup returns the statuses of each group, in order of the groups.
+func ByGroup(statuses []Status) [][]Status {
+	var out [][]Status
+	for _, s := range statuses {
+		n := len(out)
+		if n == 0 || out[n-1][0].Group != s.Group {
+			out = append(out, nil)
+			n++
+		}
+		out[n-1] = append(out[n-1], s)
+	}
 	return out
 }

@@ -24,9 +24,10 @@ type ClusterOptions struct {
 	Protocol string
 	Replicas int
 	// WAN is the network between the replicas, which are at its Sites, in their order. The zero matrix is this machine's own network.
-	WAN    wan.Matrix
-	Sites  []wan.Site
-	Logger *slog.Logger // nil: none
+	WAN     wan.Matrix
+	Sites   []wan.Site
+	Logger  *slog.Logger // nil: none
+	Routing              // among groups
 }
 
 // A Cluster is replicas in one process, for development: real hosts, disks, certificates and connections, over a network that has the delays of another.
@@ -100,7 +101,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		addresses = append(addresses, l.Addr().String())
 	}
 	c.client, err = Init(InitOptions{
-		Dir: o.Dir, Protocol: o.Protocol, Cluster: "dev", RoundTrip: c.roundTrip().String(), Leader: 1, Addresses: addresses,
+		Dir: o.Dir, Protocol: o.Protocol, Cluster: "dev", RoundTrip: c.roundTrip().String(), Leader: 1, Addresses: addresses, Routing: c.o.Routing,
 	})
 	if err != nil {
 		return c, err

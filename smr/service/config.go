@@ -19,17 +19,18 @@ type Config struct {
 	Cluster  string `json:"cluster"`
 	Protocol string `json:"protocol"`
 	// Generation is "" but in a group that Recover made. Hosts of different generations do not talk.
-	Generation string      `json:"generation,omitempty"`
-	ID         protocol.ID `json:"id"`
-	Listen     string      `json:"listen,omitempty"`
-	Advertise  string      `json:"advertise,omitempty"`
-	Members    []Member    `json:"members"`
-	Join       bool        `json:"join,omitempty"`
-	Data       string      `json:"data"`
-	TLS        *TLSFiles   `json:"tls,omitempty"`
-	Insecure   bool        `json:"insecure,omitempty"`
-	Metrics    string      `json:"metrics,omitempty"`
-	Log        Log         `json:"log,omitzero"`
+	Generation string `json:"generation,omitempty"`
+	Routing
+	ID        protocol.ID `json:"id"`
+	Listen    string      `json:"listen,omitempty"`
+	Advertise string      `json:"advertise,omitempty"`
+	Members   []Member    `json:"members"`
+	Join      bool        `json:"join,omitempty"`
+	Data      string      `json:"data"`
+	TLS       *TLSFiles   `json:"tls,omitempty"`
+	Insecure  bool        `json:"insecure,omitempty"`
+	Metrics   string      `json:"metrics,omitempty"`
+	Log       Log         `json:"log,omitzero"`
 
 	RoundTrip     string      `json:"round_trip,omitempty"`
 	Leader        protocol.ID `json:"leader,omitempty"`
@@ -79,7 +80,7 @@ func (c *Config) beside(file string) {
 
 // check validates the configuration and fills in what follows from it.
 func (c *Config) check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing, Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	if err := group.check(); err != nil {
 		return err
 	}
@@ -135,6 +136,7 @@ type group struct {
 	Cluster    string
 	Protocol   string
 	Generation string
+	Routing    Routing
 	Members    []Member
 	TLS        *TLSFiles
 	Insecure   bool
@@ -154,6 +156,9 @@ func (g *group) check() error {
 	}
 	if g.Generation != "" && !generationForm.MatchString(g.Generation) {
 		return configfile.Fieldf("generation", "%q is none that 'foresay smr recover' wrote, such as 2-5f3a09c1", g.Generation)
+	}
+	if err := g.Routing.check(); err != nil {
+		return err
 	}
 	if len(g.Members) == 0 {
 		return configfile.Fieldf("members", "there are none")
@@ -179,11 +184,15 @@ func (g *group) check() error {
 
 // clusterName is what hosts compare when they connect. Those of different protocols would take each other's messages for their own, and those of a group that was recovered must
 // not hear members that were declared dead.
-func clusterName(cluster, protocolName, generation string) string {
-	if generation == "" {
-		return fmt.Sprintf("%s (%s)", cluster, protocolName)
+func clusterName(cluster, protocolName, generation string, routing Routing) string {
+	what := protocolName
+	if routing.count() > 1 {
+		what += ", " + routing.String()
 	}
-	return fmt.Sprintf("%s (%s, generation %s)", cluster, protocolName, generation)
+	if generation != "" {
+		what += ", generation " + generation
+	}
+	return fmt.Sprintf("%s (%s)", cluster, what)
 }
 
 // generationForm is a number, from 2 on, and what tells apart two recoveries of the same group.
@@ -196,15 +205,24 @@ func checkID(field string, id protocol.ID) error {
 	return nil
 }
 
-// replica returns the configuration of the replica's node.
-func (c *Config) replica(machine smr.StateMachine) smr.ReplicaConfig {
+// replica returns the configuration of the replica's node of a group.
+func (c *Config) replica(group int, machine smr.StateMachine) smr.ReplicaConfig {
 	cfg := smr.ReplicaConfig{
-		ID: c.ID, Join: c.Join, Machine: machine, RoundTrip: c.roundTrip, Leader: c.Leader, MaxBatch: c.MaxBatch, MaxPending: c.MaxPending,
+		ID: c.ID, Join: c.Join, Machine: machine, RoundTrip: c.roundTrip, Leader: c.leader(group), MaxBatch: c.MaxBatch, MaxPending: c.MaxPending,
 		SnapshotEvery: c.SnapshotEvery, MaxSessions: c.MaxSessions,
 		MaxPendingBytes: c.MaxPendingBytes, LogBytes: c.LogBytes, MaxAnswerBytes: c.MaxAnswerBytes,
 	}
 	cfg.Members = smrMembers(c.Members)
 	return cfg
+}
+
+// leader returns who should lead a group first. Several groups have their leaders spread over the members.
+func (c *Config) leader(group int) protocol.ID {
+	if c.count() == 1 || c.Join {
+		return c.Leader
+	}
+	first := max(0, slices.IndexFunc(c.Members, func(m Member) bool { return m.ID == c.Leader }))
+	return c.Members[(first+group)%len(c.Members)].ID
 }
 
 func smrMembers(members []Member) []smr.Member {

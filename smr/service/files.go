@@ -26,6 +26,7 @@ type InitOptions struct {
 	RoundTrip string
 	Leader    protocol.ID // who should lead first; 0: whoever comes first
 	Addresses []string    // of the replicas, instead of Host and Port
+	Routing               // among groups
 }
 
 // ClientFile is the name of the clients' file in a directory that Init made.
@@ -39,6 +40,9 @@ func ConfigFile(id protocol.ID) string { return fmt.Sprintf("replica-%d.json", i
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
 	if _, err := catalog.Protocol(o.Protocol); err != nil {
+		return fail(err)
+	}
+	if err := o.Routing.check(); err != nil {
 		return fail(err)
 	}
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
@@ -67,7 +71,7 @@ func Init(o InitOptions) (*ClientConfig, error) {
 		members = append(members, Member{protocol.ID(i + 1), a})
 	}
 	for _, m := range members {
-		c := &Config{Cluster: o.Cluster, Protocol: o.Protocol, ID: m.ID, Members: members, RoundTrip: o.RoundTrip, Leader: o.Leader}
+		c := &Config{Cluster: o.Cluster, Protocol: o.Protocol, Routing: o.Routing, ID: m.ID, Members: members, RoundTrip: o.RoundTrip, Leader: o.Leader}
 		if err := writeReplica(o.Dir, ca, c); err != nil {
 			return fail(err)
 		}
@@ -76,7 +80,7 @@ func Init(o InitOptions) (*ClientConfig, error) {
 	if err != nil {
 		return fail(err)
 	}
-	c := &ClientConfig{Cluster: o.Cluster, Protocol: o.Protocol, Members: members, TLS: files, RoundTrip: o.RoundTrip}
+	c := &ClientConfig{Cluster: o.Cluster, Protocol: o.Protocol, Routing: o.Routing, Members: members, TLS: files, RoundTrip: o.RoundTrip}
 	if err := configfile.Write(clientFile, c); err != nil {
 		return fail(err)
 	}
@@ -122,7 +126,7 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		}
 		address = free[0]
 	}
-	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Generation: base.Generation, ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
+	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Generation: base.Generation, Routing: base.Routing, ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
 	if err := writeReplica(dir, ca, c); err != nil {
 		return fail(err)
 	}

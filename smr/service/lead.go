@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -32,10 +33,18 @@ const handOverPause = 20 * time.Millisecond
 const lookFor = 4
 
 // HandOver has another member lead, or whichever is up to date if to is 0, and returns who led and who does. It waits until the successor says that it leads. The group stands still
-// for about two round trips.
+// for about two round trips. If the service has several groups it is about the first one: see HandOverGroup.
 func (c *Client) HandOver(ctx context.Context, to protocol.ID) (from, leader protocol.ID, err error) {
-	if !c.cfg.proto.HandsOver {
+	return c.HandOverGroup(ctx, 1, to)
+}
+
+// HandOverGroup is HandOver of a group, from 1 on.
+func (c *Client) HandOverGroup(ctx context.Context, group int, to protocol.ID) (from, leader protocol.ID, err error) {
+	switch {
+	case !c.cfg.proto.HandsOver:
 		return 0, 0, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoHandOver)
+	case group < 1 || group > len(c.groups):
+		return 0, 0, fmt.Errorf("hand over: there is no group %d; the service has %d", group, len(c.groups))
 	}
 	for {
 		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
@@ -44,12 +53,12 @@ func (c *Client) HandOver(ctx context.Context, to protocol.ID) (from, leader pro
 		if err != nil {
 			return 0, 0, err
 		}
-		now := leaderOf(statuses)
+		now := leaderOf(ofGroup(statuses, group))
 		switch {
 		case now != 0 && now == to && from == 0:
 			return now, now, nil
 		case now != 0 && from == 0:
-			if to, err = c.askToLead(ctx, now, to); err != nil {
+			if to, err = c.askToLead(ctx, group, now, to); err != nil {
 				return now, 0, err
 			}
 			from = now
@@ -76,11 +85,11 @@ func leaderOf(statuses []Status) protocol.ID {
 }
 
 // askToLead asks the leader to hand over, and returns to whom it does.
-func (c *Client) askToLead(ctx context.Context, leader, to protocol.ID) (protocol.ID, error) {
+func (c *Client) askToLead(ctx context.Context, group int, leader, to protocol.ID) (protocol.ID, error) {
 	number := rand.Uint64()
 	answers, forget := c.expect(number)
 	defer forget()
-	if err := c.status.Deliver(ctx, leadAll{leader, leadNow{number, to}}); err != nil {
+	if err := c.status.Deliver(ctx, leadAll{leader, leadNow{number, to, uint64(group)}}); err != nil {
 		return 0, fmt.Errorf("hand over: %w", err)
 	}
 	select {
@@ -105,17 +114,17 @@ type leadAnswer struct {
 }
 
 // handOver asks the replica's node to hand over; then is called on the node's goroutine, and must not wait.
-func (r *Replica) handOver(to protocol.ID, then func(leadAnswer)) error {
-	if !r.cfg.proto.HandsOver {
+func (g *replicaGroup) handOver(to protocol.ID, then func(leadAnswer)) error {
+	if !g.cfg.proto.HandsOver {
 		then(leadAnswer{Reason: ErrNoHandOver.Error()})
 		return nil
 	}
-	id, err := r.handing.ask(func(h smr.HandingOver) { then(leadAnswer{h.To, h.Reason}) })
+	id, err := g.handing.ask(func(h smr.HandingOver) { then(leadAnswer{h.To, h.Reason}) })
 	if err != nil {
 		return err
 	}
-	if err := r.node.TryDeliver(smr.HandOver{ID: id, To: to}); err != nil {
-		r.handing.forget(id)
+	if err := g.node.TryDeliver(smr.HandOver{ID: id, To: to}); err != nil {
+		g.handing.forget(id)
 		return err
 	}
 	return nil
@@ -123,7 +132,10 @@ func (r *Replica) handOver(to protocol.ID, then func(leadAnswer)) error {
 
 // onLead answers a client that wants another leader.
 func (r *Replica) onLead(q leadAsked) {
-	err := r.handOver(q.To, func(a leadAnswer) {
+	if q.Group < 1 || q.Group > uint64(len(r.groups)) {
+		return // of another cluster, or none of our clients
+	}
+	err := r.groups[q.Group-1].handOver(q.To, func(a leadAnswer) {
 		body, err := json.Marshal(a)
 		if err == nil {
 			err = r.status.TryDeliver(answered{q.from, answer{q.Number, body}})
@@ -140,12 +152,20 @@ func (r *Replica) onLead(q leadAsked) {
 // patience of a leader that ends: how long it waits for its successor, in round trips, if one was found.
 const farewellTrips = 10
 
-// retire hands over before the replica ends, if it leads and another member is up to date. It waits for the successor, but not for long.
+// retire hands over before the replica ends, where it leads and another member is up to date. It waits for the successors, but not for long.
 func (r *Replica) retire() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewellTrips*max(r.cfg.roundTrip, 100*time.Millisecond))
 	defer cancel()
+	var all sync.WaitGroup
+	for _, g := range r.groups {
+		all.Go(func() { g.retire(ctx) })
+	}
+	all.Wait()
+}
+
+func (g *replicaGroup) retire(ctx context.Context) {
 	begun := make(chan leadAnswer, 1)
-	if err := r.handOver(0, func(a leadAnswer) { begun <- a }); err != nil {
+	if err := g.handOver(0, func(a leadAnswer) { begun <- a }); err != nil {
 		return
 	}
 	select {
@@ -153,13 +173,13 @@ func (r *Replica) retire() {
 		if a.Reason != "" {
 			return // it does not lead, or there is nobody to hand over to
 		}
-		r.log.Info("replica: hands over before it ends", "to", a.To)
+		g.log.Info("replica: hands over before it ends", "group", g.number+1, "to", a.To)
 	case <-ctx.Done():
 		return
 	}
 	for {
-		s, err := r.Status(ctx)
-		if err != nil || s.Leader != 0 && s.Leader != r.cfg.ID {
+		s, err := g.Status(ctx)
+		if err != nil || s.Leader != 0 && s.Leader != g.cfg.ID {
 			return
 		}
 		select {

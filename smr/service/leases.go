@@ -35,34 +35,30 @@ func leaseError(lease kv.LeaseID, r kv.Result, err error) error {
 	return err
 }
 
-// Grant makes a lease that ends when it was not renewed for ttl, kv.MinTTL to kv.MaxTTL. Its keys are removed then. It may end late, by a few round
-// trips for each replica that is down, and never early.
-func (c *Client) Grant(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
+func (c *groupClient) Grant(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
 	r, err := c.write(ctx, "", nil, kv.Grant(ttl))
-	return kv.LeaseID(r.Version), err
+	return c.outer(kv.LeaseID(r.Version)), err
 }
 
-// KeepAlive renews a lease. If the lease has ended, the error is a [*LeaseEndedError].
-func (c *Client) KeepAlive(ctx context.Context, lease kv.LeaseID) error {
-	r, err := c.write(ctx, "", nil, kv.KeepAlive(lease))
+func (c *groupClient) KeepAlive(ctx context.Context, lease kv.LeaseID) error {
+	r, err := c.write(ctx, "", nil, kv.KeepAlive(c.innerID(lease)))
 	return leaseError(lease, r, err)
 }
 
-// Revoke ends a lease and removes its keys. If the lease had ended before, the error is a [*LeaseEndedError].
-func (c *Client) Revoke(ctx context.Context, lease kv.LeaseID) error {
-	r, err := c.write(ctx, "", nil, kv.Revoke(lease))
+func (c *groupClient) Revoke(ctx context.Context, lease kv.LeaseID) error {
+	r, err := c.write(ctx, "", nil, kv.Revoke(c.innerID(lease)))
 	return leaseError(lease, r, err)
 }
 
-// Leases returns all leases, in order of their IDs.
-func (c *Client) Leases(ctx context.Context) ([]kv.Lease, error) {
+func (c *groupClient) Leases(ctx context.Context) ([]kv.Lease, error) {
 	r, err := known(c.kv.Read(ctx, kv.Leases()))
+	for i := range r.Leases {
+		r.Leases[i].ID = c.outer(r.Leases[i].ID)
+	}
 	return r.Leases, err
 }
 
-// Keep renews a lease of the given TTL, at once and then three times in each TTL, until ctx is done, which is no error. Otherwise the lease has ended or,
-// if it could not be renewed in time, may have: the error is a [*LeaseEndedError].
-func (c *Client) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) error {
+func (c *groupClient) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) error {
 	if ttl < kv.MinTTL {
 		return fmt.Errorf("keep lease %d: no lease has a TTL of %v; the least is %v", lease, ttl, kv.MinTTL)
 	}
@@ -70,7 +66,7 @@ func (c *Client) Keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration) 
 }
 
 // keep is Keep of a lease that lasts until then if it is not renewed.
-func (c *Client) keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration, until time.Time) error {
+func (c *groupClient) keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration, until time.Time) error {
 	tick := time.NewTicker(ttl / 3)
 	defer tick.Stop()
 	why := errors.New("this process was not running in time")
@@ -98,17 +94,13 @@ func (c *Client) keep(ctx context.Context, lease kv.LeaseID, ttl time.Duration, 
 	return &LeaseEndedError{Lease: lease, Err: why}
 }
 
-func (c *Client) keepOnce(ctx context.Context, lease kv.LeaseID, within time.Duration) error {
+func (c *groupClient) keepOnce(ctx context.Context, lease kv.LeaseID, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return c.KeepAlive(ctx, lease)
 }
 
-// WithLock runs f while this client, and no other, holds the lock of a name, which is a key: it waits until the key is not there, makes it with a lease
-// of the given TTL, and removes it afterwards. The context of f ends when the lock may be lost; WithLock then returns a [*LeaseEndedError]. Clocks
-// and pauses of this process can still have f go on while another one holds the lock, so whatever f changes elsewhere should refuse a token lower than
-// the highest it has seen: each holder gets a higher one.
-func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error) (err error) {
+func (c *groupClient) WithLock(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, token uint64) error) (err error) {
 	began := time.Now()
 	lease, err := c.Grant(ctx, ttl)
 	if err != nil {
@@ -138,14 +130,14 @@ func (c *Client) WithLock(ctx context.Context, name string, ttl time.Duration, f
 }
 
 // release ends the lease of a lock. If that does not come through, the lease ends by itself.
-func (c *Client) release(ctx context.Context, lease kv.LeaseID) {
+func (c *groupClient) release(ctx context.Context, lease kv.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = c.Revoke(ctx, lease)
 }
 
 // acquire makes a key with a lease when nobody else has it, and returns its version.
-func (c *Client) acquire(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
+func (c *groupClient) acquire(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
 	for ctx.Err() == nil {
 		version, err := c.CompareAndSetLeased(ctx, key, 0, nil, lease)
 		_, taken := errors.AsType[*ConflictError](err)
@@ -161,7 +153,7 @@ func (c *Client) acquire(ctx context.Context, key string, lease kv.LeaseID) (uin
 }
 
 // awaitRelease waits until a key is not there, or ctx is done. If the key has the lease, which an attempt of unknown outcome gave it, it returns its version.
-func (c *Client) awaitRelease(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
+func (c *groupClient) awaitRelease(ctx context.Context, key string, lease kv.LeaseID) (uint64, error) {
 	for items, err := range c.Watch(ctx, OnlyKey(key)) {
 		if err != nil {
 			if _, unknown := errors.AsType[*client.UnknownError](err); unknown {

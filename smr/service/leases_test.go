@@ -27,7 +27,7 @@ func (w *world) dialed() *Client {
 func (w *world) leaseEnd(ctx context.Context, c *Client, key string) time.Duration {
 	w.Helper()
 	began := time.Now()
-	if _, err := c.awaitRelease(ctx, key, 0); err != nil || ctx.Err() != nil {
+	if _, err := c.at(key).awaitRelease(ctx, key, 0); err != nil || ctx.Err() != nil {
 		w.Fatalf("the key %q did not go: %v, %v", key, err, ctx.Err())
 	}
 	return time.Since(began)

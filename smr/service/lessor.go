@@ -3,28 +3,23 @@ package service
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net"
-	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/smr/kv"
 )
 
-// lessor ends the leases of the key-value store that nobody renews. Each replica has one, which times the renewals that its own store executes; when a lease
+// lessor ends the leases of a group's key-value store that nobody renews. Each replica has one, which times the renewals that its own store executes; when a lease
 // was not renewed for its TTL, it proposes as a client that the lease end with as many renewals as it has seen. That does nothing if the
 // lease was renewed elsewhere meanwhile, so all replicas may do it. They do it one after the other, so that mostly one command does.
 type lessor struct {
-	cfg  *Config
-	log  *slog.Logger
-	dial func(ctx context.Context, address string) (net.Conn, error)
-	wake chan struct{} // of one place
+	replica *Replica
+	group   int
+	wake    chan struct{} // of one place
 
 	mu      sync.Mutex
 	leases  map[kv.LeaseID]watchedLease
@@ -40,15 +35,15 @@ type watchedLease struct {
 // lessorPatience bounds how long a lessor waits for one lease's end to be executed before it tries again.
 const lessorPatience = 5 * time.Second
 
-func newLessor(cfg *Config, o ReplicaOptions, log *slog.Logger) *lessor {
-	return &lessor{cfg: cfg, log: log, dial: o.Dial, wake: make(chan struct{}, 1), leases: map[kv.LeaseID]watchedLease{}, members: cfg.Members}
+func newLessor(r *Replica, group int) *lessor {
+	return &lessor{replica: r, group: group, wake: make(chan struct{}, 1), leases: map[kv.LeaseID]watchedLease{}, members: r.cfg.Members}
 }
 
 // know takes the members of the group.
 func (l *lessor) know(members []smr.Member) {
 	now := make([]Member, 0, len(members))
 	for _, m := range members {
-		now = append(now, Member{m.ID, l.cfg.addressOf(m)})
+		now = append(now, Member{m.ID, l.replica.cfg.addressOf(m)})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,11 +72,11 @@ func (l *lessor) observe(lease kv.Lease, ended bool) {
 func (l *lessor) turn() time.Duration {
 	before := 0
 	for _, m := range l.members {
-		if m.ID < l.cfg.ID {
+		if m.ID < l.replica.cfg.ID {
 			before++
 		}
 	}
-	return time.Duration(before) * 4 * max(l.cfg.roundTrip, 100*time.Millisecond)
+	return time.Duration(before) * 4 * max(l.replica.cfg.roundTrip, 100*time.Millisecond)
 }
 
 // due returns the leases whose time has come, and when the next one's does.
@@ -103,23 +98,17 @@ func (l *lessor) due(now time.Time) (ends []kv.Lease, next time.Time) {
 	return ends, next
 }
 
-// run ends leases until ctx is done. It connects when the first lease is to end.
+// run ends leases until ctx is done.
 func (l *lessor) run(ctx context.Context) error {
-	var c *Client
-	defer func() {
-		if c != nil {
-			_ = c.Close() // what it failed with was logged
-		}
-	}()
 	for {
 		ends, next := l.due(time.Now())
-		if len(ends) > 0 && c == nil {
-			var err error
-			if c, err = l.connect(); err != nil {
+		if len(ends) > 0 {
+			c, err := l.replica.caller.client()
+			if err != nil {
 				return err
 			}
+			l.end(ctx, c.groups[l.group], ends)
 		}
-		l.end(ctx, c, ends)
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
@@ -132,25 +121,8 @@ func (l *lessor) run(ctx context.Context) error {
 	}
 }
 
-func (l *lessor) connect() (*Client, error) {
-	l.mu.Lock()
-	members := l.members
-	l.mu.Unlock()
-	cfg := &ClientConfig{
-		Cluster: l.cfg.Cluster, Protocol: l.cfg.Protocol, Generation: l.cfg.Generation, Members: members, TLS: l.cfg.TLS, Insecure: l.cfg.Insecure, RoundTrip: l.cfg.RoundTrip,
-	}
-	if err := cfg.Check(); err != nil {
-		return nil, err
-	}
-	nearest := protocol.ID(0)
-	if slices.ContainsFunc(cfg.Members, func(m Member) bool { return m.ID == l.cfg.ID }) {
-		nearest = l.cfg.ID
-	}
-	return Dial(cfg, ClientOptions{Logger: l.log, Dial: l.dial, Nearest: nearest, member: true})
-}
-
 // end has leases ended, several at a time. What fails is tried again when it is due again.
-func (l *lessor) end(ctx context.Context, c *Client, leases []kv.Lease) {
+func (l *lessor) end(ctx context.Context, c *groupClient, leases []kv.Lease) {
 	var group errgroup.Group
 	group.SetLimit(64)
 	for _, lease := range leases {
@@ -161,9 +133,9 @@ func (l *lessor) end(ctx context.Context, c *Client, leases []kv.Lease) {
 			_, unknown := errors.AsType[*client.UnknownError](err)
 			switch {
 			case err == nil && r.Status == kv.OK:
-				l.log.Info("lease: ended, nobody renewed it", "lease", uint64(lease.ID))
+				l.replica.log.Info("lease: ended, nobody renewed it", "lease", uint64(lease.ID))
 			case err != nil && !unknown:
-				l.log.Warn("lease: it cannot be ended now", "lease", uint64(lease.ID), "err", err)
+				l.replica.log.Warn("lease: it cannot be ended now", "lease", uint64(lease.ID), "err", err)
 			}
 			return nil
 		})

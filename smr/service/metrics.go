@@ -22,16 +22,26 @@ func (r *Replica) metricsHandler() http.Handler {
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), metrics.StatusTimeout)
 		defer cancel()
-		s, err := r.Status(ctx)
-		switch {
-		case err != nil:
+		statuses, err := r.Status(ctx)
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		case !s.Ready && s.Leaderless:
-			http.Error(w, s.Role+", it does not serve yet", http.StatusServiceUnavailable)
-		case !s.Ready:
-			http.Error(w, "no leader is known", http.StatusServiceUnavailable)
+			return
+		}
+		leads := 0
+		for _, s := range statuses {
+			if why := unready(s); why != "" {
+				http.Error(w, why, http.StatusServiceUnavailable)
+				return
+			}
+			if s.Leader == s.Replica {
+				leads++
+			}
+		}
+		switch s := statuses[0]; {
 		case s.Leaderless:
 			fmt.Fprintf(w, "%s, there is no leader\n", s.Role)
+		case len(statuses) > 1:
+			fmt.Fprintf(w, "%d groups, it leads %d\n", len(statuses), leads)
 		default:
 			fmt.Fprintf(w, "%s, replica %d leads\n", s.Role, s.Leader)
 		}
@@ -39,10 +49,66 @@ func (r *Replica) metricsHandler() http.Handler {
 	return mux
 }
 
-// figures are what the replica knows of itself, and its host of it.
-func (r *Replica) figures(page *metrics.Page, s Status) {
-	gauge := func(name, help string, value float64) { page.Gauge("foresay_smr_"+name, help, value) }
-	page.Gauge("foresay_smr_info", "What the replica is: 1.", 1, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "replica", fmt.Sprint(s.Replica))
+// unready returns why a group would not do what clients ask of this replica, "" if it would.
+func unready(s Status) string {
+	why := ""
+	switch {
+	case s.Ready:
+		return ""
+	case s.Leaderless:
+		why = s.Role + ", it does not serve yet"
+	default:
+		why = "no leader is known"
+	}
+	if s.Group > 0 {
+		return fmt.Sprintf("group %d: %s", s.Group, why)
+	}
+	return why
+}
+
+// figures are what the replica knows of itself, and its host of it. If there are several groups, most are of each.
+func (r *Replica) figures(page *metrics.Page, statuses []Status) {
+	page.Gauge("foresay_smr_info", "What the replica is: 1.", 1, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "replica", fmt.Sprint(r.cfg.ID))
+	for _, s := range statuses {
+		groupFigures(page, s)
+	}
+	h := r.host.Stats()
+	for _, n := range h.Nodes {
+		if n.Addr.Group == statusGroup {
+			continue
+		}
+		metrics.Node(page, "foresay_smr_", n, groupLabel(r.groupOf(n.Addr.Group))...)
+	}
+	metrics.Network(page, "foresay_smr_", h.Network)
+	for _, p := range h.Network.Peers {
+		page.Gauge("foresay_smr_peer_up", "Whether a member can be reached.", metrics.Flag(p.State == transport.Up), "member", fmt.Sprint(p.ID))
+	}
+}
+
+// groupOf returns the number of a group, as in Status.Group, by where its nodes are.
+func (r *Replica) groupOf(g transport.Group) int {
+	if len(r.groups) == 1 {
+		return 0
+	}
+	for i := range r.groups {
+		if nodeGroup(i) == g {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func groupLabel(group int) []string {
+	if group == 0 {
+		return nil
+	}
+	return []string{"group", fmt.Sprint(group)}
+}
+
+func groupFigures(page *metrics.Page, s Status) {
+	gauge := func(name, help string, value float64) {
+		page.Gauge("foresay_smr_"+name, help, value, groupLabel(s.Group)...)
+	}
 	gauge("ready", "Whether requests of clients would be executed, by this replica or by the leader that it knows.", metrics.Flag(s.Ready))
 	if !s.Leaderless {
 		gauge("leader", "Whether this replica leads.", metrics.Flag(s.Leader == s.Replica && s.Leader != 0))
@@ -59,15 +125,5 @@ func (r *Replica) figures(page *metrics.Page, s Status) {
 	gauge("quota_keys", "Keys that it may hold, 0 for any number.", float64(s.QuotaKeys))
 	gauge("quota_bytes", "Bytes of keys and values that it may hold, 0 for any number.", float64(s.QuotaBytes))
 	gauge("members", "Members of the group.", float64(len(s.Members)))
-
-	h := r.host.Stats()
-	for _, n := range h.Nodes {
-		if n.Addr.Group == serviceGroup {
-			metrics.Node(page, "foresay_smr_", n)
-		}
-	}
-	metrics.Network(page, "foresay_smr_", h.Network)
-	for _, p := range h.Network.Peers {
-		page.Gauge("foresay_smr_peer_up", "Whether a member can be reached.", metrics.Flag(p.State == transport.Up), "member", fmt.Sprint(p.ID))
-	}
+	gauge("learners", "Replicas that wait to be added.", float64(len(s.Learners)))
 }

@@ -3,6 +3,8 @@ package service
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -14,13 +16,26 @@ type peerTable struct {
 	*Replica
 	known   map[protocol.ID]bool      // the members
 	leaving map[protocol.ID]time.Time // others, and until when
+	waiting map[protocol.ID]string    // of these, those that wait to be added, and where they are
 }
 
-// change takes the members that the replica knows now.
-func (t *peerTable) change(members []smr.Member) {
+// change takes the members that the replica knows now: those of all groups.
+func (t *peerTable) change(groups []groupNews) {
 	now := map[protocol.ID]bool{}
+	var members []smr.Member
+	for _, g := range groups {
+		for _, m := range g.members {
+			if !now[m.ID] {
+				members = append(members, m)
+			}
+			now[m.ID] = true
+		}
+	}
+	if maps.Equal(now, t.known) {
+		return
+	}
+	slices.SortFunc(members, func(a, b smr.Member) int { return cmp.Compare(a.ID, b.ID) })
 	for _, m := range members {
-		now[m.ID] = true
 		delete(t.leaving, m.ID)
 		t.set(Member{m.ID, t.cfg.addressOf(m)})
 	}
@@ -38,7 +53,14 @@ func (t *peerTable) change(members []smr.Member) {
 
 // expect talks to a replica that is no member as far as is known here, as long as it says where it is.
 func (t *peerTable) expect(m Member) {
-	if t.known[m.ID] || m.ID == t.cfg.ID {
+	if t.known[m.ID] && t.everywhere(m.ID) || m.ID == t.cfg.ID {
+		return
+	}
+	if t.waiting[m.ID] != m.Address {
+		t.waiting[m.ID] = m.Address
+		t.tellLearners()
+	}
+	if t.known[m.ID] {
 		return
 	}
 	if _, before := t.leaving[m.ID]; !before {
@@ -62,6 +84,32 @@ func (t *peerTable) tidy(now time.Time) {
 			t.host.RemovePeer(id)
 		}
 	}
+	gone := false
+	for id := range t.waiting {
+		if _, there := t.leaving[id]; !there && !t.known[id] || t.everywhere(id) {
+			delete(t.waiting, id)
+			gone = true
+		}
+	}
+	if gone {
+		t.tellLearners()
+	}
+}
+
+// everywhere tells whether a replica is a member of all groups.
+func (t *peerTable) everywhere(id protocol.ID) bool {
+	return !slices.ContainsFunc(t.news.take(), func(g groupNews) bool {
+		return !slices.ContainsFunc(g.members, func(m smr.Member) bool { return m.ID == id })
+	})
+}
+
+// tellLearners makes known who waits to be added.
+func (t *peerTable) tellLearners() {
+	var all []Member
+	for _, id := range slices.Sorted(maps.Keys(t.waiting)) {
+		all = append(all, Member{id, t.waiting[id]})
+	}
+	t.learners.Store(&all)
 }
 
 // announce has a replica that was not in the group from the beginning tell all others where it is. They may not know: before it is added, or while

@@ -13,8 +13,7 @@ type QuotaError struct {
 
 func (e *QuotaError) Error() string { return "the quota is used up: " + e.Reason }
 
-// SetQuota bounds what the service holds, on all replicas from the same command on, and returns what it holds. A quota below that removes nothing.
-func (c *Client) SetQuota(ctx context.Context, q kv.Quota) (kv.Usage, error) {
+func (c *groupClient) SetQuota(ctx context.Context, q kv.Quota) (kv.Usage, error) {
 	r, err := c.write(ctx, "", nil, kv.SetQuota(q))
 	if err != nil {
 		return kv.Usage{}, err
@@ -22,8 +21,7 @@ func (c *Client) SetQuota(ctx context.Context, q kv.Quota) (kv.Usage, error) {
 	return r.Usage()
 }
 
-// Usage returns what the service holds, and its quota.
-func (c *Client) Usage(ctx context.Context) (kv.Usage, error) {
+func (c *groupClient) Usage(ctx context.Context) (kv.Usage, error) {
 	r, err := known(c.kv.Read(ctx, kv.GetUsage()))
 	if err != nil {
 		return kv.Usage{}, err

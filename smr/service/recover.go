@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -40,7 +41,8 @@ type Recovery struct {
 	Replica  protocol.ID `json:"replica"`
 	Protocol string      `json:"protocol"`
 	Others   []Member    `json:"others"` // the other members of the group, as the disk knows it
-	Applied  smr.Slot    `json:"applied"`
+	Groups   int         `json:"groups"`
+	Applied  smr.Slot    `json:"applied"` // of several groups, as all figures, the sum
 	Snapshot smr.Slot    `json:"snapshot"`
 	// Doubtful counts the commands that are taken over though the disk does not say that they were decided.
 	Doubtful   int    `json:"doubtful"`
@@ -78,8 +80,8 @@ func Recover(o RecoverOptions) (*Recovery, error) {
 	if o.Client != "" {
 		r.OldClient = o.Client + suffix + ".old"
 	}
-	machine := kv.New()
-	if err := r.salvage(cfg, machine, o.Logger); err != nil {
+	machines, err := r.salvage(cfg, o.Logger)
+	if err != nil {
 		return fail(nil, err)
 	}
 	if err := r.confirmed(o); err != nil {
@@ -92,7 +94,7 @@ func Recover(o RecoverOptions) (*Recovery, error) {
 	if err != nil {
 		return fail(r, err)
 	}
-	if err := found(cfg, machine, r, o.Logger); err != nil {
+	if err := found(cfg, machines, r, o.Logger); err != nil {
 		return fail(r, err)
 	}
 	for _, f := range files {
@@ -120,20 +122,36 @@ func nextGeneration(now string) (string, error) {
 	return fmt.Sprintf("%d-%s", number+1, hex.EncodeToString(tag[:])), nil
 }
 
-// salvage has the machine execute what the disk has.
-func (r *Recovery) salvage(cfg *Config, machine *kv.Store, log *slog.Logger) (err error) {
+// salvage returns state machines that have executed what the disk has: one for each group.
+func (r *Recovery) salvage(cfg *Config, log *slog.Logger) (machines []*kv.Store, err error) {
 	if cfg.proto.Salvage == nil {
-		return fmt.Errorf("replica %d: %s: %w: restore the last backup into a new group", cfg.ID, cfg.Protocol, smr.ErrNoSalvage)
+		return nil, fmt.Errorf("replica %d: %s: %w: restore the last backup into a new group", cfg.ID, cfg.Protocol, smr.ErrNoSalvage)
 	}
 	if _, err := os.Stat(cfg.Data); err != nil {
-		return fmt.Errorf("replica %d: its directory: %w", cfg.ID, err)
+		return nil, fmt.Errorf("replica %d: its directory: %w", cfg.ID, err)
 	}
 	store, err := wal.Open(cfg.Data, wal.Options{Logger: log})
 	if err != nil {
-		return fmt.Errorf("replica %d: %w", cfg.ID, err)
+		return nil, fmt.Errorf("replica %d: %w", cfg.ID, err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	disk, err := openDisk(cfg, store)
+	r.Groups = cfg.count()
+	for i := range cfg.count() {
+		machine := kv.New()
+		if err := r.salvageGroup(cfg, i, store, machine); err != nil {
+			if r.Groups > 1 {
+				err = fmt.Errorf("group %d: %w", i+1, err)
+			}
+			return nil, err
+		}
+		machines = append(machines, machine)
+	}
+	slices.SortFunc(r.Others, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return machines, nil
+}
+
+func (r *Recovery) salvageGroup(cfg *Config, group int, store *wal.Store, machine *kv.Store) error {
+	disk, err := openDisk(cfg, group, store)
 	if err != nil {
 		return err
 	}
@@ -148,17 +166,19 @@ func (r *Recovery) salvage(cfg *Config, machine *kv.Store, log *slog.Logger) (er
 		}
 		records = append(records, protocol.Record[smr.Message]{Index: rec.Index, Msg: msg})
 	}
-	s, err := cfg.proto.SalvageDisk(cfg.replica(machine), newEnv(disk), records)
+	s, err := cfg.proto.SalvageDisk(cfg.replica(group, machine), newEnv(disk), records)
 	if err != nil {
 		return err
 	}
 	for _, m := range s.Members {
-		if m.ID != cfg.ID {
-			r.Others = append(r.Others, Member{m.ID, cfg.addressOf(m)})
+		other := Member{m.ID, cfg.addressOf(m)}
+		if m.ID != cfg.ID && !slices.Contains(r.Others, other) {
+			r.Others = append(r.Others, other)
 		}
 	}
 	u := machine.Usage()
-	r.Applied, r.Snapshot, r.Doubtful, r.Keys, r.Bytes = s.Applied, s.Snapshot, s.Doubtful, u.Keys, u.Bytes
+	r.Applied, r.Snapshot = r.Applied+s.Applied, r.Snapshot+s.Snapshot
+	r.Doubtful, r.Keys, r.Bytes = r.Doubtful+s.Doubtful, r.Keys+u.Keys, r.Bytes+u.Bytes
 	return nil
 }
 
@@ -206,7 +226,7 @@ func unreached(dead []Member) error {
 }
 
 // found makes the disk of the new group: what a new group of one writes when it starts, with a state machine that is not empty.
-func found(cfg *Config, machine *kv.Store, r *Recovery, log *slog.Logger) (err error) {
+func found(cfg *Config, machines []*kv.Store, r *Recovery, log *slog.Logger) (err error) {
 	if _, err := os.Stat(r.Data); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is there already", r.Data)
 	}
@@ -219,15 +239,17 @@ func found(cfg *Config, machine *kv.Store, r *Recovery, log *slog.Logger) (err e
 	if err != nil {
 		return err
 	}
-	err = writeFirst(&next, store, machine)
+	for i, machine := range machines {
+		err = errors.Join(err, writeFirst(&next, i, store, machine))
+	}
 	if err = errors.Join(err, store.Close()); err != nil {
 		return err
 	}
 	return os.Rename(next.Data, r.Data)
 }
 
-func writeFirst(cfg *Config, store *wal.Store, machine *kv.Store) error {
-	disk, err := openDisk(cfg, store)
+func writeFirst(cfg *Config, group int, store *wal.Store, machine *kv.Store) error {
+	disk, err := openDisk(cfg, group, store)
 	if err != nil {
 		return err
 	}
@@ -296,8 +318,8 @@ func (r *Recovery) newFiles(cfg *Config) ([]newFile, error) {
 	if err := configfile.Read(r.Client, client, client.Check); err != nil {
 		return nil, err
 	}
-	if client.Cluster != c.Cluster || client.Protocol != c.Protocol {
-		return nil, fmt.Errorf("%s: it is of %s, and the replica of %s", r.Client, clusterName(client.Cluster, client.Protocol, ""), clusterName(c.Cluster, c.Protocol, ""))
+	if theirs, ours := clusterName(client.Cluster, client.Protocol, "", client.Routing), clusterName(c.Cluster, c.Protocol, "", c.Routing); theirs != ours {
+		return nil, fmt.Errorf("%s: it is of %s, and the replica of %s", r.Client, theirs, ours)
 	}
 	client.Generation, client.Members = r.Generation, members
 	// The replica's file comes last: as long as it is the old one, all of it can be done again.

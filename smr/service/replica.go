@@ -7,25 +7,18 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/host"
-	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/transport"
 	"github.com/foresay/foresay/wal"
-)
-
-// The groups of the nodes that each host has.
-const (
-	serviceGroup transport.Group = 1
-	statusGroup  transport.Group = 2
 )
 
 // farewell is how long a replica still talks to a member that was removed, which is to learn of it.
@@ -39,7 +32,7 @@ type ReplicaOptions struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// A Replica is one replica of the service. Its methods may be called concurrently.
+// A Replica is one replica of the service: of each of its groups, if it has several. Its methods may be called concurrently.
 type Replica struct {
 	cfg      *Config
 	log      *slog.Logger
@@ -49,18 +42,14 @@ type Replica struct {
 	executed *prometheus.HistogramVec
 	commits  prometheus.Histogram
 	store    *wal.Store
-	machine  *kv.Store // of the node's goroutine
-	disk     string
 	host     *host.Host
-	node     *host.Node[smr.Message]
+	groups   []*replicaGroup
 	status   *host.Node[statusMessage]
-	lessor   *lessor
+	caller   caller
 	started  time.Time
-	desk     questionDesk[smr.Status]
-	handing  questionDesk[smr.HandingOver]
-	refused  chan string       // has an element if the replica must not take part
-	members  chan []smr.Member // has the newest members if they have changed
-	joiners  chan Member       // replicas that wait to be added
+	news     *news
+	joiners  chan Member              // replicas that wait to be added
+	learners atomic.Pointer[[]Member] // those that do, as far as is known here
 }
 
 // A RefusedError says that a replica must not take part under its identity: most often because its disk was lost.
@@ -76,7 +65,7 @@ func (e *RefusedError) Error() string {
 // OpenReplica opens a replica's disk and port. The replica does nothing before Run, which must be called.
 func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	r := &Replica{
-		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), refused: make(chan string, 1), members: make(chan []smr.Member, 1),
+		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
 		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
 		executed: prometheus.NewHistogramVec(metrics.Durations("foresay_smr_command_duration_seconds",
 			"How long after they came here commands were executed, of those that clients asked this replica for."), []string{"outcome"}),
@@ -86,7 +75,7 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	r.lessor = newLessor(cfg, o, r.log)
+	r.caller = caller{replica: r, dial: o.Dial}
 	if err := r.open(o); err != nil {
 		return nil, fmt.Errorf("replica %d: %w", cfg.ID, errors.Join(err, r.close()))
 	}
@@ -111,7 +100,7 @@ func (r *Replica) open(o ReplicaOptions) error {
 		}
 	}
 	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation), IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID}, FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	r.host, err = host.New(host.Config{Network: network, Listener: r.listener, Logger: r.log})
 	if err != nil {
@@ -125,25 +114,10 @@ func (r *Replica) open(o ReplicaOptions) error {
 	return r.addNodes()
 }
 
-// addNodes adds the replica, on its disk, and the node that hands out its status.
+// addNodes adds the replicas, on their disks, and the node that hands out their status.
 func (r *Replica) addNodes() error {
 	var err error
 	if r.store, err = wal.Open(r.cfg.Data, wal.Options{Logger: r.log}); err != nil {
-		return err
-	}
-	disk, err := openDisk(r.cfg, r.store)
-	if err != nil {
-		return err
-	}
-	r.disk = disk.Identity()
-	r.machine = kv.New()
-	r.machine.ObserveLeases(r.lessor.observe)
-	cfg := r.cfg.replica(r.machine)
-	cfg.Executed = func(o smr.Outcome, took time.Duration) {
-		r.executed.WithLabelValues(o.String()).Observe(took.Seconds())
-	}
-	node, err := r.cfg.proto.NewReplica(cfg)
-	if err != nil {
 		return err
 	}
 	r.status, err = host.Add(r.host, host.Spec[statusMessage]{
@@ -152,29 +126,12 @@ func (r *Replica) addNodes() error {
 	if err != nil {
 		return err
 	}
-	r.node, err = host.Add(r.host, host.Spec[smr.Message]{
-		Group: serviceGroup, ID: r.cfg.ID, Node: node, Codec: r.cfg.proto.Codec, Disk: disk, App: r.onMessage,
-		Committed: func(took time.Duration) { r.commits.Observe(took.Seconds()) },
-	})
-	return err
-}
-
-// openDisk finds a replica's part of its directory, which must be nobody else's.
-func openDisk(cfg *Config, store *wal.Store) (*waldisk.Disk, error) {
-	name := fmt.Sprintf("%s/replica-%d", cfg.Protocol, cfg.ID)
-	if cfg.Generation != "" {
-		name += "/generation-" + cfg.Generation
-	}
-	names, err := store.Names()
-	if err != nil {
-		return nil, err
-	}
-	for _, other := range names {
-		if other != name {
-			return nil, fmt.Errorf("the directory %s is that of %s, not of %s", cfg.Data, other, name)
+	for i := range r.cfg.count() {
+		if err := r.addGroup(i); err != nil {
+			return err
 		}
 	}
-	return waldisk.New(store, name)
+	return nil
 }
 
 // close gives back what OpenReplica took.
@@ -196,7 +153,7 @@ func (r *Replica) close() error {
 // take part.
 func (r *Replica) Run(ctx context.Context) error {
 	r.log.Info("replica: starts", "id", r.cfg.ID, "protocol", r.cfg.Protocol, "cluster", r.cfg.Cluster, "address", r.listener.Addr().String(),
-		"data", r.cfg.Data, "disk", r.disk)
+		"data", r.cfg.Data, "disk", r.groups[0].disk, "groups", len(r.groups))
 	asked := ctx
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -212,42 +169,24 @@ func (r *Replica) Run(ctx context.Context) error {
 	})
 	group.Go(func() error { return r.host.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx) })
-	group.Go(func() error { return r.lessor.run(ctx) })
+	for _, g := range r.groups {
+		group.Go(func() error { return g.lessor.run(ctx) })
+	}
 	if r.metrics != nil {
 		group.Go(func() error { return metrics.Serve(ctx, r.metrics, r.metricsHandler()) })
 	}
-	err := errors.Join(group.Wait(), r.close())
+	err := group.Wait()
+	r.caller.close()
+	err = errors.Join(err, r.close())
 	if err == nil {
 		r.log.Info("replica: stopped", "id", r.cfg.ID)
 	}
 	return err
 }
 
-// onMessage takes what the replica says to its application. It is called by the replica's goroutine, and does not wait.
-func (r *Replica) onMessage(msg smr.Message) {
-	switch m := msg.(type) {
-	case smr.Status:
-		r.desk.take(m.ID, m)
-	case smr.HandingOver:
-		r.handing.take(m.ID, m)
-	case smr.MembersChanged:
-		r.lessor.know(m.Members)
-		select {
-		case <-r.members: // superseded
-		default:
-		}
-		r.members <- m.Members
-	case smr.Refused:
-		select {
-		case r.refused <- m.Reason:
-		default:
-		}
-	}
-}
-
 // follow does what the replica's news ask for: it keeps the addresses of the members, and ends if the replica is refused.
 func (r *Replica) follow(ctx context.Context) error {
-	peers := &peerTable{Replica: r, known: map[protocol.ID]bool{}, leaving: map[protocol.ID]time.Time{}}
+	peers := &peerTable{Replica: r, known: map[protocol.ID]bool{}, leaving: map[protocol.ID]time.Time{}, waiting: map[protocol.ID]string{}}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	peers.announce()
@@ -255,10 +194,12 @@ func (r *Replica) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case reason := <-r.refused:
-			return &RefusedError{r.cfg.ID, reason}
-		case members := <-r.members:
-			peers.change(members)
+		case <-r.news.wake:
+			groups := r.news.take()
+			if reason := verdict(r.cfg.ID, groups); reason != "" {
+				return &RefusedError{r.cfg.ID, reason}
+			}
+			peers.change(groups)
 		case m := <-r.joiners:
 			peers.expect(m)
 		case now := <-tick.C:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +14,9 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Status is how a replica is, for people and programs.
+// Status is how a replica of a group is, for people and programs.
 type Status struct {
+	Group         int         `json:"group,omitempty"` // from 1 on, if there are several; 0 if there is one
 	Replica       protocol.ID `json:"replica"`
 	Address       string      `json:"address"` // where it was asked
 	Role          string      `json:"role"`    // in the protocol's words; "unreachable" if it did not answer
@@ -28,8 +30,10 @@ type Status struct {
 	Snapshot      smr.Slot    `json:"snapshot"`
 	Sessions      int         `json:"sessions"`
 	Members       []Member    `json:"members"`
-	Keys          uint64      `json:"keys"`  // what this replica's store holds
-	Bytes         uint64      `json:"bytes"` // of keys and values
+	Learners      []Member    `json:"learners,omitempty"` // replicas that wait to be added, as far as this one knows
+	Behind        smr.Slot    `json:"behind"`             // what others of the group have executed and it has not, in slots: see Client.Status
+	Keys          uint64      `json:"keys"`               // what this replica's store holds
+	Bytes         uint64      `json:"bytes"`              // of keys and values
 	QuotaKeys     uint64      `json:"quota_keys,omitempty"`
 	QuotaBytes    uint64      `json:"quota_bytes,omitempty"`
 	Protocol      string      `json:"protocol"`
@@ -41,6 +45,9 @@ type Status struct {
 
 // Unreachable is the Role of a replica that did not answer.
 const Unreachable = "unreachable"
+
+// Learner is the Role of a replica that waits to be added, and is brought up to date meanwhile.
+const Learner = "learner"
 
 // maxQuestions bounds the questions to a replica that are not answered.
 const maxQuestions = 256
@@ -84,48 +91,76 @@ func (d *questionDesk[A]) take(id smr.CallID, a A) {
 	}
 }
 
-// query asks the replica; then is called on the replica's goroutine, and must not wait.
-func (r *Replica) query(then func(Status)) (smr.CallID, error) {
-	id, err := r.desk.ask(func(s smr.Status) { then(r.describe(s)) })
+// query asks the group's replica; then is called on its node's goroutine, and must not wait.
+func (g *replicaGroup) query(then func(Status)) (smr.CallID, error) {
+	id, err := g.desk.ask(func(s smr.Status) { then(g.describe(s)) })
 	if err != nil {
 		return 0, err
 	}
-	if err := r.node.TryDeliver(smr.StatusQuery{ID: id}); err != nil {
-		r.desk.forget(id)
+	if err := g.node.TryDeliver(smr.StatusQuery{ID: id}); err != nil {
+		g.desk.forget(id)
 		return 0, err
 	}
 	return id, nil
 }
 
-// describe is called by the replica's goroutine.
-func (r *Replica) describe(s smr.Status) Status {
-	u := r.machine.Usage()
+// describe is called by the node's goroutine.
+func (g *replicaGroup) describe(s smr.Status) Status {
+	u := g.machine.Usage()
 	out := Status{
-		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: r.cfg.proto.Leaderless, Ready: s.Ready(), Term: s.Ballot,
-		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: r.cfg.Protocol, Generation: r.cfg.Generation, Disk: r.disk,
+		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: g.cfg.proto.Leaderless, Ready: s.Ready(), Term: s.Ballot,
+		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
-		UptimeSeconds: int64(time.Since(r.started) / time.Second),
+		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}
+	if len(g.groups) > 1 {
+		out.Group = g.number + 1
+	}
+	member := false
 	for _, m := range s.Members {
-		out.Members = append(out.Members, Member{m.ID, r.cfg.addressOf(m)})
+		member = member || m.ID == g.cfg.ID
+		out.Members = append(out.Members, Member{m.ID, g.cfg.addressOf(m)})
+	}
+	if s.Role == "blank" && g.cfg.Join && !member && g.cfg.proto.Learns {
+		out.Role = Learner
+	}
+	if waiting := g.learners.Load(); waiting != nil {
+		for _, l := range *waiting {
+			if !slices.ContainsFunc(s.Members, func(m smr.Member) bool { return m.ID == l.ID }) {
+				out.Learners = append(out.Learners, l)
+			}
+		}
 	}
 	return out
 }
 
-// Status returns how the replica is.
-func (r *Replica) Status(ctx context.Context) (Status, error) {
+// Status returns how the group's replica is.
+func (g *replicaGroup) Status(ctx context.Context) (Status, error) {
 	got := make(chan Status, 1)
-	id, err := r.query(func(s Status) { got <- s })
+	id, err := g.query(func(s Status) { got <- s })
 	if err != nil {
-		return Status{}, fmt.Errorf("replica %d: status: %w", r.cfg.ID, err)
+		return Status{}, fmt.Errorf("replica %d: status: %w", g.cfg.ID, err)
 	}
 	select {
 	case s := <-got:
 		return s, nil
 	case <-ctx.Done():
-		r.desk.forget(id)
-		return Status{}, fmt.Errorf("replica %d: status: %w", r.cfg.ID, ctx.Err())
+		g.desk.forget(id)
+		return Status{}, fmt.Errorf("replica %d: status: %w", g.cfg.ID, ctx.Err())
 	}
+}
+
+// Status returns how the replica is in each group.
+func (r *Replica) Status(ctx context.Context) ([]Status, error) {
+	var out []Status
+	for _, g := range r.groups {
+		s, err := g.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // onStatus takes what the status node says to its application: somebody asks, or waits to be added. It is called by that node's goroutine. Who gets no
@@ -148,17 +183,33 @@ func (r *Replica) onStatus(msg statusMessage) {
 	}
 }
 
+// answer asks the replicas of all groups, and sends what they say when the last one has.
 func (r *Replica) answer(q asked) {
-	_, err := r.query(func(s Status) {
-		body, err := json.Marshal(s)
-		if err == nil {
-			err = r.status.TryDeliver(answered{q.from, answer{q.number, body}})
-		}
+	var mu sync.Mutex
+	all := make([]Status, len(r.groups))
+	left := len(all)
+	for i, g := range r.groups {
+		_, err := g.query(func(s Status) {
+			mu.Lock()
+			defer mu.Unlock()
+			all[i] = s
+			if left--; left == 0 {
+				r.tell(q, all)
+			}
+		})
 		if err != nil {
-			r.log.Warn("replica: a status was not sent", "to", q.from, "err", err)
+			r.log.Warn("replica: a question about the status was dropped", "from", q.from, "err", err)
+			return
 		}
-	})
+	}
+}
+
+func (r *Replica) tell(q asked, all []Status) {
+	body, err := json.Marshal(all)
+	if err == nil {
+		err = r.status.TryDeliver(answered{q.from, answer{q.number, body}})
+	}
 	if err != nil {
-		r.log.Warn("replica: a question about the status was dropped", "from", q.from, "err", err)
+		r.log.Warn("replica: a status was not sent", "to", q.from, "err", err)
 	}
 }

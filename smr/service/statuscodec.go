@@ -14,7 +14,7 @@ type statusMessage any
 type (
 	// ask is a client's question to a replica.
 	ask struct{ Number uint64 }
-	// answer is what the replica says: a Status in JSON.
+	// answer is what the replica says: a list of Status in JSON, one for each group.
 	answer struct {
 		Number uint64
 		Body   []byte
@@ -32,10 +32,11 @@ type (
 		address string
 	}
 
-	// leadNow asks a replica that leads to have another one lead. The answer is a leadAnswer in JSON.
+	// leadNow asks a replica that leads a group, from 1 on, to have another one lead. The answer is a leadAnswer in JSON.
 	leadNow struct {
 		Number uint64
 		To     protocol.ID
+		Group  uint64
 	}
 	// leadAll goes from a client's application to its node, and leadAsked from a replica's node to its application.
 	leadAll struct {
@@ -76,8 +77,8 @@ func statusCodec() protocol.Codec[statusMessage] {
 			func(r *wirefmt.Reader) answer { return answer{r.Uint(), r.Bytes()} }),
 		wirefmt.NewKind[statusMessage](3, func(w *wirefmt.Writer, m here) { w.String(m.Address) },
 			func(r *wirefmt.Reader) here { return here{r.String()} }),
-		wirefmt.NewKind[statusMessage](4, func(w *wirefmt.Writer, m leadNow) { w.Uint(m.Number); w.Uint(uint64(m.To)) },
-			func(r *wirefmt.Reader) leadNow { return leadNow{r.Uint(), protocol.ID(r.Uint32())} }))
+		wirefmt.NewKind[statusMessage](4, func(w *wirefmt.Writer, m leadNow) { w.Uint(m.Number); w.Uint(uint64(m.To)); w.Uint(m.Group) },
+			func(r *wirefmt.Reader) leadNow { return leadNow{r.Uint(), protocol.ID(r.Uint32()), r.Uint()} }))
 }
 
 // statusNode hands questions about a replica's status and their answers to and fro. It keeps nothing.

@@ -1,11 +1,15 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/smr/kv"
@@ -36,20 +40,23 @@ func (e *CompactedError) Error() string {
 	return fmt.Sprintf("the changes after version %d are not kept any more; the newest version is %d", e.After, e.Version)
 }
 
-// Watch yields what is at the keys, in their order, as its first batch, which is empty if nothing is there; then each change of them, in batches that
-// are never empty and in order of their versions, until ctx is done, which ends it without an error. No change is left out. Without the first batch it
-// begins with the changes after WatchOptions.After.
-//
-// A read that was not answered in time is yielded as a [*client.UnknownError], and Watch goes on. Other errors end it, a [*CompactedError] among them:
-// then begin again, without After.
-func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item, error] {
+// Watch is Client.Watch of one group.
+func (c *groupClient) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item, error] {
+	return watchGroups(ctx, []*groupClient{c}, o)
+}
+
+// watchGroups watches keys of several groups.
+func watchGroups(ctx context.Context, groups []*groupClient, o WatchOptions) iter.Seq2[[]kv.Item, error] {
 	if o.Every <= 0 {
 		o.Every = 200 * time.Millisecond
 	}
 	if o.Within <= 0 {
 		o.Within = 10 * time.Second
 	}
-	w := &watch{c: c, o: o, after: o.After, began: o.After > 0}
+	w := watches{began: o.After > 0}
+	for _, c := range groups {
+		w.each = append(w.each, &watch{c: c, o: o, after: o.After, began: o.After > 0})
+	}
 	return func(yield func([]kv.Item, error) bool) {
 		tick := time.NewTicker(o.Every)
 		defer tick.Stop()
@@ -59,12 +66,13 @@ func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item,
 			if ctx.Err() != nil {
 				return
 			}
+			if (first && w.began || len(items) > 0) && !yield(items, nil) {
+				return
+			}
 			if err != nil {
 				if _, unknown := errors.AsType[*client.UnknownError](err); !yield(nil, err) || !unknown {
 					return
 				}
-			} else if (first || len(items) > 0) && !yield(items, nil) {
-				return
 			}
 			if more {
 				continue
@@ -78,9 +86,52 @@ func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item,
 	}
 }
 
+// watches are those of several groups.
+type watches struct {
+	each  []*watch
+	began bool      // all have
+	held  []kv.Item // what those that have begun have told before all had
+}
+
+// next returns what is new in all groups, also if there is an error: that of one, an unknown outcome only if there is no other.
+func (w *watches) next(ctx context.Context) (items []kv.Item, more bool, err error) {
+	news := make([]struct {
+		items []kv.Item
+		more  bool
+		err   error
+	}, len(w.each))
+	var group errgroup.Group
+	group.SetLimit(eachAtOnce)
+	for i, one := range w.each {
+		n := &news[i]
+		group.Go(func() error {
+			n.items, n.more, n.err = one.next(ctx)
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	began := true
+	for i, n := range news {
+		items, more, began = append(items, n.items...), more || n.more, began && w.each[i].began
+		if _, unknown := errors.AsType[*client.UnknownError](err); err == nil || n.err != nil && unknown {
+			err = n.err
+		}
+	}
+	if w.began {
+		return items, more, err
+	}
+	w.held = append(w.held, items...)
+	if w.began = began; !began {
+		return nil, more, err
+	}
+	items, w.held = w.held, nil
+	slices.SortStableFunc(items, func(a, b kv.Item) int { return bytes.Compare(a.Key, b.Key) })
+	return items, more, err
+}
+
 // watch is where a Watch is.
 type watch struct {
-	c     *Client
+	c     *groupClient
 	o     WatchOptions
 	after uint64
 	began bool
@@ -111,7 +162,7 @@ func (w *watch) next(ctx context.Context) (items []kv.Item, more bool, err error
 		return nil, false, err
 	}
 	w.after = r.Version
-	for _, i := range r.Items {
+	for _, i := range w.c.outerItems(r.Items) {
 		if !w.told(i) {
 			items = append(items, i)
 		}
@@ -133,7 +184,7 @@ func (w *watch) begin(ctx context.Context) ([]kv.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, r.Items...)
+		items = append(items, w.c.outerItems(r.Items)...)
 		if !r.More {
 			w.pages = append(w.pages, page{last: true, version: r.Version})
 			w.after, w.began = w.pages[0].version, true

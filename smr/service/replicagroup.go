@@ -1,0 +1,167 @@
+package service
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/wal"
+)
+
+// A replicaGroup is what a process has of one group: a replica with its store and its disk.
+type replicaGroup struct {
+	*Replica
+	number  int       // from 0 on
+	machine *kv.Store // of the node's goroutine
+	disk    string
+	node    *host.Node[smr.Message]
+	lessor  *lessor
+	desk    questionDesk[smr.Status]
+	handing questionDesk[smr.HandingOver]
+}
+
+// addGroup adds a group's replica, on its disk.
+func (r *Replica) addGroup(i int) error {
+	disk, err := openDisk(r.cfg, i, r.store)
+	if err != nil {
+		return err
+	}
+	g := &replicaGroup{Replica: r, number: i, machine: kv.New(), disk: disk.Identity(), lessor: newLessor(r, i)}
+	g.machine.ObserveLeases(g.lessor.observe)
+	cfg := r.cfg.replica(i, g.machine)
+	cfg.Executed = func(o smr.Outcome, took time.Duration) {
+		r.executed.WithLabelValues(o.String()).Observe(took.Seconds())
+	}
+	node, err := r.cfg.proto.NewReplica(cfg)
+	if err != nil {
+		return err
+	}
+	g.node, err = host.Add(r.host, host.Spec[smr.Message]{
+		Group: nodeGroup(i), ID: r.cfg.ID, Node: node, Codec: r.cfg.proto.Codec, Disk: disk, App: g.onMessage,
+		Committed: func(took time.Duration) { r.commits.Observe(took.Seconds()) },
+	})
+	if err != nil {
+		return err
+	}
+	r.groups = append(r.groups, g)
+	return nil
+}
+
+// openDisk finds a group's part of a replica's directory, which must be nobody else's.
+func openDisk(cfg *Config, group int, store *wal.Store) (*waldisk.Disk, error) {
+	names, err := store.Names()
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	for i := range cfg.count() {
+		own[diskName(cfg, i)] = true
+	}
+	for _, other := range names {
+		if !own[other] {
+			return nil, fmt.Errorf("the directory %s is that of %s, not of %s", cfg.Data, other, diskName(cfg, group))
+		}
+	}
+	return waldisk.New(store, diskName(cfg, group))
+}
+
+// diskName names a group's part of a replica's directory.
+func diskName(cfg *Config, group int) string {
+	name := fmt.Sprintf("%s/replica-%d", cfg.Protocol, cfg.ID)
+	if cfg.Generation != "" {
+		name += "/generation-" + cfg.Generation
+	}
+	if cfg.count() > 1 {
+		name += fmt.Sprintf("/%v/group-%d", cfg.Routing, group+1)
+	}
+	return name
+}
+
+// onMessage takes what the replica says to its application. It is called by the replica's goroutine, and does not wait.
+func (g *replicaGroup) onMessage(msg smr.Message) {
+	switch m := msg.(type) {
+	case smr.Status:
+		g.desk.take(m.ID, m)
+	case smr.HandingOver:
+		g.handing.take(m.ID, m)
+	case smr.MembersChanged:
+		g.lessor.know(m.Members)
+		g.news.members(g.number, m.Members)
+	case smr.Refused:
+		g.news.refused(g.number, m.Reason)
+	}
+}
+
+// news is what the replicas of a process say that concerns all of it.
+type news struct {
+	wake chan struct{} // of one place
+
+	mu     sync.Mutex
+	groups []groupNews
+}
+
+// groupNews is what one group has said last.
+type groupNews struct {
+	members []smr.Member
+	refused string // why it must not take part; "" if it may
+}
+
+func newNews(groups int) *news {
+	return &news{wake: make(chan struct{}, 1), groups: make([]groupNews, groups)}
+}
+
+func (n *news) note(group int, f func(*groupNews)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(&n.groups[group])
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (n *news) members(group int, members []smr.Member) {
+	n.note(group, func(g *groupNews) { g.members = members })
+}
+
+func (n *news) refused(group int, reason string) {
+	n.note(group, func(g *groupNews) { g.refused = reason })
+}
+
+// take returns what all groups have said last.
+func (n *news) take() []groupNews {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]groupNews(nil), n.groups...)
+}
+
+// verdict returns why the process must end, "" if it goes on: a replica must not take part. One that was removed from its group need not, and waits for the other groups to remove
+// theirs: a group that is still to do so may need it.
+func verdict(self protocol.ID, groups []groupNews) string {
+	reason, refused := "", 0
+	for _, g := range groups {
+		if g.refused == "" {
+			continue
+		}
+		refused++
+		removed := len(g.members) > 0
+		for _, m := range g.members {
+			removed = removed && m.ID != self
+		}
+		if !removed || reason == "" {
+			reason = g.refused
+		}
+		if !removed {
+			return reason
+		}
+	}
+	if refused < len(groups) {
+		return ""
+	}
+	return reason
+}
