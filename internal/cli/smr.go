@@ -33,7 +33,7 @@ func (p *program) smrCommand() *cobra.Command {
 		p.smrPutCommand(), p.smrGetCommand(), p.smrDeleteCommand(), p.smrCASCommand(), p.smrScanCommand(), p.smrWatchCommand(),
 		p.smrLeaseCommand(), p.smrLockCommand(), p.smrBackupCommand(), p.smrRestoreCommand(),
 		p.smrQuotaCommand(), p.smrRecoverCommand(),
-		p.smrStatusCommand(), p.smrLeadCommand(), p.smrAddCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
+		p.smrStatusCommand(), p.smrLeadCommand(), p.smrAddCommand(), p.smrPromoteCommand(), p.smrRemoveCommand(), p.smrBenchCommand(), p.smrPlanCommand())
 	return c
 }
 
@@ -52,6 +52,7 @@ type clientFlags struct {
 	nearest    uint32
 	timeout    time.Duration
 	json       bool
+	routing    routingFlags
 }
 
 const defaultCluster = "foresay"
@@ -67,6 +68,7 @@ func (f *clientFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "key", "", "with --addr: the `file` of the certificate's key")
 	flags.BoolVar(&f.insecure, "insecure", false, "with --addr: no TLS")
 	flags.DurationVar(&f.roundTrip, "round-trip", 0, "with --addr: about the longest round-trip time to a replica (default 100ms)")
+	f.routing.add(flags, "with --addr: ")
 	flags.Uint32Var(&f.nearest, "nearest", 0, "the `ID` of the replica to ask first")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for the service")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
@@ -84,7 +86,11 @@ func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
 	case f.addresses == nil:
 		return nil, usagef("smr: say where the service is, by --config or --addr; 'foresay smr dev' starts one")
 	}
-	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Generation: f.generation, Insecure: f.insecure}
+	routing, err := f.routing.routing("smr")
+	if err != nil {
+		return nil, err
+	}
+	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Generation: f.generation, Routing: routing, Insecure: f.insecure}
 	if f.roundTrip != 0 {
 		c.RoundTrip = f.roundTrip.String()
 	}

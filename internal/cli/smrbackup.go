@@ -18,17 +18,23 @@ import (
 // backupAnswer is what smr backup and smr restore say with --json.
 type backupAnswer struct {
 	File    string `json:"file"`
-	Version uint64 `json:"version"`
+	Version uint64 `json:"version,omitempty"` // of one group
+	Groups  int    `json:"groups"`
 	Keys    int    `json:"keys"`
 	Leases  int    `json:"leases"`
 }
 
 func (p *program) writeBackupAnswer(f *clientFlags, file string, b *service.Backup, did string) error {
-	a := backupAnswer{File: file, Version: b.Version, Keys: len(b.Items), Leases: len(b.Leases)}
+	keys, leases := b.Size()
+	a := backupAnswer{File: file, Version: b.Version, Groups: len(b.Others) + 1, Keys: keys, Leases: leases}
+	of := fmt.Sprintf("of version %d", b.Version)
+	if a.Groups > 1 {
+		a.Version, of = 0, fmt.Sprintf("of %d groups", a.Groups) // each has a version of its own
+	}
 	if f.json {
 		return p.writeJSON(a)
 	}
-	_, err := fmt.Fprintf(p.Out, "%s %d keys and %d leases of version %d\n", did, a.Keys, a.Leases, a.Version)
+	_, err := fmt.Fprintf(p.Out, "%s %d keys and %d leases %s\n", did, a.Keys, a.Leases, of)
 	return err
 }
 
@@ -37,8 +43,8 @@ func (p *program) smrBackupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write what the service has to a file",
-		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one moment's, and ends with a\n" +
-			"checksum. A FILE of - is standard output. 'foresay smr restore' loads it into a new group, of any protocol.",
+		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one moment's (of several\n" +
+			"groups each has its own), and ends with a checksum. A FILE of - is standard output. 'foresay smr restore' loads it into a new group, of any protocol.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -154,8 +160,9 @@ func (p *program) restore(ctx context.Context, client *service.Client, f *client
 		return err
 	}
 	bar := newProgress(p.Err)
+	total, _ := b.Size()
 	err = client.Restore(ctx, b, func(keys int) {
-		bar.report(bench.Progress{Experiment: "smr restore", Done: keys, Total: len(b.Items), Doing: "loading keys"})
+		bar.report(bench.Progress{Experiment: "smr restore", Done: keys, Total: total, Doing: "loading keys"})
 	})
 	bar.clear()
 	if err != nil {

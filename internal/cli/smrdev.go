@@ -30,6 +30,7 @@ type devFlags struct {
 	every    time.Duration
 	duration time.Duration
 	script   string
+	routing  routingFlags
 }
 
 func (p *program) smrDevCommand() *cobra.Command {
@@ -53,6 +54,7 @@ func (p *program) smrDevCommand() *cobra.Command {
 	flags.IntVar(&f.clients, "clients", -1, "how many clients write, spread over the sites (default: one for each replica)")
 	flags.DurationVar(&f.every, "every", 500*time.Millisecond, "the pause between two writes of a client")
 	flags.DurationVar(&f.duration, "for", 0, "end after this time (default: when interrupted)")
+	f.routing.add(flags, "")
 	flags.StringVar(&f.script, "script", "", "take commands from this `file`, - for standard input")
 	return c
 }
@@ -62,6 +64,10 @@ func (f *devFlags) options() (service.ClusterOptions, error) {
 	o := service.ClusterOptions{Dir: f.dir, Protocol: f.protocol, Replicas: f.replicas}
 	if _, err := catalog.Protocol(f.protocol); err != nil {
 		return o, usagef("smr dev: --protocol: %w", err)
+	}
+	var err error
+	if o.Routing, err = f.routing.routing("smr dev"); err != nil {
+		return o, err
 	}
 	sites := maxReplicas
 	if f.wan != "" {

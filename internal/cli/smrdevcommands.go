@@ -183,6 +183,9 @@ func (d *dev) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := d.client.AwaitLearner(ctx, m.ID, nil); err != nil && !errors.Is(err, service.ErrNoLearners) {
+		return err
+	}
 	if err := d.client.Change(ctx, smr.Change{Add: smr.Member{ID: m.ID, Address: m.Address}}); err != nil {
 		return err
 	}
@@ -236,10 +239,15 @@ func (d *dev) status(ctx context.Context) error {
 		return err
 	}
 	byID := map[protocol.ID]service.Status{}
-	for _, s := range statuses {
+	for _, s := range service.ByGroup(statuses)[0] {
 		byID[s.Replica] = s
 	}
 	var b strings.Builder
+	if d.client.Groups() > 1 {
+		if err := writeGroups(&b, statuses); err != nil {
+			return err
+		}
+	}
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "replica\tsite\taddress\trole\tleader\tterm\tcommitted\tapplied\tlog\tsnapshot")
 	for _, p := range d.cluster.Places() {

@@ -47,15 +47,23 @@ type leaseAnswer struct {
 
 func (p *program) leaseGrantCommand() *cobra.Command {
 	var f clientFlags
+	var key string
 	c := &cobra.Command{
 		Use: "grant TIME", Short: "Make a lease of a time such as 30s, and show its ID", Args: cobra.ExactArgs(1),
+		Long: "Make a lease of a time such as 30s, and show its ID. If the service has several groups, a lease is for keys of one: say with --for for which key it is.",
 		RunE: func(c *cobra.Command, args []string) error {
 			ttl, err := leaseTime(args[0])
 			if err != nil {
 				return usagef("smr lease grant: %w", err)
 			}
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
-				id, err := client.Grant(ctx, ttl)
+				grant := client.Grant
+				if c.Flags().Changed("for") {
+					grant = func(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
+						return client.GrantFor(ctx, key, ttl)
+					}
+				}
+				id, err := grant(ctx, ttl)
 				if err != nil {
 					return fmt.Errorf("smr lease grant: %w", err)
 				}
@@ -64,6 +72,7 @@ func (p *program) leaseGrantCommand() *cobra.Command {
 		},
 	}
 	f.add(c.Flags())
+	c.Flags().StringVar(&key, "for", "", "of several groups, make it in the one that has this `KEY`")
 	return c
 }
 

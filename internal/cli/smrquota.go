@@ -29,7 +29,7 @@ func (p *program) smrQuotaCommand() *cobra.Command {
 		Short: "Show how much the service holds, or bound it",
 		Long: "Show how many keys the service holds, how many bytes keys and values have, and their quota. With --bytes or --keys, set the quota;\n" +
 			"0 is none. All replicas agree on it, as on any change. A put beyond it is refused and changes nothing; deletions go on. A quota\n" +
-			"below what is there removes nothing.",
+			"below what is there removes nothing. If there are several groups, --bytes and --keys bound each of them, and what is shown are the sums.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			setBytes, setKeys := c.Flags().Changed("bytes"), c.Flags().Changed("keys")
@@ -42,16 +42,7 @@ func (p *program) smrQuotaCommand() *cobra.Command {
 				return usagef("smr quota: --keys: %q is no number", keys)
 			}
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
-				u, err := client.Usage(ctx)
-				if err == nil && (setBytes || setKeys) {
-					if !setBytes {
-						q.Bytes = u.Quota.Bytes
-					}
-					if !setKeys {
-						q.Keys = u.Quota.Keys
-					}
-					u, err = client.SetQuota(ctx, q)
-				}
+				u, err := setQuota(ctx, client, q, setBytes, setKeys)
 				if err != nil {
 					return fmt.Errorf("smr quota: %w", err)
 				}
@@ -63,6 +54,24 @@ func (p *program) smrQuotaCommand() *cobra.Command {
 	c.Flags().StringVar(&bytes, "bytes", "0", "set the quota of keys and values, in bytes, such as 64MiB; 0: none")
 	c.Flags().StringVar(&keys, "keys", "0", "set the quota of keys; 0: none")
 	return c
+}
+
+// setQuota sets what is to be set of each group's quota, and returns what the service holds.
+func setQuota(ctx context.Context, client *service.Client, q kv.Quota, setBytes, setKeys bool) (kv.Usage, error) {
+	if !setBytes && !setKeys {
+		return client.Usage(ctx)
+	}
+	now, err := client.GroupQuota(ctx)
+	if err != nil {
+		return kv.Usage{}, err
+	}
+	if !setBytes {
+		q.Bytes = now.Bytes
+	}
+	if !setKeys {
+		q.Keys = now.Keys
+	}
+	return client.SetQuota(ctx, q)
 }
 
 func (p *program) writeUsage(u kv.Usage, asJSON bool) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,21 +70,17 @@ func (p *program) recover(o service.RecoverOptions, asJSON bool) error {
 	return told
 }
 
-func idList(members []service.Member) string {
-	var ids []string
-	for _, m := range members {
-		ids = append(ids, fmt.Sprint(m.ID))
-	}
-	return strings.Join(ids, ",")
-}
-
 func writeRecovery(w io.Writer, r *service.Recovery) error {
 	others := "there are none"
 	if len(r.Others) > 0 {
 		others = idList(r.Others)
 	}
+	of := r.Protocol
+	if r.Groups > 1 {
+		of += fmt.Sprintf(", sums of %d groups", r.Groups)
+	}
 	fmt.Fprintf(w, "replica %d of %s: %d keys of %d bytes, executed up to slot %d; the other members: %s\n",
-		r.Replica, r.Protocol, r.Keys, r.Bytes, r.Applied, others)
+		r.Replica, of, r.Keys, r.Bytes, r.Applied, others)
 	fmt.Fprintf(w, "commands that are taken over though this disk does not say that they were decided: %d\n", r.Doubtful)
 	fmt.Fprintln(w, "what the others had acknowledged and this disk has not heard of is lost")
 	if !r.Done {

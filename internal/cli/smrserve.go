@@ -83,11 +83,13 @@ func (p *program) smrInitCommand() *cobra.Command {
 	var o service.InitOptions
 	var join uint32
 	var joinAt string
+	var routing routingFlags
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the files of a cluster on this machine",
 		Long: "Make the files of a cluster on this machine: one for each replica, one for clients, and certificates for all of them,\n" +
 			"of an authority made for it, whose key stays in the directory: that is for development.\n" +
+			"With --groups, each process has a replica of each group, and the groups share the keys: by hash, or by the ranges of --split.\n" +
 			"With --join, make those of one more replica, which is to be added to the cluster in the directory.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -109,6 +111,10 @@ func (p *program) smrInitCommand() *cobra.Command {
 			if _, err := catalog.Protocol(o.Protocol); err != nil {
 				return usagef("smr init: --protocol: %w", err)
 			}
+			var err error
+			if o.Routing, err = routing.routing("smr init"); err != nil {
+				return err
+			}
 			cfg, err := service.Init(o)
 			if err != nil {
 				return fmt.Errorf("smr init: %w", err)
@@ -128,6 +134,7 @@ func (p *program) smrInitCommand() *cobra.Command {
 	flags.StringVar(&o.Host, "host", "127.0.0.1", "where replicas listen")
 	flags.IntVar(&o.Port, "port", 0, "of the first replica, the others follow (default: free ones)")
 	flags.StringVar(&o.RoundTrip, "round-trip", "50ms", "about the longest round-trip time between two replicas")
+	routing.add(flags, "")
 	flags.Uint32Var(&join, "join", 0, "make the files of one more replica, of this `ID`")
 	flags.StringVar(&joinAt, "at", "", "with --join: its `address` (default: a free port of the others' host)")
 	return c

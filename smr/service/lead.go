@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +73,68 @@ func (c *Client) HandOverGroup(ctx context.Context, group int, to protocol.ID) (
 		case <-time.After(handOverPause):
 		}
 	}
+}
+
+// A LeaderMove is a group whose leader has handed over.
+type LeaderMove struct {
+	Group  int         `json:"group"`
+	Before protocol.ID `json:"before"`
+	Leader protocol.ID `json:"leader"`
+}
+
+// SpreadLeaders has leaders hand over until no replica that answers leads two groups more than another one, and returns what it did, also if it fails.
+func (c *Client) SpreadLeaders(ctx context.Context) ([]LeaderMove, error) {
+	moves := []LeaderMove{}
+	if !c.cfg.proto.HandsOver {
+		return moves, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoHandOver)
+	}
+	for range len(c.groups) {
+		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
+		statuses, err := c.Status(brief)
+		cancel()
+		if err != nil {
+			return moves, err
+		}
+		group, to := nextMove(statuses)
+		if group == 0 {
+			return moves, nil
+		}
+		from, now, err := c.HandOverGroup(ctx, group, to)
+		if err != nil {
+			return moves, fmt.Errorf("group %d: %w", group, err)
+		}
+		moves = append(moves, LeaderMove{group, from, now})
+	}
+	return moves, nil
+}
+
+// nextMove returns a group whose leader leads most groups, and the member that leads fewest; 0 if they differ by one at most.
+func nextMove(statuses []Status) (group int, to protocol.ID) {
+	leads := map[protocol.ID][]int{}
+	for _, g := range ByGroup(statuses) {
+		leader := leaderOf(g)
+		for _, s := range g {
+			if s.Role != Unreachable && slices.ContainsFunc(s.Members, func(m Member) bool { return m.ID == s.Replica }) {
+				leads[s.Replica] = slices.Clip(leads[s.Replica]) // at least there
+			}
+		}
+		if _, ok := leads[leader]; ok {
+			leads[leader] = append(leads[leader], max(g[0].Group, 1))
+		}
+	}
+	var most, fewest protocol.ID
+	for _, id := range slices.Sorted(maps.Keys(leads)) {
+		if most == 0 || len(leads[id]) > len(leads[most]) {
+			most = id
+		}
+		if fewest == 0 || len(leads[id]) < len(leads[fewest]) {
+			fewest = id
+		}
+	}
+	if len(leads[most]) < len(leads[fewest])+2 {
+		return 0, 0
+	}
+	return leads[most][0], fewest
 }
 
 // leaderOf returns who leads: of those who say that they do the one of the highest term; 0 if nobody does.
