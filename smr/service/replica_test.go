@@ -196,7 +196,7 @@ func (w *world) join(ctx context.Context, c *Client) {
 	add := smrMembers([]Member{{4, "d:1"}})[0]
 	why := "no leader is known\n"
 	if w.proto().Leaderless {
-		why = "blank, it does not serve yet\n"
+		why = "learner, it does not serve yet\n"
 	}
 	w.metrics(four, "/ready", http.StatusServiceUnavailable, why)
 	for _, change := range []change{{Add: add}, {Remove: 2}, {Remove: 2}} { // the second time it is so already

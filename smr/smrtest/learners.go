@@ -18,7 +18,7 @@ func learnerScripts() []script {
 			sc.Faults = sim.Crash | sim.Partition | sim.Reset | sim.Loss
 		}, judge: learnt},
 		{name: "a learner that dies", seeds: 3, make: func(sc *Scenario) { sc.Script = learnerDies }, judge: addedSafely},
-		{name: "a learner that changes disks", seeds: 3, make: func(sc *Scenario) { sc.Script = changesDisks }, judge: learnt},
+		{name: "a learner that changes disks", seeds: 3, make: func(sc *Scenario) { sc.Script = changesDisks }, judge: undisturbed},
 	}
 }
 
@@ -87,6 +87,14 @@ func changesDisks(w *World) {
 			w.Sim.Restart(4)
 		})
 	}
+}
+
+// undisturbed looks that the group went on as if nobody had been there to learn.
+func undisturbed(w *World, r Report) error {
+	if r.Gap > 12*roundTrip {
+		return fmt.Errorf("learner: %v without a commit, at most %v is allowed", r.Gap, 12*roundTrip)
+	}
+	return learnt(w, r)
 }
 
 func addedSafely(w *World, r Report) error {
