@@ -36,12 +36,18 @@ var worldSites = []wan.Site{"a", "b", "c", "d", "z"}
 
 func inWorld(t *testing.T, protocolName string, test func(*world)) {
 	t.Helper()
+	inGroups(t, protocolName, Routing{}, test)
+}
+
+// inGroups is inWorld with several groups.
+func inGroups(t *testing.T, protocolName string, routing Routing, test func(*world)) {
+	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(10*time.Millisecond, worldSites...), 1)}
 		var err error
 		w.cfg, err = Init(InitOptions{
-			Dir: dir, Protocol: protocolName, Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1", "b:1", "c:1"}, Leader: 1,
+			Dir: dir, Protocol: protocolName, Cluster: "test", RoundTrip: "20ms", Addresses: []string{"a:1", "b:1", "c:1"}, Leader: 1, Routing: routing,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -196,6 +202,9 @@ func (w *world) join(ctx context.Context, c *Client) {
 	add := smrMembers([]Member{{4, "d:1"}})[0]
 	why := "no leader is known\n"
 	if w.proto().Leaderless {
+		why = "blank, it does not serve yet\n"
+	}
+	if w.proto().Leaderless && w.proto().Learns {
 		why = "learner, it does not serve yet\n"
 	}
 	w.metrics(four, "/ready", http.StatusServiceUnavailable, why)
