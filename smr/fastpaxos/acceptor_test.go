@@ -88,7 +88,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	other := smr.Entry{Kind: smr.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
 	r.Receive(env, 2, Accept{head, []Placed{{1, other}}}) // in the place of its own vote
 	own := smr.Entry{Kind: smr.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
-	r.Receive(env, 2, Commit{head, []Placed{{1, other}, {2, own}}})
+	r.Receive(env, 2, Commit{Head: head, Items: []Placed{{1, other}, {2, own}}})
 	if r.state.Applied() != 2 || r.oursBytes != 0 {
 		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.state.Applied(), r.oursBytes)
 	}
