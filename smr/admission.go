@@ -16,7 +16,7 @@ type Hello struct {
 	From Incarnation
 	Join bool // it waits to be added to the group
 	// Mark, if there is one, is all that is said: a replica that takes part tells how far its disk is.
-	Mark diskMark
+	Mark DiskMark
 }
 
 // Welcome answers a Hello.
@@ -28,14 +28,14 @@ type Welcome struct {
 	// Members, if there are any, is all that is said: who belongs to the group that the asker waits to be added to. One of them leads.
 	Members []Member
 	// Mark, if there is one, is all that is said: how far the sender knows the asker's disk to have been.
-	Mark diskMark
+	Mark DiskMark
 }
 
-// A diskMark is how far the log on a disk was, as peers know it. It only grows; so a disk that is below what a peer knows has forgotten what it had written: it is an older copy of itself, or has lost
+// A DiskMark is how far the log on a disk was, as peers know it. It only grows; so a disk that is below what a peer knows has forgotten what it had written: it is an older copy of itself, or has lost
 // the end of its log, which by itself looks like the end that a torn write leaves.
-type diskMark struct {
-	next  uint64 // index of the log
-	start uint64 // random; names the replica's start in which it was told
+type DiskMark struct {
+	Next  uint64 // index of the log
+	Start uint64 // random; names the replica's start in which it was told
 }
 
 // markEvery is how many round trips pass between two marks.
@@ -67,7 +67,7 @@ type Admission struct {
 	joiners  map[protocol.ID]Incarnation
 	state    *State
 
-	began diskMark                   // at this start
+	began DiskMark                   // at this start
 	told  uint64                     // the newest mark
 	marks map[protocol.ID]markedDisk // of others
 }
@@ -75,7 +75,7 @@ type Admission struct {
 // markedDisk is how far a replica knows another one's disk to have been.
 type markedDisk struct {
 	disk Incarnation
-	mark diskMark
+	mark DiskMark
 }
 
 // binding is what a replica knows of another one's disk.
@@ -115,7 +115,7 @@ func (a *Admission) Start(env *protocol.Env[Message], blankLog bool) {
 		a.readPeer(key, value)
 	}
 	a.readMarks(env)
-	a.began = diskMark{env.NextIndex(), max(env.Rand.Uint64(), 1)}
+	a.began = DiskMark{env.NextIndex(), max(env.Rand.Uint64(), 1)}
 	if b, ok := env.Get([]byte(selfKey)); ok {
 		r := wirefmt.NewReader(b)
 		a.own, a.admitted, a.refused = Incarnation(r.Uint()), r.Bool(), r.String()
@@ -152,7 +152,7 @@ func markKey(id protocol.ID) []byte {
 func (a *Admission) readMarks(env *protocol.Env[Message]) {
 	for key, value := range env.Scan([]byte(markPrefix), []byte(markPrefix+"\xff\xff\xff\xff\xff")) {
 		r := wirefmt.NewReader(value)
-		m := markedDisk{Incarnation(r.Uint()), diskMark{r.Uint(), r.Uint()}}
+		m := markedDisk{Incarnation(r.Uint()), DiskMark{r.Uint(), r.Uint()}}
 		if len(key) == len(markPrefix)+4 && r.Close() == nil {
 			a.marks[protocol.ID(binary.BigEndian.Uint32(key[len(markPrefix):]))] = m
 		}
@@ -165,7 +165,7 @@ func (a *Admission) mark(env *protocol.Env[Message]) {
 		a.told = next
 		for _, m := range a.state.Members() {
 			if m.ID != a.self {
-				env.Send(m.ID, Hello{From: a.own, Mark: diskMark{next, a.began.start}})
+				env.Send(m.ID, Hello{From: a.own, Mark: DiskMark{next, a.began.Start}})
 			}
 		}
 	}
@@ -176,8 +176,8 @@ func (a *Admission) mark(env *protocol.Env[Message]) {
 func (a *Admission) onMark(env *protocol.Env[Message], from protocol.ID, h Hello) {
 	m, ok := a.marks[from]
 	switch {
-	case ok && m.disk == h.From && m.mark.next > h.Mark.next:
-		if m.mark.start != h.Mark.start {
+	case ok && m.disk == h.From && m.mark.Next > h.Mark.Next:
+		if m.mark.Start != h.Mark.Start {
 			env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: m.mark})
 		}
 		return
@@ -192,18 +192,18 @@ func (a *Admission) onMark(env *protocol.Env[Message], from protocol.ID, h Hello
 	a.marks[from] = m
 	var w wirefmt.Writer
 	w.Uint(uint64(m.disk))
-	w.Uint(m.mark.next)
-	w.Uint(m.mark.start)
+	w.Uint(m.mark.Next)
+	w.Uint(m.mark.Start)
 	env.Put(markKey(from), w.Buf)
 }
 
 // onMarked refuses to go on if another replica knows that the disk was further than it began now.
 func (a *Admission) onMarked(env *protocol.Env[Message], from protocol.ID, w Welcome) {
-	if w.Mark.start == a.began.start || w.Mark.next <= a.began.next {
+	if w.Mark.Start == a.began.Start || w.Mark.Next <= a.began.Next {
 		return
 	}
 	a.refuse(env, fmt.Sprintf("replica %d knows that the log of replica %d went up to record %d, and on its disk it ended with record %d: the disk is an older copy of itself, or lost the end of its log, "+
-		"and with it what the replica had promised. Add a replica with an empty disk and another ID instead", from, a.self, w.Mark.next-1, a.began.next-1))
+		"and with it what the replica had promised. Add a replica with an empty disk and another ID instead", from, a.self, w.Mark.Next-1, a.began.Next-1))
 }
 
 func (a *Admission) readPeer(key, value []byte) {
@@ -325,7 +325,7 @@ func (a *Admission) Hello(env *protocol.Env[Message], from protocol.ID, h Hello)
 	if a.refused != "" || h.From == 0 || from == a.self || a.join && !a.admitted {
 		return
 	}
-	if h.Mark.start != 0 {
+	if h.Mark.Start != 0 {
 		a.onMark(env, from, h)
 		return
 	}
@@ -362,9 +362,9 @@ func (a *Admission) remember(id protocol.ID, disk Incarnation) {
 func (a *Admission) Welcome(env *protocol.Env[Message], from protocol.ID, w Welcome) {
 	_, asked := a.find(from)
 	switch {
-	case w.Mark.start != 0 && w.Asked == a.own && a.refused == "" && from != a.self:
+	case w.Mark.Start != 0 && w.Asked == a.own && a.refused == "" && from != a.self:
 		a.onMarked(env, from, w)
-	case w.Mark.start != 0, w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
+	case w.Mark.Start != 0, w.Asked != a.own || a.refused != "" || a.admitted || !asked || from == a.self:
 	case a.join && len(w.Members) > 0:
 		a.welcome = true
 		a.meet(env, w.Members)

@@ -187,12 +187,12 @@ func readHello(r *wirefmt.Reader) Hello {
 	return Hello{From: Incarnation(r.Uint()), Join: r.Bool(), Mark: readMark(r)}
 }
 
-func appendMark(w *wirefmt.Writer, m diskMark) {
-	w.Uint(m.next)
-	w.Uint(m.start)
+func appendMark(w *wirefmt.Writer, m DiskMark) {
+	w.Uint(m.Next)
+	w.Uint(m.Start)
 }
 
-func readMark(r *wirefmt.Reader) diskMark { return diskMark{r.Uint(), r.Uint()} }
+func readMark(r *wirefmt.Reader) DiskMark { return DiskMark{r.Uint(), r.Uint()} }
 
 func appendWelcome(w *wirefmt.Writer, m Welcome) {
 	w.Uint(uint64(m.From))

@@ -82,13 +82,14 @@ type LeaderMove struct {
 	Leader protocol.ID `json:"leader"`
 }
 
-// SpreadLeaders has leaders hand over until no replica that answers leads two groups more than another one, and returns what it did, also if it fails.
+// SpreadLeaders has leaders hand over until no replica that answers leads two groups more than another one, and returns what it did, also if it fails. For a
+// member that is not up to date yet, as after its start, it waits until ctx ends.
 func (c *Client) SpreadLeaders(ctx context.Context) ([]LeaderMove, error) {
 	moves := []LeaderMove{}
 	if !c.cfg.proto.HandsOver {
 		return moves, fmt.Errorf("%s: %w", c.cfg.Protocol, ErrNoHandOver)
 	}
-	for range len(c.groups) {
+	for len(moves) < len(c.groups) {
 		brief, cancel := context.WithTimeout(ctx, max(lookFor*c.cfg.roundTrip, time.Second))
 		statuses, err := c.Status(brief)
 		cancel()
@@ -100,6 +101,14 @@ func (c *Client) SpreadLeaders(ctx context.Context) ([]LeaderMove, error) {
 			return moves, nil
 		}
 		from, now, err := c.HandOverGroup(ctx, group, to)
+		var notYet *HandOverError
+		if errors.As(err, &notYet) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(handOverPause):
+				continue
+			}
+		}
 		if err != nil {
 			return moves, fmt.Errorf("group %d: %w", group, err)
 		}
