@@ -83,7 +83,7 @@ func scripts() []script {
 		{name: "crashes while snapshots are written", seeds: 3, make: func(sc *Scenario) {
 			sc.Configure, sc.Faults = snapshotsInParts, sim.Crash|sim.Power
 			sc.Disk = sim.Disk{Latency: roundTrip / 8, Jitter: roundTrip / 8}
-		}, judge: compactedBut(40)},
+		}, judge: compactedBut(60)},
 		{name: "catch up", seeds: 5, make: func(sc *Scenario) { sc.Script = laggard }, judge: compacted},
 		{name: "members", seeds: 5, make: func(sc *Scenario) { sc.Script = changeMembers }, judge: membersAre(2, 4, 5)},
 		{name: "members under faults", seeds: 10, make: func(sc *Scenario) {
