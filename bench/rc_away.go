@@ -5,21 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/foresay/foresay/bench/geostore"
-	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/wan"
-	"github.com/foresay/foresay/workload"
 )
 
 func rcAway() Experiment {
 	return Experiment{
 		Name:    "rc-away",
-		Summary: "clients of two of three sites 5 ms apart write while the third is away, and when it is back: commits, errors and memory by second",
+		Summary: "48 clients write to a store of three processes, one of which is killed and comes back: commits, errors, processor time and memory by second",
 		Modes:   []Mode{Real},
 		whole:   away,
 		figures: []figure{
@@ -28,8 +22,8 @@ func rcAway() Experiment {
 				y: "commits_per_s", yLabel: "commits per second", series: []string{"phase"},
 			},
 			{
-				suffix: "memory", title: "A site leaves and comes back: memory of all machines and clients", x: "second", xLabel: "seconds",
-				y: "heap_mb", yLabel: "heap (MB)", series: []string{"phase"},
+				suffix: "memory", title: "A site leaves and comes back: memory of the machines", x: "second", xLabel: "seconds",
+				y: "memory_mb", yLabel: "resident memory (MB)", series: []string{"phase"},
 			},
 		},
 	}
@@ -37,10 +31,11 @@ func rcAway() Experiment {
 
 // Sizes of the experiment. Machines remember transactions for less long than by default, so that they forget what the absent site lacks.
 const (
-	awayClients   = 24 // at each of two sites
 	awayKeys      = 1_000_000
 	awayQuickKeys = 100_000
+	awayRoundTrip = 50 * time.Millisecond
 	awayRetain    = 10 * time.Second
+	awayGone      = peersServers - 1 // the machine that is killed
 )
 
 // awayPhase is a part of the experiment.
@@ -50,34 +45,27 @@ type awayPhase struct {
 	begin   func() error
 }
 
-// putWorkload writes a key that hardly anybody else writes.
-type putWorkload struct{ keys uint64 }
-
-// Next implements workload.Workload.
-func (w putWorkload) Next(r *rand.Rand) workload.Txn {
-	return workload.Txn{Name: "put", Ops: []workload.Op{{Key: r.Uint64N(w.keys), Write: true}}}
-}
-
 func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
-	sites := wan.SpecRPC().Sites()
-	keys := pick(w.scale, uint64(awayQuickKeys), awayKeys)
+	if w.Program == "" {
+		return nil, errNoProgram
+	}
 	err = withTempDir(func(dir string) error {
-		store, err := geostore.Open(ctx, geostore.Config{
-			Matrix: wan.Uniform(rcNear, sites...), Shards: rcShards, Keys: keys, ValueBytes: rcValueBytes, Seed: w.Seed, Dir: dir, Loopback: true, Retain: awayRetain,
-		})
+		store, err := startRivalStore(ctx, w.Program, dir, rivalOptions{roundTrip: awayRoundTrip, retain: awayRetain})
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, store.Close()) }()
-		m := &awayRun{store: store, watched: sites[0], wholeRun: w}
-		gone := sites[len(sites)-1]
-		phases := []awayPhase{
-			{"warm", pick(w.scale, 3, 10), func() error { return nil }},
-			{"up", pick(w.scale, 5, 20), func() error { return nil }},
-			{"away", pick(w.scale, 30, 600), func() error { return store.Kill(gone) }},
-			{"back", pick(w.scale, 20, 60), func() error { return store.Restart(gone) }},
+		defer store.close()
+		w.step(0, 1, "waiting for the store")
+		if err := store.load(ctx, peersClients); err != nil {
+			return err
 		}
-		rows, err = m.run(ctx, sites[:2], putWorkload{keys}, phases)
+		m := &awayRun{store: store, wholeRun: w, keys: pick(w.scale, awayQuickKeys, awayKeys)}
+		rows, err = m.run(ctx, []awayPhase{
+			{"warm", pick(w.scale, 3, 10), func() error { return nil }},
+			{"up", pick(w.scale, 8, 20), func() error { return nil }},
+			{"away", pick(w.scale, 25, 600), func() error { return store.servers.Kill(awayGone) }},
+			{"back", pick(w.scale, 25, 120), func() error { return store.servers.Restart(awayGone) }},
+		})
 		return err
 	})
 	return rows, err
@@ -86,17 +74,27 @@ func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
 // awayRun drives clients and counts by second.
 type awayRun struct {
 	wholeRun
-	store   *geostore.Store
-	watched wan.Site
+	store rival
+	keys  int
 
 	commits, failed atomic.Int64
+	longest         atomic.Int64 // of this second's commits
 	mu              sync.Mutex
 	failure         error // the last one
 }
 
-func (m *awayRun) ended(err error) {
+// put writes a key that hardly anybody else writes.
+func (m *awayRun) put(ctx context.Context, client int, chance *rand.Rand) {
+	began := time.Now()
+	err := m.store.put(ctx, client, peersKey(chance.IntN(m.keys)))
 	if err == nil {
 		m.commits.Add(1)
+		took := int64(time.Since(began))
+		for old := m.longest.Load(); took > old && !m.longest.CompareAndSwap(old, took); old = m.longest.Load() {
+		}
+		return
+	}
+	if ctx.Err() != nil {
 		return
 	}
 	m.failed.Add(1)
@@ -105,38 +103,33 @@ func (m *awayRun) ended(err error) {
 	m.failure = err
 }
 
-func (m *awayRun) run(ctx context.Context, sites []wan.Site, load workload.Workload, phases []awayPhase) ([]Row, error) {
+func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 	ctx, stop := context.WithCancel(ctx)
 	var driving sync.WaitGroup
 	defer driving.Wait()
 	defer stop()
-	for i, site := range sites {
-		clients, err := m.store.ConnectAt(client.Spec, site, uint64(i), awayClients)
-		if err != nil {
-			return nil, err
-		}
+	for client := range peersClients {
 		driving.Go(func() {
-			defer clients.Close()
-			clients.Drive(ctx, load, m.Seed+uint64(i), m.ended)
+			for chance := random(m.Seed, uint64(client)); ctx.Err() == nil; {
+				m.put(ctx, client, chance)
+			}
 		})
 	}
 	var rows []Row
-	second, up := 0, 0.0
+	var up awaySecond // of the second phase, all seconds together
 	for i, p := range phases {
 		m.step(i, len(phases), p.name)
 		begin := make(chan error, 1)
 		go func() { begin <- p.begin() }() // while seconds are counted
-		before := m.commits.Load()
 		for range p.seconds {
-			row, err := m.second(ctx, p.name, second, up)
+			s, err := m.second(ctx)
 			if err != nil {
-				return nil, err
+				return nil, errors.Join(err, context.Cause(m.store.servers.Context()))
 			}
-			second++
-			rows = append(rows, row)
-		}
-		if p.name == "up" {
-			up = float64(m.commits.Load()-before) / float64(p.seconds)
+			if p.name == "up" {
+				up.add(s)
+			}
+			rows = append(rows, append(Row{{"phase", p.name}, {"second", len(rows)}}, s.cells(up, i > 1)...))
 		}
 		if err := <-begin; err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -145,38 +138,68 @@ func (m *awayRun) run(ctx context.Context, sites []wan.Site, load workload.Workl
 	return rows, nil
 }
 
+// awaySecond is what happened in a second, about.
+type awaySecond struct {
+	lasting, longest time.Duration
+	commits, failed  int64
+	used             time.Duration // processor time of machines and clients
+	memory           uint64
+	failure          error
+}
+
+func (s *awaySecond) add(other awaySecond) {
+	s.lasting += other.lasting
+	s.commits += other.commits
+	s.used += other.used
+}
+
+func (s awaySecond) rate() float64 { return float64(s.commits) / s.lasting.Seconds() }
+
+// perProcessor is how many commits a second of processor time gives: a figure that other programs on this computer change less than the rate.
+func (s awaySecond) perProcessor() float64 {
+	return float64(s.commits) / max(s.used, time.Millisecond).Seconds()
+}
+
+// cells returns the second beside what there was with all sites up.
+func (s awaySecond) cells(up awaySecond, compare bool) Row {
+	row := Row{
+		measure("commits_per_s", s.rate()), {"errors", int(s.failed)}, measure("max_ms", ms(s.longest)), measure("memory_mb", float64(s.memory)/(1<<20)),
+	}
+	if s.used > 0 {
+		row = append(row, measure("processors", s.used.Seconds()/s.lasting.Seconds()), measure("commits_per_processor_s", s.perProcessor()))
+	}
+	if compare {
+		row = append(row, measure("of_up", s.rate()/up.rate()))
+		if s.used > 0 && up.used > 0 {
+			row = append(row, measure("per_processor_of_up", s.perProcessor()/up.perProcessor()))
+		}
+	}
+	if s.failure != nil {
+		row = append(row, Cell{"last_error", s.failure.Error()})
+	}
+	return row
+}
+
 // second returns what happens in the next second.
-func (m *awayRun) second(ctx context.Context, phase string, number int, up float64) (Row, error) {
-	began, commits, failed := time.Now(), m.commits.Load(), m.failed.Load()
+func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
+	began, commits, failed, used := time.Now(), m.commits.Load(), m.failed.Load(), cpuTime()+m.store.servers.CPU()
+	m.longest.Store(0)
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return awaySecond{}, context.Cause(ctx)
+	case <-m.store.servers.Context().Done():
+		return awaySecond{}, context.Cause(m.store.servers.Context())
 	}
-	rate := float64(m.commits.Load()-commits) / time.Since(began).Seconds()
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	servers, err := m.store.Status(asked, m.watched)
-	if err != nil {
-		return nil, fmt.Errorf("status of %s: %w", m.watched, err)
-	}
-	remembered, undecided := 0, 0
-	for _, s := range servers {
-		remembered, undecided = remembered+s.Txns, undecided+s.Undecided
-	}
-	row := Row{
-		{"phase", phase}, {"second", number}, measure("commits_per_s", rate),
-		{"errors", int(m.failed.Load() - failed)}, {"transactions", remembered}, {"undecided", undecided}, measure("heap_mb", float64(memory.HeapAlloc)/(1<<20)),
-	}
-	if up > 0 {
-		row = append(row, measure("of_up", rate/up))
+	s := awaySecond{
+		lasting: time.Since(began), longest: time.Duration(m.longest.Load()), commits: m.commits.Load() - commits, failed: m.failed.Load() - failed,
+		used: cpuTime() + m.store.servers.CPU() - used, memory: m.store.servers.Memory(),
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failure != nil {
-		row = append(row, Cell{"last_error", m.failure.Error()})
-	}
-	return row, nil
+	s.failure, m.failure = m.failure, nil
+	return s, nil
 }
+
+// errNoProgram says what an experiment with processes needs.
+var errNoProgram = errors.New("Options.Program is empty: servers are processes of the foresay program")

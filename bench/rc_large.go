@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
 )
 
 const (
@@ -90,4 +92,12 @@ func largeRow(ctx context.Context, w wholeRun, dir string, n int) (row Row, err 
 		row = append(row, measure("disk_bytes_per_byte", float64(written)/float64(p.All*rcLargeBytes*len(matrix.Sites()))))
 	}
 	return row, nil
+}
+
+// putWorkload writes a key that hardly anybody else writes.
+type putWorkload struct{ keys uint64 }
+
+// Next implements workload.Workload.
+func (w putWorkload) Next(r *rand.Rand) workload.Txn {
+	return workload.Txn{Name: "put", Ops: []workload.Op{{Key: r.Uint64N(w.keys), Write: true}}}
 }

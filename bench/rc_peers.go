@@ -65,10 +65,10 @@ func besideEtcd(ctx context.Context, w wholeRun) (rows []Row, err error) {
 		return nil, errNoEtcd
 	}
 	if w.Program == "" {
-		return nil, errors.New("Options.Program is empty: servers are processes of the foresay program")
+		return nil, errNoProgram
 	}
 	err = withTempDir(func(dir string) error {
-		store, err := startRivalStore(ctx, w.Program, dir)
+		store, err := startRivalStore(ctx, w.Program, dir, rivalOptions{roundTrip: rivalRoundTrip, retain: time.Minute})
 		if err != nil {
 			return err
 		}

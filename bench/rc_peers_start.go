@@ -65,8 +65,8 @@ func startRivalEtcd(ctx context.Context, path, dir string) (r rival, err error) 
 }
 
 // startRivalStore starts three sites of a machine each. A third of the clients share a connection.
-func startRivalStore(ctx context.Context, program, dir string) (r rival, err error) {
-	topology, files, err := rivalFiles(dir)
+func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (r rival, err error) {
+	topology, files, err := rivalFiles(dir, o)
 	if err != nil {
 		return r, err
 	}
@@ -83,7 +83,7 @@ func startRivalStore(ctx context.Context, program, dir string) (r rival, err err
 		servers.Close()
 	}
 	for i := range peersServers {
-		conn, err := rcgrpc.Dial(rcgrpc.Config{Topology: topology, Insecure: true, RoundTrip: rivalRoundTrip, Seed: uint64(i + 1)})
+		conn, err := rcgrpc.Dial(rcgrpc.Config{Topology: topology, Insecure: true, RoundTrip: o.roundTrip, Seed: uint64(i + 1)})
 		if err != nil {
 			end()
 			return r, err
@@ -129,8 +129,11 @@ func startRivalStore(ctx context.Context, program, dir string) (r rival, err err
 // rivalRoundTrip keeps timeouts apart from what a busy machine takes.
 const rivalRoundTrip = 100 * time.Millisecond
 
+// rivalOptions are of the store's file.
+type rivalOptions struct{ roundTrip, retain time.Duration }
+
 // rivalFiles writes the store's file and those of its machines.
-func rivalFiles(dir string) (t rc.Topology, files []string, err error) {
+func rivalFiles(dir string, o rivalOptions) (t rc.Topology, files []string, err error) {
 	type machine struct {
 		Name   string `json:"name"`
 		Peers  string `json:"peers"`
@@ -162,7 +165,7 @@ func rivalFiles(dir string) (t rc.Topology, files []string, err error) {
 		return os.WriteFile(filepath.Join(dir, name), b, 0o600)
 	}
 	err = write("store.json", map[string]any{
-		"cluster": "bench", "epoch": t.Epoch, "shards": t.Shards, "sites": sites, "round_trip": rivalRoundTrip.String(),
+		"cluster": "bench", "epoch": t.Epoch, "shards": t.Shards, "sites": sites, "round_trip": o.roundTrip.String(), "retain": o.retain.String(),
 	})
 	if err != nil {
 		return t, nil, err

@@ -19,7 +19,18 @@ type Processes struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup
-	pids []int
+
+	mu  sync.Mutex
+	all []*process
+}
+
+// A process is one of them, and those that ran in its place before they were killed.
+type process struct {
+	path string
+	args []string
+	pid  int           // 0: it was killed
+	used time.Duration // processor time of those before
+	gone chan struct{} // is closed when it has ended
 }
 
 func newProcesses(ctx context.Context) *Processes {
@@ -39,21 +50,79 @@ func (p *Processes) Close() {
 
 // start starts one more.
 func (p *Processes) start(path string, args ...string) error {
+	one := &process{path: path, args: args}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.run(one); err != nil {
+		return err
+	}
+	p.all = append(p.all, one)
+	return nil
+}
+
+// run is called with mu held.
+func (p *Processes) run(one *process) error {
 	var said bytes.Buffer
-	cmd := exec.CommandContext(p.ctx, path, args...)
+	cmd := exec.CommandContext(p.ctx, one.path, one.args...)
 	cmd.Stderr = &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", path, err)
+		return fmt.Errorf("start %s: %w", one.path, err)
 	}
-	p.pids = append(p.pids, cmd.Process.Pid)
+	pid, gone := cmd.Process.Pid, make(chan struct{})
+	one.pid, one.gone = pid, gone
 	p.wg.Go(func() {
-		if err := cmd.Wait(); p.ctx.Err() == nil {
-			p.stop(fmt.Errorf("%s ended: %w: %s", path, errors.Join(err, io.ErrUnexpectedEOF), said.Bytes()))
+		defer close(gone)
+		err := cmd.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		one.used += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		if killed := one.pid != pid; !killed && p.ctx.Err() == nil {
+			p.stop(fmt.Errorf("%s ended: %w: %s", one.path, errors.Join(err, io.ErrUnexpectedEOF), said.Bytes()))
 		}
 	})
 	return nil
+}
+
+// Kill ends one of the processes as a crash does, and returns when it has ended.
+func (p *Processes) Kill(i int) error {
+	p.mu.Lock()
+	one := p.all[i]
+	pid, gone := one.pid, one.gone
+	one.pid = 0
+	p.mu.Unlock()
+	if pid == 0 {
+		return fmt.Errorf("process %d is not there", i)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill process %d: %w", i, err)
+	}
+	<-gone
+	return nil
+}
+
+// Restart starts a process again that was killed.
+func (p *Processes) Restart(i int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all[i].pid != 0 {
+		return fmt.Errorf("process %d is there", i)
+	}
+	return p.run(p.all[i])
+}
+
+// running returns the processes that are there, and the processor time of those that were.
+func (p *Processes) running() (pids []int, used time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.all {
+		used += one.used
+		if one.pid != 0 {
+			pids = append(pids, one.pid)
+		}
+	}
+	return pids, used
 }
 
 // tick is the unit of processor time in /proc, which is the same on all of Linux's architectures.
@@ -61,8 +130,8 @@ const tick = 10 * time.Millisecond
 
 // CPU returns the processor time that the processes have used so far, that of the kernel for them included; 0 if the system does not say.
 func (p *Processes) CPU() time.Duration {
-	var sum time.Duration
-	for _, pid := range p.pids {
+	pids, sum := p.running()
+	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			return 0
@@ -106,21 +175,37 @@ func startServing(ctx context.Context, path, command string, files []string) (*P
 // Peak returns the most memory that one of the processes has had at once, in bytes; 0 if the system does not say.
 func (p *Processes) Peak() uint64 {
 	var most uint64
-	for _, pid := range p.pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		if err != nil {
-			return 0
-		}
-		_, after, _ := bytes.Cut(text, []byte("VmHWM:"))
-		fields := bytes.Fields(after)
-		if len(fields) == 0 {
-			return 0
-		}
-		kib, err := strconv.ParseUint(string(fields[0]), 10, 64)
-		if err != nil {
-			return 0
-		}
-		most = max(most, kib<<10)
+	pids, _ := p.running()
+	for _, pid := range pids {
+		most = max(most, memoryOf(pid, "VmHWM:"))
 	}
 	return most
+}
+
+// Memory returns how much memory all processes have together, in bytes; 0 if the system does not say.
+func (p *Processes) Memory() uint64 {
+	var sum uint64
+	pids, _ := p.running()
+	for _, pid := range pids {
+		sum += memoryOf(pid, "VmRSS:")
+	}
+	return sum
+}
+
+// memoryOf returns a figure of a process's in bytes; 0 if the system does not say.
+func memoryOf(pid int, name string) uint64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := bytes.Cut(text, []byte(name))
+	fields := bytes.Fields(after)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseUint(string(fields[0]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
 }
