@@ -52,7 +52,7 @@ func TestMutations(t *testing.T) { plant.Catch(t, mutations()) }
 
 // TestSeedsThatNotice plays the seeds of the swarm that did notice when the test was written.
 func TestSeedsThatNotice(t *testing.T) {
-	for _, seed := range []uint64{1, 10, 18, 23, 87, 121, 241, 366, 427, 718, 957, 993} {
+	for _, seed := range []uint64{1, 10, 18, 23, 60, 87, 121, 232, 241, 366, 427, 718, 957, 993, 5793} {
 		if r, err := smrtest.Play(smrtest.Swarm(Protocol(), seed)); err != nil {
 			t.Fatalf("%v\n%.700v", r, err)
 		}
