@@ -29,18 +29,14 @@ func sharedBytes(refs []protocol.Ref) (n int) {
 	return n
 }
 
-// join returns a payload with what refs name.
-func join(payload []byte, refs []protocol.Ref) []byte {
-	if len(refs) == 0 {
-		return payload
-	}
-	whole := make([]byte, 0, len(payload)+sharedBytes(refs))
+// appendJoined appends a payload with what refs name.
+func appendJoined(b, payload []byte, refs []protocol.Ref) []byte {
 	at := 0
 	for _, r := range refs {
-		whole = append(append(whole, payload[at:r.At]...), r.Data...)
+		b = append(append(b, payload[at:r.At]...), r.Data...)
 		at = r.At
 	}
-	return append(whole, payload[at:]...)
+	return append(b, payload[at:]...)
 }
 
 // unpack takes the first message from b. The payload is a part of b.
