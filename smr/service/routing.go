@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/transport"
@@ -99,18 +98,6 @@ func (r Routing) String() string {
 		return fmt.Sprintf("%d groups by hash", r.Groups)
 	}
 	return "one group"
-}
-
-// describe is String for people.
-func (r Routing) describe() string {
-	if len(r.Splits) == 0 {
-		return r.String()
-	}
-	var quoted []string
-	for _, s := range r.Splits {
-		quoted = append(quoted, fmt.Sprintf("%.40q", s))
-	}
-	return fmt.Sprintf("%d groups by range, split at %s", r.count(), strings.Join(quoted, ", "))
 }
 
 // The groups of the nodes that each host has: those of the service, from serviceGroup on but for the one that hands out status.
