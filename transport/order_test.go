@@ -36,6 +36,54 @@ func TestMessagesGoThereAndBack(t *testing.T) {
 	})
 }
 
+// What is sent within a host is handed over at the flush, all messages for a node at once and in their order, and not to a node that was closed meanwhile.
+func TestHandOverWithinAHost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.peer(1, transport.Config{})
+		to := map[protocol.ID]*localSink{5: {}, 6: {}, 7: {}}
+		ports := map[protocol.ID]*transport.Port{}
+		for id, sink := range to {
+			var err error
+			if ports[id], err = a.Open(transport.Addr{ID: id}, sink); err != nil {
+				w.Fatal(err)
+			}
+		}
+		for round, want := range []string{"[one two six]", "[one two six] [one two six]"} {
+			payload := []byte("one")
+			a.port.Send(5, payload)
+			a.port.Send(6, []byte("three"))
+			copy(payload, "???") // it is the caller's again
+			a.port.Send(5, []byte("two"))
+			a.port.Send(7, []byte("four"))
+			a.port.Send(5, []byte("six"))
+			if round == 0 && to[5].notes != nil {
+				w.Errorf("before the flush %q was handed over", to[5].notes)
+			}
+			ports[7].Close()
+			a.port.Flush()
+			if got := strings.Join(to[5].notes, " "); got != want {
+				w.Errorf("5 got %s, want %s", got, want)
+			}
+		}
+		if got := strings.Join(to[6].notes, " "); got != "[three] [three]" || to[7].notes != nil {
+			w.Errorf("6 got %s and 7, which was closed, %q", got, to[7].notes)
+		}
+	})
+}
+
+// localSink notes what is handed over at once.
+type localSink struct{ notes []string }
+
+func (s *localSink) Receive(msgs []transport.Inbound) {
+	var all []string
+	for _, m := range msgs {
+		all = append(all, string(m.Payload))
+	}
+	s.notes = append(s.notes, fmt.Sprint(all))
+}
+
+func (s *localSink) Broken(protocol.ID) {}
+
 // A connection that breaks while nothing is on its way loses nothing, and nobody is told.
 func TestResetOfAnIdleConnection(t *testing.T) {
 	inWorld(t, func(w *world) {
