@@ -101,7 +101,9 @@ func (l *lane) plainEnd() time.Time {
 
 // late returns how much later the lane's code would have come past its first n
 // pauses. It asks for those of other lanes that came before these, so that it
-// never asks in a circle. Under mu.
+// never asks in a circle. Goroutines of the code's own share their lane, so its
+// pauses may overlap: such begin from what was over before them, and the code is
+// taken to go on when the last of them ends. Under mu.
 func (l *lane) late(n int) time.Duration {
 	p := l.trail()
 	if len(p.late) == 0 {
@@ -113,7 +115,15 @@ func (l *lane) late(n int) time.Duration {
 	}
 	for i := len(p.late) - 1; i < n; i++ {
 		w := &p.pauses[i]
-		p.late = append(p.late, w.plainEnd(w.began.Add(p.late[i])).Sub(w.ended))
+		before := i // pauses that were over when this one began
+		for before > 0 && p.pauses[before-1].ended.After(w.began) {
+			before--
+		}
+		end := w.plainEnd(w.began.Add(p.late[before]))
+		for j := before; j < i; j++ {
+			end = later(end, p.pauses[j].ended.Add(p.late[j+1]))
+		}
+		p.late = append(p.late, end.Sub(w.ended))
 	}
 	return p.late[n]
 }

@@ -17,7 +17,7 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 	var out []step
 	for range 1 + chance.IntN(4) {
 		s := step{took: playRTT + 1 + chance.IntN(60)}
-		switch n := chance.IntN(24); {
+		switch n := chance.IntN(25); {
 		case n < 9:
 			s.kind = get
 			s.guess = []string{"", "right", "right", "right", "wrong"}[chance.IntN(5)]
@@ -44,6 +44,11 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 			s.kind, s.took = group, 0
 			for range 1 + chance.IntN(3) {
 				s.parts = append(s.parts, randomSteps(chance, depth-1, false))
+			}
+		case n == 24:
+			s.kind, s.took = raw, 0
+			for range 1 + chance.IntN(3) {
+				s.parts = append(s.parts, []step{{kind: get, took: playRTT + 1 + chance.IntN(60), plain: chance.IntN(2) == 0}})
 			}
 		case n < 23:
 			s.kind, s.took = future, 0

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,7 @@ const (
 	work    kindOf = "work"   // the program's own time
 	memo    kindOf = "memo"   // Memo
 	group   kindOf = "group"  // parts side by side
+	raw     kindOf = "raw"    // parts side by side, in goroutines of the code's own that share its context
 	future  kindOf = "future" // parts[0] as a future of the run, parts[1] meanwhile; then it waits
 	task    kindOf = "task"   // the parts, a task each, beside each other
 )
@@ -186,6 +188,8 @@ func (p *player) step(ctx context.Context, at, seen string, s *step) (string, er
 		time.Sleep(took)
 	case group:
 		return p.group(ctx, at, seen, s)
+	case raw:
+		return p.raw(ctx, at, seen, s)
 	case future:
 		f := foresay.Go(ctx, func(ctx context.Context) (string, error) { return p.run(ctx, at+"f", seen, s.parts[0]) })
 		mine, err := p.run(ctx, at+"m", seen, s.parts[1])
@@ -224,6 +228,16 @@ func (p *player) group(ctx context.Context, at, seen string, s *step) (string, e
 	}
 	err := g.Wait()
 	return strings.Join(answers, ","), err
+}
+
+func (p *player) raw(ctx context.Context, at, seen string, s *step) (string, error) {
+	answers, errs := make([]string, len(s.parts)), make([]error, len(s.parts))
+	var all sync.WaitGroup
+	for i, part := range s.parts {
+		all.Go(func() { answers[i], errs[i] = p.run(ctx, fmt.Sprintf("%sr%d", at, i), seen, part) })
+	}
+	all.Wait()
+	return strings.Join(answers, ","), errors.Join(errs...)
 }
 
 // request runs a whole program: its parts of the kind task as tasks beside each other, and what is between as one.
