@@ -14,7 +14,9 @@ type Report struct {
 	Runs    []RunReport  `json:"runs"`
 	Calls   []CallReport `json:"calls"`
 	// Saved is what the task would have taken longer without speculation, and
-	// Wasted how many calls it made in vain: see TaskRecord.
+	// Wasted how many calls it made in vain: see TaskRecord. Saved is 0, too, if
+	// nobody counts: the task has no Control, neither by its options nor as part of
+	// one of the Control's requests (Control.Context).
 	Saved  time.Duration `json:"saved_ns,omitempty"`
 	Wasted int           `json:"wasted,omitempty"`
 	// Stalls counts how often the task was stuck, by a defect of Foresay, and went
