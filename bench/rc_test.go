@@ -135,10 +135,12 @@ func TestStoreInVirtualTime(t *testing.T) {
 	if grpc, off, spec := means[0], means[1], means[2]; spec < 2*122 || spec > 2*140+10 || grpc < 550 || grpc > 750 || off < grpc-30 || off > grpc+30 {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
-	// What happens at one instant has no order: a vote may find the disk busy in one run and idle in the other.
+	// What happens at one instant has no order: a vote may find the disk busy in one run and idle in the other, and the last transaction that is
+	// measured may be one of another site's.
+	alike := cmp.Comparer(func(a, b int) bool { return a-b <= 1 && b-a <= 1 })
 	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 0.05*max(a, b) })
 	fixed := func(rows []Row) []Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] } // auto goes by what it measures
-	if diff := cmp.Diff(fixed(rows), fixed(run()), almost); diff != "" {
+	if diff := cmp.Diff(fixed(rows), fixed(run()), alike, almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
 	}
 }
