@@ -96,6 +96,10 @@ func (w *world) spans(ctx context.Context, c *Client) {
 	if err != nil || !more || len(items) != 10 || string(items[0].Key) != "k05" || string(items[9].Key) != "k14" {
 		w.Errorf("scan: %v, %v, %v", items, more, err)
 	}
+	// Who leads first depends on who was up first.
+	if _, err := c.SpreadLeaders(ctx); err != nil {
+		w.Error(err)
+	}
 	leaders := map[int]bool{}
 	for _, g := range ByGroup(w.equal(ctx, c)) {
 		leaders[int(leaderOf(g))] = true
