@@ -36,28 +36,25 @@ func (l *lane) barrier(ctx context.Context) error {
 	if err := l.run.check(); err != nil {
 		return err
 	}
-	began, asked, firm := t.clock(), l.asks(), l.run.tree.Open() == 0
+	began, asked := t.clock(), l.asks()
 	if bounded {
 		t.tree.Renew(l.tree)
 	}
 	err := t.barrier(ctx, l)
-	t.passed(l, began, firm)
+	t.passed(l, began)
 	l.heldUp(asked)
 	return err
 }
 
 // passed notes that the lane's code waited at a barrier, where code without
-// speculation does not. firm: it waited for nothing but the caller's word.
-func (t *task) passed(l *lane, began time.Time, firm bool) {
+// speculation does not.
+func (t *task) passed(l *lane, began time.Time) {
 	if began.IsZero() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.pause(began, pause{})
-	if firm {
-		t.ledger.callers += time.Since(began)
-	}
 }
 
 // barrier is called with mu held and releases it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -44,6 +45,7 @@ type Handler struct {
 	effects  bool       // the winner made calls with side effects
 	offers   sync.Mutex // held while Predicted is called
 	answered bool       // Run has returned: no more early answers
+	hooks    time.Duration
 }
 
 type handlerKey struct{}
@@ -78,6 +80,9 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) *Handler {
 	t.setUp(spectree.Config{Depth: cfg.Depth, CallerOpen: cfg.Speculative, Replayable: cfg.Replayable})
 	if t.rec != nil {
 		t.rec.speculative = cfg.Speculative
+	}
+	if cfg.Speculative && !t.ledger.counted { // its caller is to know what it waited for
+		t.ledger.counted, t.ledger.start = true, now()
 	}
 	h.task = t
 	h.task.tree.Grant(cfg.Budget)
@@ -120,6 +125,9 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	w, err := t.winner, t.err
 	if w != nil {
 		h.effects = w.tree.HasEffects()
+		if h.cfg.Speculative {
+			t.ledger.callers = t.callersWait()
+		}
 	}
 	t.mu.Unlock()
 	if w == nil {
@@ -127,6 +135,20 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 	}
 	return w.outcome()
 }
+
+// Waited returns, after Run, how much longer Run took because the call waited for its
+// caller's word: at barriers, and with what is held back until then.
+func (h *Handler) Waited() time.Duration {
+	if h.task == nil {
+		return 0
+	}
+	h.task.mu.Lock()
+	defer h.task.mu.Unlock()
+	return h.task.ledger.callers
+}
+
+// Hooks returns, after Finish, how long the call's commit hooks took.
+func (h *Handler) Hooks() time.Duration { return h.hooks }
 
 // silence has no more early answers told of.
 func (h *Handler) silence() {
@@ -185,6 +207,10 @@ func (h *Handler) Finish() error {
 		return t.err
 	}
 	defer t.winner.ctx.cancel(context.Canceled)
+	if t.winner.hooked {
+		began := now()
+		defer func() { h.hooks = now().sub(began) }()
+	}
 	t.winner.release()
 	return nil
 }

@@ -16,7 +16,7 @@ type ledger struct {
 	waited  time.Duration // of a shadow: how long after its beginning they were made, in all
 	ahead   int32         // runs that are counted as being ahead
 	settled moment        // when it had its result, but for its caller's word and its hooks
-	callers time.Duration // how long barriers waited for nothing but the caller's word
+	callers time.Duration // how long it waited for nothing but the caller's word
 
 	plainEnd moment // see run.plainEnd
 }

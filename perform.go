@@ -370,7 +370,7 @@ func (c *call) take(u *spectree.Use, l *lane, began, asked time.Time) (any, erro
 	if idx >= 0 {
 		c.goesOn(l.run)
 	}
-	l.account(c, began)
+	l.account(c, began, idx >= 0 && c.finished == 0)
 	l.answered(asked, c.plainly(idx))
 	v, err := c.answer(idx)
 	u.Take()

@@ -15,6 +15,20 @@ import (
 // them has ended, on that clock. A call that was held until its caller was
 // confirmed, and one that the lane's code never waited for, come out right: they
 // take what they take, after what went before.
+//
+// A server's handler whose caller stands on a guess waits for the caller's word, and
+// its caller has to know for how long. That is told by a second clock, which shows
+// when the run would have ended had the caller been right from the start, with what
+// the handler itself guesses as it is: there a barrier waits until that is confirmed.
+
+// clock is one of the two.
+type clock uint8
+
+const (
+	unguessed clock = iota // nobody guesses
+	confident              // the caller does not
+	clocks
+)
 
 // lanePath is what a lane's code waited for, and the difference between the two
 // clocks. Under the task's mu.
@@ -23,8 +37,11 @@ type lanePath struct {
 	forked int       // how many the parent had when it forked this lane
 	ended  time.Time // its code, zero for the main lane, whose end is the run's
 	unused bool      // it was ended because nobody needed it
-	// late[i] is how much later the code would have come past the first i pauses.
-	late []time.Duration
+	// late[c][i] is how much later the code would have come past the first i pauses,
+	// by clock c.
+	late [clocks][]time.Duration
+	// owed is when what the code guessed would have been confirmed, by the confident clock.
+	owed time.Time
 }
 
 // trail returns what is known of the lane's path, for which there is only room if
@@ -44,6 +61,7 @@ type pause struct {
 	lanes        []*lane
 	future       *future
 	took         time.Duration
+	guessed      bool // it went on with a prediction
 }
 
 // pause notes that the lane's code waited since then, if somebody counts. Under mu.
@@ -55,9 +73,10 @@ func (l *lane) pause(began time.Time, p pause) {
 	l.trail().pauses = append(l.trail().pauses, p)
 }
 
-// account notes that the lane's code has the answer to a call that it asked for
-// then. Under mu.
-func (l *lane) account(c *call, began time.Time) { l.pause(began, pause{call: c}) }
+// account notes that the lane's code has an answer to a call that it asked for then. Under mu.
+func (l *lane) account(c *call, began time.Time, guessed bool) {
+	l.pause(began, pause{call: c, guessed: guessed})
+}
 
 // remembered notes that the lane's code has a value that Memo computed.
 func (l *lane) remembered(began time.Time, m *memo) {
@@ -77,14 +96,27 @@ func (l *lane) left() {
 
 // plainEnd returns when the run would have ended without speculation, had it begun
 // when it did. Under mu.
-func (r *run) plainEnd() time.Time {
-	end := r.left.time().Add(r.main.late(len(r.main.trail().pauses)))
+func (r *run) plainEnd() time.Time { return r.end(unguessed) }
+
+// end returns when the run would have ended by a clock. Under mu.
+func (r *run) end(by clock) time.Time {
+	end := r.left.time().Add(r.main.late(len(r.main.trail().pauses), by))
+	owed := r.main.path.owed
 	for _, l := range r.forked { // those that nobody waited for, too
 		if !l.trail().unused {
-			end = later(end, l.plainEnd())
+			end, owed = later(end, l.end(by)), later(owed, l.path.owed)
 		}
 	}
+	if by == confident {
+		end = later(end, owed)
+	}
 	return end
+}
+
+// callersWait returns how long the handler, which has its result, waited for nothing
+// but its caller's word. Under mu.
+func (t *task) callersWait() time.Duration {
+	return max(0, t.ledger.settled.time().Sub(t.winner.end(confident)))
 }
 
 func later(a, b time.Time) time.Time {
@@ -94,9 +126,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// plainEnd returns when the lane's code would have ended. Under mu.
-func (l *lane) plainEnd() time.Time {
-	return l.trail().ended.Add(l.late(len(l.trail().pauses)))
+// end returns when the lane's code would have ended by a clock. Under mu.
+func (l *lane) end(by clock) time.Time {
+	return l.trail().ended.Add(l.late(len(l.trail().pauses), by))
 }
 
 // late returns how much later the lane's code would have come past its first n
@@ -104,43 +136,76 @@ func (l *lane) plainEnd() time.Time {
 // never asks in a circle. Goroutines of the code's own share their lane, so its
 // pauses may overlap: such begin from what was over before them, and the code is
 // taken to go on when the last of them ends. Under mu.
-func (l *lane) late(n int) time.Duration {
+func (l *lane) late(n int, by clock) time.Duration {
 	p := l.trail()
-	if len(p.late) == 0 {
+	late := p.late[by]
+	if len(late) == 0 {
 		start := time.Duration(0)
 		if l.parent != nil {
-			start = l.parent.late(p.forked)
+			start = l.parent.late(p.forked, by)
+			p.owed = l.parent.trail().owed
 		}
-		p.late = append(make([]time.Duration, 0, len(p.pauses)+1), start)
+		late = append(make([]time.Duration, 0, len(p.pauses)+1), start)
 	}
-	for i := len(p.late) - 1; i < n; i++ {
+	for i := len(late) - 1; i < n; i++ {
 		w := &p.pauses[i]
 		before := i // pauses that were over when this one began
 		for before > 0 && p.pauses[before-1].ended.After(w.began) {
 			before--
 		}
-		end := w.plainEnd(w.began.Add(p.late[before]))
-		for j := before; j < i; j++ {
-			end = later(end, p.pauses[j].ended.Add(p.late[j+1]))
+		from := w.began.Add(late[before])
+		var end time.Time
+		switch {
+		case w.call != nil && by == unguessed:
+			end = w.call.plainEnd(from)
+		case w.call != nil:
+			end = w.confidentEnd(from, p)
+		default:
+			end = w.othersEnd(from, p, by)
 		}
-		p.late = append(p.late, end.Sub(w.ended))
+		for j := before; j < i; j++ {
+			end = later(end, p.pauses[j].ended.Add(late[j+1]))
+		}
+		late = append(late, end.Sub(w.ended))
 	}
-	return p.late[n]
+	p.late[by] = late
+	return late[n]
 }
 
-// plainEnd returns when what is waited for from some moment on would have been
-// there. Under mu.
-func (w *pause) plainEnd(from time.Time) time.Time {
+// othersEnd returns when lanes, a value that is computed, or that which keeps a
+// barrier closed would have been there for code that waits from some moment on. Under mu.
+func (w *pause) othersEnd(from time.Time, p *lanePath, by clock) time.Time {
 	lanes := w.lanes
-	switch {
-	case w.call != nil:
-		return w.call.plainEnd(from)
-	case w.future != nil:
+	if w.future != nil {
 		lanes = w.future.lanes
 	}
 	end := from.Add(w.took)
 	for _, l := range lanes {
-		end = later(end, l.plainEnd())
+		end = later(end, l.end(by))
+		if by == confident {
+			p.owed = later(p.owed, l.path.owed)
+		}
+	}
+	if by == confident && w.took == 0 && w.lanes == nil && w.future == nil {
+		end = later(end, p.owed)
+	}
+	return end
+}
+
+// confidentEnd returns when the code would have had the answer to a call that it made
+// at some moment, by the confident clock: after the same time, less what it was held
+// for, and what its server waited, on the caller's account only. Under mu.
+func (w *pause) confidentEnd(from time.Time, p *lanePath) time.Time {
+	c := w.call
+	if c.attempt == nil {
+		return from.Add(w.ended.Sub(w.began))
+	}
+	sent := later(w.began, c.attempt.launched.time())
+	held := min(sent.Sub(w.began), max(0, p.owed.Sub(from)))
+	end := from.Add(held + max(0, c.result().time().Sub(sent)-c.served.waited+c.served.hooks))
+	if w.guessed {
+		p.owed = later(p.owed, end)
+		return from.Add(w.ended.Sub(w.began))
 	}
 	return end
 }
@@ -157,8 +222,17 @@ func (c *call) plainEnd(from time.Time) time.Time {
 	return from.Add(c.took())
 }
 
-// took returns how long the call's last attempt took to be answered. If its time limit ran
-// out it took that long, however often it was sent meanwhile. Under mu.
+// result returns when the call's result was there, though it may have stood only later. Under mu.
+func (c *call) result() moment {
+	if a := c.attempt; a != nil && a.answered != 0 {
+		return a.answered
+	}
+	return c.finished
+}
+
+// took returns how long the call's last attempt would have taken to be answered, had its
+// server known from the start that the caller is right. If its time limit ran out it took
+// that long, however often it was sent meanwhile. Under mu.
 func (c *call) took() time.Duration {
 	a := c.attempt
 	switch {
@@ -166,9 +240,7 @@ func (c *call) took() time.Duration {
 		return 0
 	case c.ended == context.DeadlineExceeded && c.limit > 0:
 		return c.limit
-	case a.answered != 0:
-		return a.answered.sub(a.launched)
 	default:
-		return c.finished.sub(a.launched)
+		return max(0, c.result().sub(a.launched)-c.served.waited+c.served.hooks)
 	}
 }

@@ -64,6 +64,77 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 	return out
 }
 
+// randomHandler composes what a handler does: no tasks, streams or goroutines of its own. One that may be run again guesses.
+func randomHandler(chance *rand.Rand, depth int, guesses, beside bool) []step {
+	var out []step
+	for range 1 + chance.IntN(4) {
+		s := step{took: playRTT + 1 + chance.IntN(60)}
+		switch n := chance.IntN(16); {
+		case n < 5:
+			s.kind, s.plain = get, chance.IntN(4) == 0
+			if guesses {
+				s.guess = []string{"", "right", "right", "wrong"}[chance.IntN(4)]
+			}
+		case n < 6:
+			s.kind, s.plain = put, chance.IntN(4) == 0
+		case n < 9:
+			s.kind, s.took = barrier, 0
+		case n < 10:
+			s.kind = act
+		case n < 11 && !beside: // without a task around it would run where it stands
+			s.kind = hook
+		case n < 12:
+			s.kind = memo
+		case n < 13:
+			s.kind = staged
+		case depth == 0 || n < 14:
+			s.kind, s.took = work, 1+chance.IntN(40)
+		case n < 15:
+			s.kind, s.took = group, 0
+			for range 1 + chance.IntN(3) {
+				s.parts = append(s.parts, randomHandler(chance, depth-1, guesses, true))
+			}
+		default:
+			s = randomServed(chance, depth-1)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// randomServed composes a staged call with what its handler does.
+func randomServed(chance *rand.Rand, depth int) step {
+	s := step{kind: served}
+	if chance.IntN(3) == 0 {
+		s.kind = again
+	}
+	s.parts = [][]step{randomHandler(chance, depth, s.kind == again, false)}
+	return s
+}
+
+// TestRandomClockOfHandlers composes a task whose calls are guessed right, with staged calls whose handlers wait, call and
+// hold back, two deep, and holds what is reported of it to the clock.
+func TestRandomClockOfHandlers(t *testing.T) {
+	seeds, from := seedsOf(t, 100)
+	for seed := from; seed < from+seeds; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			chance := rand.New(rand.NewPCG(uint64(seed), 9))
+			var steps []step
+			for range 1 + chance.IntN(3) {
+				steps = append(steps, step{kind: get, took: playRTT + 1 + chance.IntN(90), guess: "right"}, randomServed(chance, 1))
+			}
+			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+			truth, reported := milliseconds(plain.took-on.took), 0.0
+			if r := on.report.Realised; r != nil {
+				reported = r.SavedMS
+			}
+			if math.Abs(reported-truth) > 1e-3 {
+				t.Errorf("%v\ntrue %.3f (%v less %v), reported %.3f", steps, truth, plain.took, on.took, reported)
+			}
+		})
+	}
+}
+
 // randomLine composes a program whose steps follow each other, each a single one or calls side by side.
 func randomLine(chance *rand.Rand) []step {
 	var out []step

@@ -55,6 +55,51 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockOfHandlers: a handler that waits until its caller is confirmed does not wait without speculation. Its server
+// says how long it did, so that what is reported of a staged call behind a call of 50 ms that is guessed right is what a
+// clock says.
+func TestClockOfHandlers(t *testing.T) {
+	right := step{kind: get, took: 50, guess: "right"}
+	own := func(ms int) step { return step{kind: work, took: ms} }
+	in := func(steps ...step) step { return step{kind: served, parts: [][]step{steps}} }
+	replayed := func(steps ...step) step { return step{kind: again, parts: [][]step{steps}} }
+	nested, guessed, wrong := step{kind: get, took: 20}, step{kind: get, took: 20, guess: "right"}, step{kind: get, took: 20, guess: "wrong"}
+	for _, test := range []struct {
+		name  string
+		steps []step
+		true  time.Duration // ms
+	}{
+		{"nothing to wait for", []step{right, in(own(20))}, 20},
+		{"Barrier last", []step{right, in(own(20), step{kind: barrier})}, 20},
+		{"Barrier first", []step{right, in(step{kind: barrier}, own(20))}, 0},
+		{"Barrier between", []step{right, in(own(10), step{kind: barrier}, own(30))}, 10},
+		{"Act", []step{right, in(own(10), step{kind: act, took: 30}, own(5))}, 10},
+		{"a held call", []step{right, in(own(10), step{kind: put, took: 30}, own(5))}, 10},
+		{"a plain server", []step{right, in(own(10), step{kind: get, took: 30, plain: true}, own(5))}, 10},
+		{"Barrier that its caller was confirmed before", []step{right, in(own(60), step{kind: barrier}, own(5))}, 50},
+		{"its own guess", []step{right, replayed(guessed, nested, step{kind: barrier}, own(5))}, 20},
+		{"its own guess behind Barrier", []step{right, replayed(own(5), step{kind: barrier}, guessed, nested, own(5))}, 5},
+		{"its own wrong guess", []step{right, replayed(own(5), wrong, nested, step{kind: barrier}, own(5))}, 50},
+		{"two deep", []step{right, in(own(5), in(own(10), step{kind: barrier}, own(10)))}, 15},
+		{"two deep, both", []step{right, in(own(5), in(own(5), step{kind: barrier}, own(10)), step{kind: barrier}, own(5))}, 10},
+		{"side by side", []step{right, in(own(5), step{kind: group, parts: [][]step{
+			{step{kind: barrier}, own(10)}, {own(60), step{kind: barrier}}, {in(step{kind: act, took: 20})}}})}, 43},
+		{"OnCommit", []step{right, in(own(10), step{kind: hook, took: 30})}, 10},
+		{"OnCommit, two deep", []step{right, in(own(10), in(own(5), step{kind: hook, took: 30}))}, 15},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			plain := play(t, foresay.ModeObserve, test.steps, true)
+			on := play(t, foresay.ModeOn, test.steps, true)
+			truth := milliseconds(plain.took - on.took)
+			if on.report.Realised == nil {
+				t.Fatal("nothing is reported")
+			}
+			want(t, "reported", on.report.Realised.SavedMS, truth, 1e-3)
+			want(t, "true", truth, float64(test.true), 1e-3)
+		})
+	}
+}
+
 // TestUnknownServers: as long as no call was tried on a guess, observe foresees both: plain servers, and such that take it.
 func TestUnknownServers(t *testing.T) {
 	steps := []step{{kind: get, took: 50, guess: "right", plain: true}, {kind: get, took: 50, plain: true}}

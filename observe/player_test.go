@@ -3,6 +3,7 @@ package observe_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,8 @@ const (
 	raw     kindOf = "raw"    // parts side by side, in goroutines of the code's own that share its context
 	future  kindOf = "future" // parts[0] as a future of the run, parts[1] meanwhile; then it waits
 	task    kindOf = "task"   // the parts, a task each, beside each other
+	served  kindOf = "served" // a staged call whose handler runs parts[0], a chain of steps
+	again   kindOf = "again"  // the same of a handler that may be run again, so that it may guess
 )
 
 // step is one step of a program that a clock is held to.
@@ -51,6 +54,26 @@ type step struct {
 	guess string // "right", "wrong" or ""
 	plain bool   // its server has no registrar
 	parts [][]step
+}
+
+// wireStep is a step on its way to the handler that runs it.
+type wireStep struct {
+	Kind  kindOf
+	Took  int
+	Guess string
+	Plain bool
+	Parts [][]step
+}
+
+func (s step) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wireStep{s.kind, s.took, s.guess, s.plain, s.parts})
+}
+
+func (s *step) UnmarshalJSON(b []byte) error {
+	var w wireStep
+	err := json.Unmarshal(b, &w)
+	*s = step{w.Kind, w.Took, w.Guess, w.Plain, w.Parts}
+	return err
 }
 
 func (s step) String() string {
@@ -79,6 +102,7 @@ const playRTT = 2
 // keptServer answers each request with a digest of it, after the time that its key says.
 type keptServer struct {
 	kvpb.UnimplementedTestKVServer
+	own player // for handlers that make calls of their own
 }
 
 // answerTo is the only right answer to a key.
@@ -108,8 +132,17 @@ func (*keptServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutRespon
 	return &kvpb.PutResponse{Version: 1}, err
 }
 
-func (*keptServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
-	v, err := serveKey(ctx, r.GetKey())
+// Append answers as Get does or, if it is sent steps, with what these come to.
+func (k *keptServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
+	if r.GetValue() == "" {
+		v, err := serveKey(ctx, r.GetKey())
+		return &kvpb.AppendResponse{Value: v}, err
+	}
+	var steps []step
+	if err := json.Unmarshal([]byte(r.GetValue()), &steps); err != nil {
+		return nil, err
+	}
+	v, err := k.own.run(ctx, r.GetKey(), "", steps)
 	return &kvpb.AppendResponse{Value: v}, err
 }
 
@@ -131,14 +164,18 @@ func streamed(_ any, ss grpc.ServerStream) error {
 
 // player runs programs against two servers, one of them plain.
 type player struct {
-	spec, plain *specgrpc.ClientConn
+	spec, plain, again *specgrpc.ClientConn
 }
 
 func (p *player) conn(s *step) *specgrpc.ClientConn {
-	if s.plain {
+	switch {
+	case s.plain:
 		return p.plain
+	case s.kind == again:
+		return p.again
+	default:
+		return p.spec
 	}
-	return p.spec
 }
 
 // run runs steps; what they ask depends on all answers before, so that a wrong guess changes every later request.
@@ -173,6 +210,13 @@ func (p *player) step(ctx context.Context, at, seen string, s *step) (string, er
 		return "", err
 	case staged:
 		r, err := client.Append(ctx, &kvpb.AppendRequest{Key: key})
+		return r.GetValue(), err
+	case served, again:
+		program, err := json.Marshal(s.parts[0])
+		if err != nil {
+			return "", err
+		}
+		r, err := client.Append(ctx, &kvpb.AppendRequest{Key: key, Value: string(program)})
 		return r.GetValue(), err
 	case stream:
 		return p.stream(ctx, p.conn(s), key)
@@ -286,6 +330,7 @@ func (p *player) meet(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		err := p.request(t.Context(), []step{
 			{kind: get, took: 9, guess: "right", plain: plain}, {kind: get, took: 9, plain: plain}, {kind: staged, took: 9, plain: plain},
+			{kind: get, took: 9, guess: "right"}, {kind: again, parts: [][]step{{}}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -302,21 +347,31 @@ func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) 
 		t.Cleanup(func() { net.Close() })
 		collector, control := watched(t, foresay.ControlConfig{Budget: -1})
 		impl := &keptServer{}
+		options := []grpc.DialOption{specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{
+			Name: kvpb.TestKV_Append_FullMethodName, Effect: foresay.EffectStaged,
+		})}
 		dial := func(addr string) *specgrpc.ClientConn {
-			return s.dial("front", addr, specgrpc.WithControl(control), specgrpc.WithMode(foresay.ModeOn), specgrpc.WithSites(foresay.SiteConfig{
-				Name: kvpb.TestKV_Append_FullMethodName, Effect: foresay.EffectStaged,
-			}))
+			return s.dial("front", addr, append(options, specgrpc.WithControl(control))...)
+		}
+		// A handler's own calls are to servers like its own, and nobody reports of them.
+		serverDial := func(like *specgrpc.ClientConn) *specgrpc.ClientConn {
+			return s.dial("front", strings.TrimPrefix(like.Target(), "passthrough:///"), options...)
 		}
 		p := &player{}
-		p.spec = dial(s.serve("back", func(server *grpc.Server) {
-			kvpb.RegisterTestKVServer(specgrpc.Registrar(server, specgrpc.Stages(kvpb.TestKV_Append_FullMethodName)), impl)
-		}, grpc.UnknownServiceHandler(streamed)))
+		stages := func(opts ...specgrpc.ServerOption) string {
+			return s.serve("back", func(server *grpc.Server) {
+				kvpb.RegisterTestKVServer(specgrpc.Registrar(server, append(opts, specgrpc.Stages(kvpb.TestKV_Append_FullMethodName))...), impl)
+			}, grpc.UnknownServiceHandler(streamed))
+		}
+		p.spec, p.again = dial(stages()), dial(stages(specgrpc.Replayable(kvpb.TestKV_Append_FullMethodName)))
 		p.plain = dial(s.serve("back", func(server *grpc.Server) { kvpb.RegisterTestKVServer(server, impl) }, grpc.UnknownServiceHandler(streamed)))
+		impl.own = player{serverDial(p.spec), serverDial(p.plain), serverDial(p.again)}
 		time.Sleep(time.Second) // the connections are there
 		if met {
 			p.meet(t)
+			impl.own.meet(t)
 		}
-		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain} {
+		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again} {
 			for _, method := range []string{"Get", "Put", "Append"} {
 				if err := conn.Site("/foresay.testkv.v1.TestKV/"+method).Reconfigure(mode, 0); err != nil {
 					t.Fatal(err)

@@ -27,6 +27,8 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 	case *specv1.ServerFrame_Prediction:
 		x.predicted(f.Prediction.GetPayload())
 	case *specv1.ServerFrame_Final:
+		x.waited = microseconds(f.Final.GetWaitedUs())
+		x.out.attempt.Served(x.waited, 0)
 		if !f.Final.GetTentative() {
 			r, err := x.result(f.Final, reply)
 			return r, err == nil, err

@@ -16,6 +16,10 @@ const specSuffix = ".spec"
 // that was sent on it was not heard.
 const undoneTrailer = "foresay-undone"
 
+// hooksTrailer is in the trailers of a stream whose result stood only after the
+// commit hooks of its handler: the microseconds that these took.
+const hooksTrailer = "foresay-hooks-us"
+
 const (
 	// maxPredictions bounds the predictions of one call, so that neither side
 	// remembers without end.

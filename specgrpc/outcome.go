@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -64,6 +67,7 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF) && x.retried(x.tentative.err):
 		return x.tryAgain(x.tentative.err)
 	case w == confirmed && x.tentative != nil && errors.Is(err, io.EOF):
+		x.hooked()
 		return true, "", x.tentative.give(reply)
 	case w == confirmed && x.cancelled(why) != nil:
 		return true, "", x.cancelled(why)
@@ -78,6 +82,20 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 	default:
 		return false, fmt.Sprintf("its stream ended without a result: %v", err), nil
 	}
+}
+
+// hooked passes on how long the handler's commit hooks took after its result.
+func (x *exchange) hooked() {
+	if v := x.s.stream.Trailer()[hooksTrailer]; len(v) == 1 {
+		if us, err := strconv.ParseUint(v[0], 10, 64); err == nil {
+			x.out.attempt.Served(x.waited, microseconds(us))
+		}
+	}
+}
+
+// microseconds is a duration that a server tells, which may say anything.
+func microseconds(us uint64) time.Duration {
+	return time.Duration(min(us, uint64(math.MaxInt64/int64(time.Microsecond)))) * time.Microsecond
 }
 
 // cancelled returns the status of a confirmed call that was given up here.

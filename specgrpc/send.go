@@ -71,6 +71,9 @@ type finalFrame struct {
 func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
 	f := new(finalFrame)
 	f.frame.Frame, f.oneof.Final, f.final.Tentative = &f.oneof, &f.final, tentative
+	if _, h := c.state(); h != nil {
+		f.final.WaitedUs = uint64(h.Waited().Microseconds())
+	}
 	if err == nil {
 		if m, ok := response.(proto.Message); !ok {
 			err = status.Errorf(codes.Internal, "specgrpc: %s: the response is a %T, not a protocol buffer", c.method.name, response)

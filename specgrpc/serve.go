@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -197,7 +198,11 @@ func (c *serverCall) answer(response any, err error) error {
 			c.abort(err)
 		}
 	}
-	return c.finish()
+	err = c.finish()
+	if h != nil && h.Hooks() > 0 {
+		c.stream.SetTrailer(metadata.Pairs(hooksTrailer, strconv.FormatInt(h.Hooks().Microseconds(), 10)))
+	}
+	return err
 }
 
 // finish waits for the caller's word and makes it come true. It returns nil if

@@ -61,6 +61,7 @@ type exchange struct {
 	full        bool            // of half-open calls
 	predictions []proto.Message // in the server's order; nil for what is no response
 	tentative   *result
+	waited      time.Duration   // by the server, for the caller's word
 	ctx, own    context.Context // the interceptors', the stream's
 }
 

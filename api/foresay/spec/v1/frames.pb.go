@@ -660,7 +660,10 @@ type Final struct {
 	Result isFinal_Result `protobuf_oneof:"result"`
 	// The result stands only once the stream ends with an OK status, which
 	// follows Confirm: the call has side effects, or is authorised again.
-	Tentative     bool `protobuf:"varint,4,opt,name=tentative,proto3" json:"tentative,omitempty"`
+	Tentative bool `protobuf:"varint,4,opt,name=tentative,proto3" json:"tentative,omitempty"`
+	// How many microseconds of the time until now the server waited for nothing
+	// but the caller's word.
+	WaitedUs      uint64 `protobuf:"varint,5,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -736,6 +739,13 @@ func (x *Final) GetTentative() bool {
 	return false
 }
 
+func (x *Final) GetWaitedUs() uint64 {
+	if x != nil {
+		return x.WaitedUs
+	}
+	return 0
+}
+
 type isFinal_Result interface {
 	isFinal_Result()
 }
@@ -804,14 +814,15 @@ const file_foresay_spec_v1_frames_proto_rawDesc = "" +
 	"\vREASON_FULL\x10\x04\"&\n" +
 	"\n" +
 	"Prediction\x12\x18\n" +
-	"\apayload\x18\x01 \x01(\fR\apayload\"\x87\x01\n" +
+	"\apayload\x18\x01 \x01(\fR\apayload\"\xa4\x01\n" +
 	"\x05Final\x12\x1a\n" +
 	"\apayload\x18\x01 \x01(\fH\x00R\apayload\x12 \n" +
 	"\n" +
 	"prediction\x18\x02 \x01(\rH\x00R\n" +
 	"prediction\x12\x18\n" +
 	"\x06status\x18\x03 \x01(\fH\x00R\x06status\x12\x1c\n" +
-	"\ttentative\x18\x04 \x01(\bR\ttentativeB\b\n" +
+	"\ttentative\x18\x04 \x01(\bR\ttentative\x12\x1b\n" +
+	"\twaited_us\x18\x05 \x01(\x04R\bwaitedUsB\b\n" +
 	"\x06result*e\n" +
 	"\vCallerState\x12\x1c\n" +
 	"\x18CALLER_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
