@@ -28,10 +28,10 @@ type call struct {
 	apart       bool // its code's context may not end when the run's does
 	late        bool // it failed after the task's context had ended
 	attempts    int32
-	guess       *guessing // in modes that only compare, or nil
-	goneOn      moment    // when a run last went on with a prediction
-	finished    moment    // when the actual result came
-	served      served    // what its server said of that
+	guess       *guessing     // in modes that only compare, or nil
+	goneOn      moment        // when a run last went on with a prediction
+	finished    moment        // when the actual result came
+	plainlyMore time.Duration // that it would have taken if its caller had been known to be right, see Served
 	predictions []any
 	withdrawn   []int // predictions that are not offered any more
 	value       any
@@ -45,10 +45,6 @@ type call struct {
 	limit       time.Duration   // what a deadline of ctx's own left then
 	watchers    []chan struct{} // closed when the actual result is in
 }
-
-// served is what a server said of a call: how long it waited for its caller's word, and
-// how long its commit hooks took after a result that stood only then.
-type served struct{ waited, hooks time.Duration }
 
 // send starts an attempt, or lets a held one go on plainly. Under mu. It is the
 // attempt of the use on whose account it is sent: where that is known to be
@@ -64,7 +60,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 		a.speculative = false
 		close(a.held)
 		a.held = nil
-		a.launched, a.answered, c.served = now(), 0, served{}
+		a.launched, a.answered, c.plainlyMore = now(), 0, 0
 		if !a.timed { // see PlainContext
 			a.due = c.due()
 		}
@@ -406,13 +402,15 @@ func (a *Attempt) Tentative(v any) {
 	a.Predict(v)
 }
 
-// Served tells what the server of a speculative attempt said of the time that it took.
+// Served tells what the server of a speculative attempt said of the time that it took: how
+// long it waited for its caller's word, and how long its commit hooks took after a result
+// that stood only then.
 func (a *Attempt) Served(waited, hooks time.Duration) {
 	c := a.call
 	c.task.mu.Lock()
 	defer c.task.mu.Unlock()
 	if c.attempt == a {
-		c.served = served{max(0, waited), max(0, hooks)}
+		c.plainlyMore = hooks - waited
 	}
 }
 

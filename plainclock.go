@@ -150,7 +150,7 @@ func (l *lane) late(n int, by clock) time.Duration {
 	for i := len(late) - 1; i < n; i++ {
 		w := &p.pauses[i]
 		before := i // pauses that were over when this one began
-		for before > 0 && p.pauses[before-1].ended.After(w.began) {
+		for before > 0 && p.pauses[before-1].overlaps(w) {
 			before--
 		}
 		from := w.began.Add(late[before])
@@ -170,6 +170,16 @@ func (l *lane) late(n int, by clock) time.Duration {
 	}
 	p.late[by] = late
 	return late[n]
+}
+
+// overlaps reports whether a pause ended after a later one had begun: other code shares
+// the lane. In a replay, whose code is answered at once, it shows where the call was made
+// before the other had its answer, and not on a guess at that.
+func (w *pause) overlaps(next *pause) bool {
+	if w.ended.After(next.began) {
+		return true
+	}
+	return w.call != nil && next.call != nil && next.call.attempt != nil && w.call.goneOn == 0 && next.call.attempt.launched < w.call.finished
 }
 
 // othersEnd returns when lanes, a value that is computed, or that which keeps a
@@ -202,7 +212,7 @@ func (w *pause) confidentEnd(from time.Time, p *lanePath) time.Time {
 	}
 	sent := later(w.began, c.attempt.launched.time())
 	held := min(sent.Sub(w.began), max(0, p.owed.Sub(from)))
-	end := from.Add(held + max(0, c.result().time().Sub(sent)-c.served.waited+c.served.hooks))
+	end := from.Add(held + max(0, c.result().time().Sub(sent)+c.plainlyMore))
 	if w.guessed {
 		p.owed = later(p.owed, end)
 		return from.Add(w.ended.Sub(w.began))
@@ -241,6 +251,6 @@ func (c *call) took() time.Duration {
 	case c.ended == context.DeadlineExceeded && c.limit > 0:
 		return c.limit
 	default:
-		return max(0, c.result().sub(a.launched)-c.served.waited+c.served.hooks)
+		return max(0, c.result().sub(a.launched)+c.plainlyMore)
 	}
 }

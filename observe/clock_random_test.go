@@ -13,7 +13,7 @@ import (
 )
 
 // randomSteps composes a program. Within parts there are no tasks.
-func randomSteps(chance *rand.Rand, depth int, top bool) []step {
+func randomSteps(chance *rand.Rand, depth int, top, handlers bool) []step {
 	var out []step
 	for range 1 + chance.IntN(4) {
 		s := step{took: playRTT + 1 + chance.IntN(60)}
@@ -26,6 +26,9 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 			s.kind, s.plain = put, chance.IntN(4) == 0
 		case n < 12:
 			s.kind, s.plain = staged, chance.IntN(4) == 0
+			if handlers && chance.IntN(3) == 0 {
+				s = randomServed(chance, 1)
+			}
 		case n < 13:
 			s.kind = stream
 		case n < 14:
@@ -43,7 +46,7 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 		case n < 21 || !top:
 			s.kind, s.took = group, 0
 			for range 1 + chance.IntN(3) {
-				s.parts = append(s.parts, randomSteps(chance, depth-1, false))
+				s.parts = append(s.parts, randomSteps(chance, depth-1, false, handlers))
 			}
 		case n == 24:
 			s.kind, s.took = raw, 0
@@ -52,11 +55,11 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 			}
 		case n < 23:
 			s.kind, s.took = future, 0
-			s.parts = [][]step{randomSteps(chance, depth-1, false), randomSteps(chance, depth-1, false)}
+			s.parts = [][]step{randomSteps(chance, depth-1, false, handlers), randomSteps(chance, depth-1, false, handlers)}
 		default:
 			s.kind, s.took = task, 0
 			for range 1 + chance.IntN(3) {
-				s.parts = append(s.parts, randomSteps(chance, depth-1, false))
+				s.parts = append(s.parts, randomSteps(chance, depth-1, false, handlers))
 			}
 		}
 		out = append(out, s)
@@ -64,17 +67,14 @@ func randomSteps(chance *rand.Rand, depth int, top bool) []step {
 	return out
 }
 
-// randomHandler composes what a handler does: no tasks, streams or goroutines of its own. One that may be run again guesses.
-func randomHandler(chance *rand.Rand, depth int, guesses, beside bool) []step {
+// randomHandler composes what a handler does: no tasks, streams or goroutines of its own, and no guesses.
+func randomHandler(chance *rand.Rand, depth int, beside bool) []step {
 	var out []step
 	for range 1 + chance.IntN(4) {
 		s := step{took: playRTT + 1 + chance.IntN(60)}
 		switch n := chance.IntN(16); {
 		case n < 5:
 			s.kind, s.plain = get, chance.IntN(4) == 0
-			if guesses {
-				s.guess = []string{"", "right", "right", "wrong"}[chance.IntN(4)]
-			}
 		case n < 6:
 			s.kind, s.plain = put, chance.IntN(4) == 0
 		case n < 9:
@@ -92,7 +92,7 @@ func randomHandler(chance *rand.Rand, depth int, guesses, beside bool) []step {
 		case n < 15:
 			s.kind, s.took = group, 0
 			for range 1 + chance.IntN(3) {
-				s.parts = append(s.parts, randomHandler(chance, depth-1, guesses, true))
+				s.parts = append(s.parts, randomHandler(chance, depth-1, true))
 			}
 		default:
 			s = randomServed(chance, depth-1)
@@ -108,7 +108,7 @@ func randomServed(chance *rand.Rand, depth int) step {
 	if chance.IntN(3) == 0 {
 		s.kind = again
 	}
-	s.parts = [][]step{randomHandler(chance, depth, s.kind == again, false)}
+	s.parts = [][]step{randomHandler(chance, depth, false)}
 	return s
 }
 
@@ -228,7 +228,7 @@ func TestRandomClock(t *testing.T) {
 	unsaid := 0 // goroutines may take turns by chance
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			steps := randomSteps(rand.New(rand.NewPCG(uint64(seed), 7)), 2, true)
+			steps := randomSteps(rand.New(rand.NewPCG(uint64(seed), 7)), 2, true, true)
 			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
 			truth := milliseconds(plain.took - on.took)
 			reported := 0.0

@@ -100,6 +100,19 @@ func TestClockOfHandlers(t *testing.T) {
 	}
 }
 
+// TestClockOfReplays: calls that goroutines of the code's own made side by side did not follow each other because a
+// replay has the answers of both at once.
+func TestClockOfReplays(t *testing.T) {
+	read := step{kind: get, took: 50}
+	steps := []step{{kind: raw, parts: [][]step{{read}, {{kind: get, took: 40}}}}, {kind: get, took: 50, guess: "wrong", plain: true}}
+	plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+	want(t, "true", milliseconds(plain.took-on.took), 0, 1e-3)
+	if on.report.Realised == nil {
+		t.Fatal("nothing is reported")
+	}
+	want(t, "reported", on.report.Realised.SavedMS, 0, 1e-3)
+}
+
 // TestUnknownServers: as long as no call was tried on a guess, observe foresees both: plain servers, and such that take it.
 func TestUnknownServers(t *testing.T) {
 	steps := []step{{kind: get, took: 50, guess: "right", plain: true}, {kind: get, took: 50, plain: true}}
