@@ -47,33 +47,33 @@ func browseAccessible(t *testing.T, b *browser) {
 	s.control.SetProblem("site file sites.json", "line 3: no")
 	addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop", Authorize: mayAll}))
 	script := axe(t)
-	for _, theme := range []string{"light", "dark"} {
-		for _, width := range []int{1440, 390} {
-			b.shape(width, 900, theme)
-			b.open(page(addr))
-			b.until(`document.querySelector(".verdicts .verdict") && document.querySelector("#task-view .line.run") && document.querySelector("#banners .problems") && document.querySelector("select.mode")`)
-			// Tasks are named after the request that they are made for.
-			b.until(`document.querySelector("#task-list .name").textContent === "GET /page"`)
-			b.eval(script + ";0")
-			look := func(state string) {
-				t.Helper()
-				const found = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + " (" + v.help + "): " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.failureSummary.replace(/\s+/g, " ")).join("; ")))`
-				for _, v := range b.eval(found).([]any) {
-					t.Errorf("%s, %s, %d px: %v", state, theme, width, v)
-				}
+	// What axe finds hangs on the colours or on the layout, not on how the two are combined.
+	for i, theme := range []string{"light", "dark"} {
+		width := []int{1440, 390}[i]
+		b.shape(width, 900, theme)
+		b.open(page(addr))
+		b.until(`document.querySelector(".verdicts .verdict") && document.querySelector("#task-view .line.run") && document.querySelector("#banners .problems") && document.querySelector("select.mode")`)
+		// Tasks are named after the request that they are made for.
+		b.until(`document.querySelector("#task-list .name").textContent === "GET /page"`)
+		b.eval(script + ";0")
+		look := func(state string) {
+			t.Helper()
+			const found = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + " (" + v.help + "): " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.failureSummary.replace(/\s+/g, " ")).join("; ")))`
+			for _, v := range b.eval(found).([]any) {
+				t.Errorf("%s, %s, %d px: %v", state, theme, width, v)
 			}
-			look("the page")
-			b.eval(`(() => { const m = document.querySelector("select.mode"); m.value = "observe"; m.dispatchEvent(new Event("change")); })()`)
-			look("a mode is chosen")
-			b.eval(`document.querySelector(".apply button").click()`)
-			b.until(`document.getElementById("confirm").open`)
-			look("the dialog")
-			b.eval(`document.getElementById("confirm-yes").click()`)
-			b.until(`document.querySelector("#notice button")`)
-			look("the notice")
-			b.eval(`document.querySelector("#notice button").click()`)
-			b.until(`document.getElementById("notice").textContent.includes("Taken back")`)
 		}
+		look("the page")
+		b.eval(`(() => { const m = document.querySelector("select.mode"); m.value = "observe"; m.dispatchEvent(new Event("change")); })()`)
+		look("a mode is chosen")
+		b.eval(`document.querySelector(".apply button").click()`)
+		b.until(`document.getElementById("confirm").open`)
+		look("the dialog")
+		b.eval(`document.getElementById("confirm-yes").click()`)
+		b.until(`document.querySelector("#notice button")`)
+		look("the notice")
+		b.eval(`document.querySelector("#notice button").click()`)
+		b.until(`document.getElementById("notice").textContent.includes("Taken back")`)
 	}
 	b.shape(1440, 900, "light")
 	if n := b.eval(fmt.Sprintf(`axe.run(document, { runOnly: ["%s"] }).then((r) => r.passes.length)`, "color-contrast")); n != 1.0 {

@@ -307,7 +307,7 @@ func browseFast(t *testing.T, b *browser) {
 	worked := b.busyFor()
 	start := time.Now()
 	s.busy(t, time.Millisecond)
-	b.until(`window.late.length > 250`)
+	b.until(`window.late.length > 80`)
 	_, total := s.control.Tasks(0)
 	t.Logf("%.0f tasks a second", float64(total)/time.Since(start).Seconds())
 	share := (b.busyFor() - worked) / time.Since(start).Seconds()

@@ -3,6 +3,7 @@ package dash
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 )
@@ -21,8 +22,9 @@ type source struct {
 	cfg  Config
 	feed *feed
 
-	mu       sync.Mutex // only one refreshes
-	status   time.Time  // when it was last refreshed
+	changed  atomic.Bool // somebody switched something: the status is due
+	mu       sync.Mutex  // only one refreshes
+	status   time.Time   // when it was last refreshed
 	report   time.Time
 	tasks    time.Time
 	tasksEnd uint64 // how many tasks had been kept
@@ -44,7 +46,7 @@ func (s *source) refresh(now time.Time) {
 		return // another stream does it
 	}
 	defer s.mu.Unlock()
-	if now.Sub(s.status) >= statusEvery {
+	if s.changed.Swap(false) || now.Sub(s.status) >= statusEvery {
 		s.status = now
 		if b, ok := s.encode(s.cfg.Control.Status()); ok {
 			s.feed.setStatus(b)

@@ -46,6 +46,7 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "dash: "+name+": "+err.Error(), code)
 		return
 	}
+	h.source.changed.Store(true) // whoever switches sees it at once
 	w.WriteHeader(http.StatusNoContent)
 }
 
