@@ -25,7 +25,7 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(s.Err, "foresay:", err)
+	fmt.Fprintln(s.Err, "foresay:", complaint(command, err))
 	if usage := (usageError{}); p.began && !errors.As(err, &usage) {
 		if exit := (exitError{}); errors.As(err, &exit) {
 			return exit.code

@@ -56,6 +56,19 @@ func prefix(c *cobra.Command) string {
 	return ""
 }
 
+// complaint says what is wrong, beginning with the name of the command that was run: what several commands share
+// does not know which of them it works for.
+func complaint(c *cobra.Command, err error) string {
+	name, said := commandName(c), err.Error()
+	if name == "" || strings.HasPrefix(said, name+": ") {
+		return said
+	}
+	for p := c.Parent(); p != nil && p.HasParent(); p = p.Parent() {
+		said = strings.TrimPrefix(said, commandName(p)+": ")
+	}
+	return name + ": " + said
+}
+
 // oneStyle has all of a command's complaints about its flags and arguments, and those of the commands below it, read
 // alike: what is wrong, then what is wanted.
 func oneStyle(c *cobra.Command) {

@@ -83,6 +83,26 @@ func TestUsageErrors(t *testing.T) {
 			}
 		}
 		c.LocalFlags().VisitAll(check)
+		// What several commands share complains in the name of the one that is run.
+		shared := func(args ...string) {
+			n++
+			got, out, errs := say(with(args...)...)
+			if got == 0 || out != "" || !regexp.MustCompile(about).MatchString(errs) {
+				t.Errorf("foresay %s %v: exit code %d\n%s%s", strings.Join(path, " "), args, got, out, errs)
+			}
+		}
+		if c.Args == nil || c.Args(c, nil) != nil {
+			return
+		}
+		if c.Flag("timeout") != nil && c.Flag("addr") != nil {
+			shared("--timeout=0")
+			shared()
+		}
+		for _, flag := range []string{"config", "client"} {
+			if f := c.Flag(flag); f != nil && f.Value.Type() == "string" {
+				shared("--"+flag+"="+t.TempDir()+"/none.json")
+			}
+		}
 	})
 	if n < 200 {
 		t.Errorf("only %d command lines", n)
