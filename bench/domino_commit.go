@@ -37,7 +37,7 @@ func dominoCommit() Experiment {
 func commitFigure(network, replicas string) figure {
 	return figure{
 		suffix: network, title: "Writes until they are durable, " + replicas, x: "latency_ms", xLabel: "latency (ms)",
-		y: "percent_of_calls", yLabel: "that took so long or less (%)", series: []string{"system"}, where: Cell{"figure", network}, scattered: true,
+		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system"}, where: Cell{"figure", network}, scattered: true,
 		marks: thesisCommits(network),
 	}
 }

@@ -61,7 +61,7 @@ func executionCurve(network, alpha string) string { return "systems-" + network 
 func executionFigure(network, sites, alpha string) figure {
 	f := figure{
 		suffix: executionCurve(network, alpha), title: "Writes until they are executed, alpha " + alpha + ", replicas at " + sites, x: "latency_ms", xLabel: "latency (ms)",
-		y: "percent_of_calls", yLabel: "that took so long or less (%)", series: []string{"system", "options"}, where: Cell{"figure", executionCurve(network, alpha)}, scattered: true,
+		y: "percent_of_calls", yLabel: "cumulative share (%)", series: []string{"system", "options"}, where: Cell{"figure", executionCurve(network, alpha)}, scattered: true,
 	}
 	if network == "na3" {
 		f.marks = thesisExecutions()

@@ -32,10 +32,10 @@ type mark struct {
 func nowhere() float64 { return math.NaN() }
 
 // marksNote is below a figure with marks of a paper, after what these look like.
-const marksNote = ": numbers of the paper, as stated in the text"
+const marksNote = ": published figures, as stated in the text"
 
 // othersNote follows if some marks are of others than the paper's authors.
-const othersNote = "circles: programs of others, measured"
+const othersNote = "circles: other implementations, measured"
 
 // nameOf says in the legend what a mark is. Those on bars show by their place to which series they belong.
 func (f figure) nameOf(m mark) string {

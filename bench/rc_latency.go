@@ -121,7 +121,7 @@ func rcRetwis() Experiment {
 		figures: []figure{
 			{
 				suffix: "distribution", title: "Retwis: attempts that committed", x: "attempt_ms", xLabel: "latency (ms)",
-				y: "percentile", yLabel: "that took so long or less (%)", series: []string{"system"}, where: Cell{"site", ofAll}, scattered: true,
+				y: "percentile", yLabel: "cumulative share (%)", series: []string{"system"}, where: Cell{"site", ofAll}, scattered: true,
 			},
 			{
 				suffix: "mean", title: "Retwis: mean latency of attempts that committed", y: "attempt_ratio_to_grpc", yLabel: "times plain gRPC's",

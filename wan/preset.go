@@ -89,7 +89,9 @@ func triangle(sites []Site, rtts [][]int) Matrix {
 	m := Uniform(0, sites...)
 	for i, row := range rtts {
 		for j, ms := range row {
-			m = m.WithRTT(sites[i], sites[i+1+j], time.Duration(ms)*time.Millisecond)
+			p, rtt := Path{From: sites[i], To: sites[i+1+j]}, time.Duration(ms)*time.Millisecond
+			m.links[m.index(p)].Delay = oneWay(rtt, true) // m is nobody else's yet
+			m.links[m.index(p.Reverse())].Delay = oneWay(rtt, false)
 		}
 	}
 	return m
