@@ -72,6 +72,10 @@ func (c *Canary) headline() string {
 	if c.Left > 0 {
 		of = fmt.Sprintf("against the %s left without: %s requests on and %s off", percent(c.Left), number(c.On.Requests), number(c.Off.Requests))
 	}
+	// Requests that fail end early: that is no saving.
+	if f := c.FailedShare; f != nil && f.Low > 0 {
+		return "more requests fail with speculation: " + c.failures() + ", " + of
+	}
 	switch {
 	case d.High < 0:
 		return fmt.Sprintf("speculation saves %s of %s on average (%s to %s), %s", ms(-d.Value), ms(c.Off.Latency.MeanMS), ms(-d.High), ms(-d.Low), of)
@@ -91,13 +95,18 @@ func (c *Canary) summary() string {
 	text := compare("the median is", c.P50MS) + "; " + compare("the mean is", c.MeanMS)
 	switch f := c.FailedShare; {
 	case f.Low > 0:
-		text += fmt.Sprintf("; more requests fail with it: %s against %s", percent(c.On.FailedShare.Value), percent(c.Off.FailedShare.Value))
+		text += "; more requests fail with it: " + c.failures()
 	case f.High < 0:
-		text += fmt.Sprintf("; fewer requests fail with it: %s against %s", percent(c.On.FailedShare.Value), percent(c.Off.FailedShare.Value))
+		text += "; fewer requests fail with it: " + c.failures()
 	default:
 		text += "; requests fail as often, as far as can be told"
 	}
 	return text
+}
+
+// failures are the shares of failed requests, with speculation and without.
+func (c *Canary) failures() string {
+	return fmt.Sprintf("%s against %s", percent(c.On.FailedShare.Value), percent(c.Off.FailedShare.Value))
 }
 
 func compare(what string, d *Interval) string {

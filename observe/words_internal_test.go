@@ -43,6 +43,23 @@ func TestWordsAgree(t *testing.T) {
 	}
 }
 
+// TestHeadlineTellsFailures: where more requests fail with speculation, that they end early is not sold as a saving.
+func TestHeadlineTellsFailures(t *testing.T) {
+	side := func(failed float64) Arm {
+		s := Arm{Requests: 100}
+		s.FailedShare.Value, s.Latency.MeanMS = failed, 44
+		return s
+	}
+	c := &Canary{On: side(0.3), Off: side(0), MeanMS: &Interval{-22, -23, -21}, FailedShare: &Interval{0.3, 0.18, 0.42}}
+	if got, want := c.headline(), "more requests fail with speculation: 30 % against 0 %, by the canary of 100 requests on and 100 off"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	c.FailedShare = &Interval{0.02, -0.01, 0.05}
+	if got := c.headline(); !strings.HasPrefix(got, "speculation saves 22.0 ms of 44.0 ms") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bool, judged float64, s methodSums, gain float64, effect foresay.Effect, predicted bool) Verdict {
 	t.Helper()
 	const name, requests = "/shop.Catalogue/Get", 1000
