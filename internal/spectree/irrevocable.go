@@ -10,10 +10,11 @@ func (c *Call) irrevocable() bool {
 // irrevocables holds the calls whose effects cannot be taken back. Every run
 // that turns out right makes them.
 type irrevocables struct {
-	all   []*Call        // in the order in which they became so
-	index map[key]*Call  // by lane, operation, occurrence; built once all grows past a handful
-	lanes map[string]int // how many are of a lane, without those with Once
-	once  int            // those that are one call in the whole task
+	all   []*Call            // in the order in which they became so
+	index map[key]*Call      // by lane, operation, occurrence; built once all grows past a handful
+	ops   map[string][]*Call // by operation; built with index
+	lanes map[string]int     // how many are of a lane, without those with Once
+	once  int                // those that are one call in the whole task
 }
 
 // find returns the call at this place of the program, whatever effects preceded it.
@@ -37,7 +38,7 @@ func (s *irrevocables) add(c *Call) {
 	case s.index != nil:
 		s.enter(c)
 	case len(s.all) > recordScan:
-		s.index, s.lanes = make(map[key]*Call), make(map[string]int)
+		s.index, s.ops, s.lanes = make(map[key]*Call), make(map[string][]*Call), make(map[string]int)
 		for _, c := range s.all {
 			s.enter(c)
 		}
@@ -54,9 +55,18 @@ func (s *irrevocables) enter(c *Call) {
 	if _, ok := s.index[c.key.place()]; !ok {
 		s.index[c.key.place()] = c
 	}
+	s.ops[c.spec.Op] = append(s.ops[c.spec.Op], c)
 	if !c.spec.Once {
 		s.lanes[c.Lane()]++
 	}
+}
+
+// equal returns the calls among which are all those of an operation.
+func (s *irrevocables) equal(op string) []*Call {
+	if s.index == nil {
+		return s.all
+	}
+	return s.ops[op]
 }
 
 // remove tells that the call did not happen after all.
@@ -75,6 +85,9 @@ func (s *irrevocables) remove(c *Call) {
 			}
 		}
 	}
+	if s.index != nil {
+		s.ops[c.spec.Op] = slices.DeleteFunc(s.ops[c.spec.Op], func(o *Call) bool { return o == c })
+	}
 	switch {
 	case c.spec.Once:
 		s.once--
@@ -91,6 +104,7 @@ func (u *Use) consume(n int) {
 	switch {
 	case !u.Call.spec.Once:
 		u.lane.consumed += n
+		u.Run.consumed += n
 	case u.Call.useOf(u.Run) == u:
 		u.Run.consumedOnce += n
 	}
@@ -118,7 +132,11 @@ func (s *irrevocables) missing(l *Lane) *Call {
 // make that, and gets the grace to do so. Else the function is not
 // deterministic, and the task ends before this call takes effect too.
 func (t *Tree) release(c *Call, right *Use) bool {
-	if t.sent.missing(right.lane) == nil || c.answered {
+	taken := t.taken(right)
+	if taken != nil {
+		t.released = append(t.released, taken) // the run gives way: it is the same call
+	}
+	if taken == nil && t.sent.missing(right.lane) == nil || c.answered {
 		c.gaps = right.gaps
 		t.sent.add(c)
 		if len(t.runs) > 1 {
@@ -171,6 +189,10 @@ func (t *Tree) expireEarly() {
 	}
 	t.recheck()
 }
+
+// madeAll reports whether the run is known to have made all that took effect. It may have
+// although it is not.
+func (t *Tree) madeAll(r *Run) bool { return r.consumed+r.consumedOnce == len(t.sent.all) }
 
 // made reports whether the run made the call, even if it gave up waiting.
 func (r *Run) made(c *Call) bool {

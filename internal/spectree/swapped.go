@@ -18,10 +18,10 @@ import (
 // counterpart returns a call that the right run makes under another lane's name, that this
 // run has yet to make and that the lane makes now, if lanes swapped their names, or nil.
 func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
-	if l.parent == nil || l.run.ID == 1 || t.breaks(trustNames) {
+	if l.parent == nil || l.run.ID == 1 || t.madeAll(l.run) || t.breaks(trustNames) {
 		return nil
 	}
-	calls := t.sent.all
+	calls := t.sent.equal(k.op)
 	if effect == None {
 		if !t.Behind(l.run) || t.breaks(renameWritesOnly) {
 			return nil // made anew it reads the same
@@ -34,7 +34,7 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		}
 		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || effect == None && !t.owed(l.run, c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
 			continue
-		} else if t.misnamed(l, k, u.lane) {
+		} else if t.misnamed(l, len(l.uses), k.op, u.lane) {
 			t.Shared(forker(l, u.lane))
 			return c
 		}
@@ -47,10 +47,40 @@ func (t *Tree) owed(r *Run, read *Call) bool {
 	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.Lane() == read.Lane() && !r.made(c) })
 }
 
-// misnamed reports whether the lane, which is about to make the call at k, may be the one
+// taken returns a call that took effect in another run and is what the run, which has not
+// made that, makes under another lane's name by this use, or nil. Two runs may have come as
+// far as that before either was known to be right: goroutines that come to their Groups at
+// one moment have other names in each.
+func (t *Tree) taken(u *Use) *Call {
+	c, r := u.Call, u.Run
+	if u.lane.parent == nil || t.madeAll(r) || c.spec.Effect == None || c.spec.Once || c.Confirmed() || t.breaks(trustNames) {
+		return nil
+	}
+	for _, o := range t.sent.equal(c.spec.Op) {
+		if o.spec.Op != c.spec.Op || o.key.occ != c.key.occ || o.key.lane == c.key.lane || o.right == nil || r.made(o) {
+			continue
+		}
+		if n, its := u.lane.before(u), o.right.lane; u.lane.alike(n, its, its.before(o.right)) && t.misnamed(u.lane, n, o.spec.Op, its) {
+			return o
+		}
+	}
+	return nil
+}
+
+// takenBy returns the use by which the run makes what took effect as call c, see taken, or nil.
+func (t *Tree) takenBy(r *Run, c *Call) *Use {
+	for _, u := range r.uses {
+		if u.Call.spec.Op == c.spec.Op && t.taken(u) == c {
+			return u
+		}
+	}
+	return nil
+}
+
+// misnamed reports whether the lane, which after so many uses makes a call, may be the one
 // that was o in another run: goroutines are known to have shared a lane when they started
 // it, or what it comes from, or the two runs had other lanes under one of these names.
-func (t *Tree) misnamed(l *Lane, k key, o *Lane) bool {
+func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 	for p := l.parent; p != nil; p = p.parent {
 		if _, ok := t.forkers[p.id]; ok {
 			return true
@@ -60,7 +90,7 @@ func (t *Tree) misnamed(l *Lane, k key, o *Lane) bool {
 		return true
 	}
 	its, mine := o.run.forked[l.id], l.run.forked[o.id]
-	return its != nil && (!sameStart(l, its) || its.does(len(l.uses)-int(l.locals), k.op)) ||
+	return its != nil && (!sameStart(l, its) || its.does(remote(l.uses[:uses]), op)) ||
 		mine != nil && (!sameStart(mine, o) || !sameCalls(mine.uses, o.uses, false))
 }
 
@@ -123,6 +153,16 @@ func sameCalls(a, b []*Use, all bool) bool {
 // before returns how many calls the lane made before the use.
 func (l *Lane) before(u *Use) int {
 	return sort.Search(len(l.uses), func(i int) bool { return l.uses[i].index >= u.index })
+}
+
+// remote returns how many of the uses are not of local calls.
+func remote(uses []*Use) (n int) {
+	for _, u := range uses {
+		if !u.Call.spec.Local {
+			n++
+		}
+	}
+	return n
 }
 
 func skipLocal(uses []*Use) []*Use {

@@ -129,3 +129,32 @@ func TestSwappedReads(t *testing.T) {
 		}
 	}
 }
+
+// TestSwappedAtOneMoment checks that a run gives way that made, under another lane's name, what
+// takes effect in a run beside it: goroutines came to their Groups at one moment, and in
+// another order in each.
+func TestSwappedAtOneMoment(t *testing.T) {
+	s := play(t, replayable)
+	x := s.read(s.lane(1), "x", 2)
+	one := s.Fork(s.lane(1))
+	s.write(one, "a", Immediate, 0)
+	s.write(s.Fork(s.lane(1)), "b", Immediate, 0)
+	b := s.write(s.Fork(s.lane(2)), "b", Immediate, 0).Call // it stands on nothing, and happens
+	if s.skip(); !one.run.discarded {
+		t.Fatal("the first run goes on with another call")
+	}
+	s.read(s.lane(3), "x", 0)
+	a := s.write(s.Fork(s.lane(3)), "a", Immediate, 0).Call
+	if u := s.write(s.Fork(s.lane(3)), "b", Immediate, 0); u.Call != b {
+		t.Errorf("it is made anew, as call %d", u.Call.ID)
+	}
+	s.Answered(b, Actual)
+	s.Answered(x.Call, 0)
+	s.skip()
+	s.Answered(a, Actual)
+	s.returned(s.run(3))
+	s.skip()
+	if s.final == nil || s.final.ID != 3 {
+		t.Error("the task has no result")
+	}
+}

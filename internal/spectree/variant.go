@@ -86,7 +86,7 @@ func (t *Tree) Overlapped(l *Lane) bool {
 
 // Behind reports whether an effect has happened that the run has yet to make.
 func (t *Tree) Behind(r *Run) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return !r.made(c) && !r.excused(c) })
+	return !t.madeAll(r) && slices.ContainsFunc(t.sent.all, func(c *Call) bool { return !r.made(c) && !r.excused(c) })
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of
@@ -150,7 +150,8 @@ func (l *Lane) keepsStep(u *Use) bool {
 
 // supersede replaces runs that made another variant of a call that is irrevocable now.
 // Nobody was sure whether it was the same call; now the run that turns out right makes
-// this one there, and none other.
+// this one there, and none other. So it does with runs that made it under another lane's
+// name: their replays find it, see counterpart.
 func (t *Tree) supersede() {
 	for len(t.released) > 0 && !t.over {
 		c := t.released[0]
@@ -158,6 +159,9 @@ func (t *Tree) supersede() {
 		var lost []loss
 		for _, r := range t.runs {
 			if u := r.useAt(c.key); u != nil && u.Call != c {
+				lost = append(lost, loss{r, u.index})
+			} else if u := t.takenBy(r, c); u != nil {
+				t.Shared(forker(u.lane, c.right.lane))
 				lost = append(lost, loss{r, u.index})
 			}
 		}
