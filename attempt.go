@@ -497,8 +497,16 @@ func (a *Attempt) Hold(reason string) error {
 
 // Finish gives the actual result, exactly once.
 func (a *Attempt) Finish(v any, err error) {
+	if t := a.call.task; err != nil && t.watched && t.overdue() {
+		a.finishLater(v, err)
+		return
+	}
+	a.finish(v, err)
+}
+
+func (a *Attempt) finish(v any, err error) {
 	c, t := a.call, a.call.task
-	if err != nil && t.watched && t.hasEnded() {
+	if err != nil && t.watched && t.ctx.Err() != nil {
 		t.cancelled() // which may be why: the task must know it first
 	}
 	var few [4]any

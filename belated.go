@@ -30,6 +30,7 @@ type belated struct {
 	mu    sync.Mutex
 	ended bool
 	after map[*func()]struct{} // called once it ends
+	timer *time.Timer          // ends it at last; nil before it is due
 }
 
 func (b *belated) Done() <-chan struct{} { return b.over }
@@ -78,12 +79,29 @@ func (b *belated) end() {
 	after, first := b.after, !b.ended
 	b.ended, b.after = true, nil
 	b.mu.Unlock()
+	b.rest()
 	if !first {
 		return
 	}
 	close(b.over)
 	for f := range after {
 		(*f)()
+	}
+}
+
+// endLater has the context end within endsWithin.
+func (b *belated) endLater() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(endsWithin, b.end)
+}
+
+// rest tells that nobody waits for the context's end any more.
+func (b *belated) rest() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
 	}
 }
 
@@ -95,18 +113,22 @@ func (r *run) belated() *belated {
 	return nil
 }
 
-// hasEnded reports whether the task's context has ended. A deadline that is over may
-// end an attempt's context first.
-func (t *task) hasEnded() bool {
-	if d, ok := t.ctx.Deadline(); ok && !time.Now().Before(d) {
-		timer := time.NewTimer(endsWithin)
-		defer timer.Stop()
-		select {
-		case <-t.ctx.Done():
-		case <-timer.C:
-		}
-	}
-	return t.ctx.Err() != nil
+// overdue reports whether the task's context is about to end: its deadline is over.
+func (t *task) overdue() bool {
+	d, ok := t.ctx.Deadline()
+	return ok && !time.Now().Before(d) && t.ctx.Err() == nil
+}
+
+// finishLater gives the result of an attempt that failed once the task's context has ended:
+// its own came to the deadline first. A context of a user's type may never end.
+func (a *Attempt) finishLater(v any, err error) {
+	var once sync.Once
+	finish := func() { once.Do(func() { a.finish(v, err) }) }
+	timer := time.AfterFunc(endsWithin, finish)
+	context.AfterFunc(a.call.task.ctx, func() {
+		timer.Stop()
+		finish()
+	})
 }
 
 // wait waits for the end of the run's belated context, since a lane has come to a call that
@@ -133,7 +155,7 @@ func (r *run) follow() {
 		return
 	}
 	b.due = true
-	time.AfterFunc(endsWithin, b.end)
+	b.endLater()
 	r.mayEnd(b)
 }
 

@@ -200,3 +200,93 @@ func TestAbandonedTask(t *testing.T) {
 		})
 	}
 }
+
+// TestBelatedTimers: a belated context's timer ends with its task, or with its run.
+func TestBelatedTimers(t *testing.T) {
+	for _, returns := range []bool{false, true} { // before it comes to the call
+		synctest.Test(t, func(t *testing.T) {
+			slow, s := newWorld(100*ms), testSites(t)
+			ctx, cancel := ending30(t, false)
+			defer cancel()
+			var timed []*belated
+			_, err := Do(ctx, func(ctx context.Context) (int, error) {
+				if b := laneOf(ctx).run.belated(); b != nil {
+					if timed = append(timed, b); returns {
+						return 0, context.Canceled
+					}
+				}
+				return perform(Predicting(ctx, 0), slow.op(t, s.get, "get a"))
+			})
+			if !errors.Is(err, context.Canceled) || len(timed) != 1 {
+				t.Fatalf("%v, %d runs", err, len(timed))
+			}
+			synctest.Wait()
+			if b := timed[0]; b.timer == nil || b.timer.Stop() {
+				t.Errorf("returns %v: its timer goes on", returns)
+			}
+		})
+	}
+}
+
+// deaf is a context that does not end at its deadline.
+type deaf struct {
+	context.Context
+	deadline time.Time
+}
+
+func (o *deaf) Deadline() (time.Time, bool) { return o.deadline, true }
+
+// TestDeadlineThatDoesNotEnd: a transport that tells of a failure after the deadline is not
+// kept until the task's context says that it has ended.
+func TestDeadlineThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site, start := testSites(t).get, time.Now()
+		op := read(site, "a", time.Hour, val(2))
+		told := &timedEnd{fakeTransport: op.Transport.(*fakeTransport)}
+		op.Transport = told
+		_, err := Do(&deaf{t.Context(), start.Add(30 * ms)}, func(ctx context.Context) (int, error) {
+			_, err := Perform(ctx, op)
+			return 0, err
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 30*ms+endsWithin || told.took != 30*ms {
+			t.Errorf("%v after %v, told within %v", err, time.Since(start), told.took)
+		}
+	})
+}
+
+// timedEnd is a transport that notes how long it took until it had told of the end.
+type timedEnd struct {
+	*fakeTransport
+	took time.Duration
+}
+
+func (f *timedEnd) Start(ctx context.Context, a *Attempt) {
+	start := time.Now()
+	<-ctx.Done()
+	a.Finish(nil, ctx.Err())
+	f.took = time.Since(start)
+}
+
+// TestDiscardedWhileItWaits: code of a run that is discarded while it waits for its context to
+// end gets no result.
+func TestDiscardedWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := ending30(t, false)
+		defer cancel()
+		broken, quick, slow, s := errors.New("broken"), newWorld(0), newWorld(100*ms), testSites(t)
+		_, _ = Do(ctx, func(ctx context.Context) (int, error) {
+			l := laneOf(ctx)
+			if l.run.belated() == nil {
+				if _, err := perform(ctx, quick.op(t, s.put, "put a 1")); err != nil {
+					return 0, err
+				}
+				return perform(Predicting(ctx, 0), slow.op(t, s.get, "get a"))
+			}
+			time.AfterFunc(ms, func() { l.run.task.end(ErrDiverged) })
+			if v, err := l.run.task.agree(ctx, l, &call{late: true}, 1, broken); v != nil || !errors.Is(err, ErrDiverged) {
+				t.Errorf("it got %v, %v", v, err)
+			}
+			return 0, nil
+		})
+	})
+}

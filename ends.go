@@ -71,6 +71,9 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 	ended := c.ended
 	if b := l.run.belated(); b != nil && c.late {
 		t.wait(ctx, l.run, b)
+		if err := l.run.check(); err != nil {
+			return nil, err
+		}
 	}
 	t.mu.Unlock()
 	byDeadline := ended == context.DeadlineExceeded

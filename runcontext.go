@@ -32,6 +32,9 @@ func (c *runContext) base() context.Context {
 
 // cancel ends the context, unless it has ended. It may be called more than once.
 func (c *runContext) cancel(cause error) {
+	if b, ok := c.from.(*belated); ok {
+		b.rest()
+	}
 	over := c.base().Err() != nil
 	c.mu.Lock()
 	stop := c.stop
