@@ -52,7 +52,7 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	start := time.Now()
 	m, err := c.send(ctx, c.clients[server], o, opts)
 	if c.w.plain && at != "" {
-		c.w.oracle.record(at, fmt.Sprintf("%T", request), request, m, err, time.Since(start))
+		c.w.oracle.record(at, &answer{server: server, method: methodOf(o), request: request, response: m, took: time.Since(start)}, err)
 	}
 	if err != nil {
 		return nil, err
@@ -103,6 +103,21 @@ func parts(o *kvpb.Operation) (request, blank proto.Message) {
 		return x.RelayWrite, &kvpb.RelayResponse{Name: x.RelayWrite.GetName()}
 	}
 	panic("randtest: no operation")
+}
+
+// methodOf returns the method of an operation's call; 0 for Get.
+func methodOf(o *kvpb.Operation) methods {
+	switch o.GetOperation().(type) {
+	case *kvpb.Operation_Put:
+		return methodPut
+	case *kvpb.Operation_Append:
+		return methodAppend
+	case *kvpb.Operation_RelayRead:
+		return methodRelayRead
+	case *kvpb.Operation_RelayWrite:
+		return methodRelayWrite
+	}
+	return 0
 }
 
 // limitOf returns a time limit that sequential code would not reach.

@@ -1,6 +1,7 @@
 package randtest
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ type oracle struct {
 
 // answer is what a call returned in the sequential run.
 type answer struct {
+	server   int
+	method   methods
+	request  proto.Message
 	response proto.Message
 	code     codes.Code
 	took     time.Duration
@@ -38,13 +42,15 @@ func (o *oracle) computes(plain bool, d time.Duration) {
 	}
 }
 
-func (o *oracle) record(at, method string, request, response proto.Message, err error, took time.Duration) {
+func (o *oracle) record(at string, a *answer, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	a := &answer{code: status.Code(err), took: took}
-	if err == nil {
-		a.response = proto.Clone(response)
-		o.pairs[pair(method, request, response)] = struct{}{}
+	a.code = status.Code(err)
+	if err != nil {
+		a.response = nil // and not a nil message
+	} else {
+		a.response = proto.Clone(a.response)
+		o.pairs[pair(fmt.Sprintf("%T", a.request), a.request, a.response)] = struct{}{}
 	}
 	o.calls[at] = a
 }

@@ -22,7 +22,7 @@ func (s *kvServer) RelayWrite(ctx context.Context, r *kvpb.RelayRequest) (*kvpb.
 }
 
 func (s *kvServer) relay(ctx context.Context, method methods, r *kvpb.RelayRequest) (*kvpb.RelayResponse, error) {
-	in := s.begin(ctx, method)
+	in := s.begin(ctx, method, r)
 	if err := s.failing(in); err != nil {
 		return nil, err
 	}

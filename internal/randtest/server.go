@@ -43,19 +43,20 @@ func newServer(w *world, index int) *kvServer {
 
 // invocation is what a handler knows of the call that it handles.
 type invocation struct {
-	ctx    context.Context
-	at     string
-	method methods
-	epoch  *epoch
-	staged map[string]*kvpb.GetResponse // writes to come
-	reads  int
-	writes int
+	ctx     context.Context
+	at      string
+	method  methods
+	request proto.Message
+	epoch   *epoch
+	staged  map[string]*kvpb.GetResponse // writes to come
+	reads   int
+	writes  int
 }
 
 type epochKey struct{}
 
-func (s *kvServer) begin(ctx context.Context, method methods) *invocation {
-	in := &invocation{ctx: ctx, method: method, staged: make(map[string]*kvpb.GetResponse)}
+func (s *kvServer) begin(ctx context.Context, method methods, r proto.Message) *invocation {
+	in := &invocation{ctx: ctx, method: method, request: r, staged: make(map[string]*kvpb.GetResponse)}
 	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md.Get("at")) > 0 {
 		in.at = md.Get("at")[0]
 	}
@@ -75,10 +76,10 @@ func (s *kvServer) early(in *invocation, blank proto.Message) error {
 	return nil
 }
 
-// work takes as long as the place says.
+// work takes as long as the place or the request says.
 func (s *kvServer) work(in *invocation) error {
 	select {
-	case <-time.After(s.w.sc.work(in.at)):
+	case <-time.After(s.w.sc.work(in.at, in.request)):
 		return nil
 	case <-in.ctx.Done():
 		return status.FromContextError(in.ctx.Err()).Err()
@@ -87,7 +88,7 @@ func (s *kvServer) work(in *invocation) error {
 
 // Get reads a key; who asks shows in the value, as in what Put and Append write.
 func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-	in := s.begin(ctx, 0)
+	in := s.begin(ctx, 0, r)
 	if r.GetKey()[1] == classNever {
 		if err := s.early(in, &kvpb.GetResponse{}); err != nil {
 			return nil, err
@@ -147,7 +148,7 @@ func (s *kvServer) state(key string) *kvpb.GetResponse {
 
 // Put replaces a key's value.
 func (s *kvServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
-	in := s.begin(ctx, methodPut)
+	in := s.begin(ctx, methodPut, r)
 	if err := s.failing(in); err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (s *kvServer) Put(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutRespon
 
 // Append extends a key's value.
 func (s *kvServer) Append(ctx context.Context, r *kvpb.AppendRequest) (*kvpb.AppendResponse, error) {
-	in := s.begin(ctx, methodAppend)
+	in := s.begin(ctx, methodAppend, r)
 	if err := s.failing(in); err != nil {
 		return nil, err
 	}

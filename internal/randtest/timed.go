@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/internal/processors"
@@ -69,13 +70,16 @@ func (g *generator) again(steps []*step) []*step {
 	return append(steps, &same)
 }
 
-// work is how long the handler takes for a call at a place.
-func (sc *Scenario) work(at string) time.Duration {
+// work is how long the handler takes for a call at a place. Where it is known how long the
+// scenario may take, equal requests take equally long: a call may be another place's that a
+// wrong guess made there.
+func (sc *Scenario) work(at string, request proto.Message) time.Duration {
 	if at == "" { // a trap's call, which others may adopt
 		return 0
 	}
 	most := 4_000_000
 	if g := sc.knobs.Timing; g.On {
+		at = bytesOf(request)
 		if g.Slow && sc.chance.percent(15, "slow", at) {
 			most = 60_000_000
 		}
@@ -129,7 +133,8 @@ func (sc *Scenario) refusals() (sum time.Duration) {
 //   - a handler's replay does so with the handler's, and there is one for each call
 //     that it makes, at most;
 //   - a call that is refused after its caller turned out right is made only then, in a handler, too, of
-//     whose calls there are no reports;
+//     whose calls there are no reports: if it may be refused for want of a slot, for all that it
+//     takes, if its server does not stage what clients think it does, for a round trip;
 //   - who passes a barrier, or pins, waits for all that a neighbour has guessed, which may
 //     be its calls one after the other, once and once more in each of these runs.
 func (v *verdict) late(o *oracle) {
@@ -157,11 +162,13 @@ func (v *verdict) late(o *oracle) {
 			}
 		}
 	}
-	for at := range o.calls {
-		if i := strings.LastIndexByte(at, '/'); i > 0 && !strings.Contains(at[i:], ".") {
-			allowed += v.sc.work(at[:i]) + v.sc.work(at)
-			if v.sc.knobs.HalfOpen[1] > 0 { // it may be refused
-				allowed += o.calls[at].took
+	for at, call := range o.calls {
+		if in := o.calls[at[:max(0, strings.LastIndexByte(at, '/'))]]; in != nil { // its handler makes the call
+			allowed += v.sc.work(at, in.request) + v.sc.work(at, call.request)
+			if v.sc.knobs.HalfOpen[1] > 0 {
+				allowed += call.took
+			} else if v.sc.knobs.refuses(call) {
+				allowed += v.sc.matrix.RTT(siteOf(in.server), siteOf(call.server))
 			}
 		}
 	}
@@ -175,6 +182,11 @@ func (v *verdict) late(o *oracle) {
 	if v.got.took > allowed {
 		v.wrong("it took %v, sequentially %v, and with all that speculation may cost %v", v.got.took, v.want.took, allowed)
 	}
+}
+
+// refuses reports whether a server may refuse a call that clients send on a guess.
+func (k *knobs) refuses(call *answer) bool {
+	return k.Plain[call.server] || k.ClientStages&^k.Stages[call.server]&call.method&^methodRelayRead != 0
 }
 
 // longest returns how long the calls of a goroutine took together, of the one that needed

@@ -104,9 +104,9 @@ func (u *Use) consume(n int) {
 	switch {
 	case !u.Call.spec.Once:
 		u.lane.consumed += n
-		u.Run.consumed += n
+		u.Run.consumed += int32(n)
 	case u.Call.useOf(u.Run) == u:
-		u.Run.consumedOnce += n
+		u.Run.consumedOnce += int32(n)
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *irrevocables) missing(l *Lane) *Call {
 	if t := l.run.tree; t.breaks(forgetDivergence) || t.breaks(forgetSent) {
 		return nil
 	}
-	if s.index != nil && s.lanes[l.id] == l.consumed && s.once == l.run.consumedOnce {
+	if s.index != nil && s.lanes[l.id] == l.consumed && s.once == int(l.run.consumedOnce) {
 		return nil
 	}
 	for _, c := range s.all {
@@ -192,7 +192,7 @@ func (t *Tree) expireEarly() {
 
 // madeAll reports whether the run is known to have made all that took effect. It may have
 // although it is not.
-func (t *Tree) madeAll(r *Run) bool { return r.consumed+r.consumedOnce == len(t.sent.all) }
+func (t *Tree) madeAll(r *Run) bool { return int(r.consumed+r.consumedOnce) == len(t.sent.all) }
 
 // made reports whether the run made the call, even if it gave up waiting.
 func (r *Run) made(c *Call) bool {

@@ -38,8 +38,8 @@ type Run struct {
 	assumed      *Use  // the newest with a prediction, see guessed
 	assumptions  int   // in that list
 	stray        *Call // shows that the run is not on the right path, see Use.late
-	consumed     int   // irrevocable calls that it made, without those with Once
-	consumedOnce int   // irrevocable calls with Once that it made
+	consumed     int32 // irrevocable calls that it made, without those with Once
+	consumedOnce int32 // irrevocable calls with Once that it made
 	fewUses      [4]*Use
 	uses         []*Use
 	parked       []*Lane // wait at a barrier
