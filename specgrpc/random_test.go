@@ -40,6 +40,11 @@ func TestRandomWorlds(t *testing.T) {
 	randtest.RunSketches(t, randtest.Scale(40))
 }
 
+// TestRandomEnds: the same of programs whose own context ends before they do, and which go on.
+func TestRandomEnds(t *testing.T) {
+	randtest.RunEnded(t, randtest.Scale(150))
+}
+
 // TestRandomCrowds: the same as TestRandomPrograms of goroutines that share the task's
 // context, make calls with it and start Groups.
 func TestRandomCrowds(t *testing.T) {

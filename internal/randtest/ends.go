@@ -28,10 +28,11 @@ const (
 	endFutures               // so does the failure of a future
 	endMembers               // members of Any end their own contexts
 	endings
+	endTask = endings // the program's own context ends
 )
 
 func (e ending) String() string {
-	return [...]string{"limit", "cancel", "timer", "group", "futures", "members"}[e]
+	return [...]string{"limit", "cancel", "timer", "group", "futures", "members", "the program's"}[e]
 }
 
 // step returns a step that ends its context so.
@@ -111,6 +112,8 @@ func (x *execution) end(ctx context.Context, at string, s *step, digest string) 
 		return e.after(d, digest, err)
 	case endMembers:
 		return e.members(ctx, digest)
+	case endTask:
+		return x.contextEnds(ctx, e, digest)
 	default:
 		return e.siblings(ctx, digest)
 	}

@@ -60,6 +60,7 @@ type Scenario struct {
 
 	knobs  knobs
 	tasks  []*task
+	early  earlyEnd
 	clock  bool // the program reads clocks: only their order counts
 	drifts bool // the program is not deterministic: it must be stopped, or not repeated
 	faults []*fault

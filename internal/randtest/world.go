@@ -115,6 +115,8 @@ func (w *world) runTasks() *outcome {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(w.pretend(context.Background()), patience)
 	defer cancel()
+	ctx, stopEarly := w.sc.early.bound(ctx)
+	defer stopEarly()
 	if !w.plain {
 		stop := w.strikes.begin(&ctx)
 		defer stop()
