@@ -50,3 +50,8 @@ func TestRandomEnds(t *testing.T) {
 func TestRandomCrowds(t *testing.T) {
 	randtest.RunCrowded(t, randtest.Scale(150))
 }
+
+// TestRandomFaultyCrowds: the same as TestRandomFaults of programs with such goroutines.
+func TestRandomFaultyCrowds(t *testing.T) {
+	randtest.RunFaultyCrowds(t, randtest.Scale(75))
+}

@@ -115,3 +115,16 @@ func RunCrowded(t *testing.T, seeds int) {
 	t.Helper()
 	run(t, seeds, NewCrowded)
 }
+
+// NewFaultyCrowds returns a scenario with faults and with such goroutines.
+func NewFaultyCrowds(seed uint64) *Scenario {
+	sc := NewScenario(seed, true)
+	sc.addCrowds()
+	return sc
+}
+
+// RunFaultyCrowds checks so many of them.
+func RunFaultyCrowds(t *testing.T, seeds int) {
+	t.Helper()
+	run(t, seeds, NewFaultyCrowds)
+}
