@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"net"
 	"os/exec"
 	"strconv"
@@ -11,7 +12,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"foresay": main})
+	testscript.Main(waiting{m}, map[string]func(){"foresay": main})
+}
+
+// waiting runs the tests, four scripts at a time unless -parallel says otherwise: they mostly wait.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
+	return w.M.Run()
 }
 
 func TestScripts(t *testing.T) {
