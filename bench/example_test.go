@@ -27,6 +27,7 @@ func ExampleExperiments() {
 	// smr-throughput [real]
 	// smr-snapshots [real]
 	// smr-large [real]
+	// smr-idle [real]
 	// smr-failover [virtual]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]

@@ -100,7 +100,7 @@ func pick[T any](s scale, quick, full T) T {
 func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), limits(), multilevel(),
-		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrSnapshots(), smrLarge(), smrFailover(),
+		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
 		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcLarge(), rcPeers(),
 	}
 }

@@ -2,10 +2,8 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -212,57 +209,19 @@ func startBulkEtcd(ctx context.Context, path, dir string) (*bulk, error) {
 	return b, nil
 }
 
-// startBulkService starts three replicas with the defaults of 'smr init', but for TLS. The clients are one host, so a connection to each replica is shared.
+// startBulkService starts a service. The clients are one host, so a connection to each replica is shared.
 func startBulkService(ctx context.Context, program, dir string, p smr.Protocol, trip string) (*bulk, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	var members []service.Member
-	for i := range 3 {
-		address, err := replicated.FreeAddress()
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, service.Member{ID: protocol.ID(i + 1), Address: address})
-	}
-	var files []string
-	for _, m := range members {
-		encoded, err := json.Marshal(service.Config{
-			Cluster: "bench", Protocol: p.Name, ID: m.ID, Members: members, Data: fmt.Sprint("replica-", m.ID), Insecure: true, RoundTrip: trip,
-			Log: service.Log{Level: "error"},
-		})
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, filepath.Join(dir, fmt.Sprintf("replica-%d.json", m.ID)))
-		if err := os.WriteFile(files[len(files)-1], encoded, 0o600); err != nil {
-			return nil, err
-		}
-	}
-	cfg := &service.ClientConfig{Cluster: "bench", Protocol: p.Name, Members: members, Insecure: true, RoundTrip: trip}
-	if err := cfg.Check(); err != nil {
-		return nil, err
-	}
-	servers, err := replicated.StartService(ctx, program, files)
+	s, err := startServed(ctx, program, dir, service.Config{Protocol: p.Name, RoundTrip: trip})
 	if err != nil {
-		return nil, err
-	}
-	client, err := service.Dial(cfg, service.ClientOptions{})
-	if err != nil {
-		servers.Close()
 		return nil, err
 	}
 	value := make([]byte, bulkValueBytes)
 	return &bulk{
-		system: p.Name, trip: trip, servers: servers,
-		close: func() {
-			_ = client.Close() // its servers end with it
-			servers.Close()
-		},
+		system: p.Name, trip: trip, servers: s.servers, close: s.close,
 		put: func(ctx context.Context, _ int, key string) error {
 			ctx, cancel := context.WithTimeout(ctx, bulkPatience) // without a limit, that is 128 round trips
 			defer cancel()
-			_, err := client.Put(ctx, key, value)
+			_, err := s.client.Put(ctx, key, value)
 			return err
 		},
 	}, nil

@@ -2,18 +2,14 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -134,72 +130,19 @@ func snapshotsCells(with, without []snapshotsTurn) Row {
 	}
 }
 
-// snapshotsGroup is a service with a client.
-type snapshotsGroup struct {
-	servers *replicated.Processes
-	client  *service.Client
-}
-
-func (g *snapshotsGroup) close() {
-	if g.client != nil {
-		_ = g.client.Close()
-	}
-	g.servers.Close()
-}
+// snapshotsGroup is a service that writes snapshots, or none.
+type snapshotsGroup struct{ *served }
 
 func startSnapshots(ctx context.Context, program, dir string, p smr.Protocol, every int) (*snapshotsGroup, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+	cfg := service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, SnapshotEvery: every}
+	if every == snapshotsNever {
+		cfg.LogBytes = 1 << 40
 	}
-	var members []service.Member
-	for i := range 3 {
-		address, err := replicated.FreeAddress()
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, service.Member{ID: protocol.ID(i + 1), Address: address})
-	}
-	files, err := snapshotsFiles(dir, p.Name, members, every)
+	s, err := startServed(ctx, program, dir, cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg := &service.ClientConfig{Cluster: "bench", Protocol: p.Name, Members: members, Insecure: true, RoundTrip: snapshotsRoundTrip}
-	if err := cfg.Check(); err != nil {
-		return nil, err
-	}
-	servers, err := replicated.StartService(ctx, program, files)
-	if err != nil {
-		return nil, err
-	}
-	g := &snapshotsGroup{servers: servers}
-	if g.client, err = service.Dial(cfg, service.ClientOptions{}); err != nil {
-		g.close()
-		return nil, err
-	}
-	return g, nil
-}
-
-// snapshotsFiles writes the replicas' files.
-func snapshotsFiles(dir, protocol string, members []service.Member, every int) (files []string, err error) {
-	for _, m := range members {
-		c := service.Config{
-			Cluster: "bench", Protocol: protocol, ID: m.ID, Members: members, Data: fmt.Sprint("replica-", m.ID), Insecure: true, RoundTrip: snapshotsRoundTrip,
-			SnapshotEvery: every, Log: service.Log{Level: "error"},
-		}
-		if every == snapshotsNever {
-			c.LogBytes = 1 << 40
-		}
-		b, err := json.Marshal(c)
-		if err != nil {
-			return nil, err
-		}
-		file := filepath.Join(dir, fmt.Sprintf("replica-%d.json", m.ID))
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-	}
-	return files, nil
+	return &snapshotsGroup{s}, nil
 }
 
 // load puts what the snapshots are made of.

@@ -59,6 +59,9 @@ type ReplicaConfig struct {
 	// Executed gets, for figures, how long after it came to this replica a command was executed here, of those that clients asked this replica for. It is called in the
 	// node's own calls, and must not wait. nil: nobody.
 	Executed func(outcome Outcome, took time.Duration)
+	// Vouch tells what this replica's host knows of another member's, and of itself. It is called in the node's own calls. With it, groups of raft and multipaxos rest while they have nothing to do; the
+	// other protocols ignore it. nil: hosts do not vouch for each other.
+	Vouch func(protocol.ID) (Vouched, bool)
 }
 
 // ClientConfig is what a client node of any protocol of the family is made from.

@@ -96,7 +96,7 @@ type (
 
 // SharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
 func SharedKinds() []wirefmt.Kind[Message] {
-	return append(tempoKinds(),
+	return append(append(tempoKinds(), restKinds()...),
 		wirefmt.NewKind[Message](1, appendRequest, readRequest),
 		wirefmt.NewKind[Message](2, func(w *wirefmt.Writer, m OpenRequest) { w.Uint(uint64(m.Nonce)) },
 			func(r *wirefmt.Reader) OpenRequest { return OpenRequest{Nonce: Seq(r.Uint())} }),

@@ -11,3 +11,15 @@ func Pace(now, last, roundTrip time.Duration) time.Duration {
 	}
 	return last + gap - now
 }
+
+// UntilBeat returns how long it is until the next beat of an engine that beats so often. Where hosts have several groups, and vouch for each other, beats fall on multiples of that time: so those of
+// many groups come at one moment, and what they have to say to another host is one message on the way.
+func (c ReplicaConfig) UntilBeat(now, every time.Duration) time.Duration {
+	if c.Vouch == nil {
+		return every
+	}
+	return untilBeat(now, every)
+}
+
+// untilBeat returns how long it is until the next multiple, which is more than 0.
+func untilBeat(now, every time.Duration) time.Duration { return every - (now%every+every)%every }

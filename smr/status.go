@@ -19,6 +19,7 @@ type Status struct {
 	LogSize   int         // records in the log
 	Sessions  int
 	Members   []Member // in order of their IDs
+	Resting   bool     // hosts vouch for the members, which send each other no beats
 }
 
 // Ready tells whether what a client asks of the replica would be done now, by itself or by the leader that it knows.

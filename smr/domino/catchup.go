@@ -26,7 +26,7 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 		return
 	}
 	r.admission.Start(env, len(log) == 0 && r.snapshot == 0)
-	env.After(r.times(tick), tickTimer{})
+	env.After(r.cfg.UntilBeat(env.Now, r.times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
 	r.membersChanged(env)
 	r.settle(env)

@@ -371,7 +371,7 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 }
 
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(r.times(tick), tickTimer{})
+	env.After(r.cfg.UntilBeat(env.Now, r.times(tick)), tickTimer{})
 	if r.role == member {
 		r.drive(env)
 		r.soon(env)

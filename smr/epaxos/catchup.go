@@ -12,7 +12,7 @@ import (
 func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 	if !r.ticking {
 		r.ticking = true
-		env.After(r.tempo.Times(0.5), tickTimer{})
+		env.After(r.cfg.UntilBeat(env.Now, r.tempo.Times(0.5)), tickTimer{})
 	}
 }
 

@@ -20,7 +20,7 @@ func (r *Replica) fetch() Fetch {
 
 // onTick says that the replica is there, and looks who else is.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(r.times(beat), beatTimer{})
+	env.After(r.cfg.UntilBeat(env.Now, r.times(beat)), beatTimer{})
 	if r.removed {
 		return
 	}

@@ -117,7 +117,7 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 	}
 	r.admission.Start(env, blank)
 	r.membersChanged(env)
-	env.After(r.times(beat), beatTimer{})
+	env.After(r.cfg.UntilBeat(env.Now, r.times(beat)), beatTimer{})
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {

@@ -38,7 +38,7 @@ func (r *Replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 
 // onQuiet ends the time in which the replica believes in its leader.
 func (r *Replica) onQuiet(env *protocol.Env[smr.Message]) {
-	if r.role != follower {
+	if r.role != follower || r.followsHost(env) {
 		return
 	}
 	r.quiet, r.leader = true, 0

@@ -44,6 +44,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	c := r.candidacy
 	r.candidacy = candidacy{}
 	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
+	r.rest.Wake(env.Now)
 	r.desk.Reset()
 	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
 	env.Stop(campaignTimer{})
@@ -67,6 +68,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.lead = leadership{}
+	r.rest.Wake(env.Now)
 	r.desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
@@ -298,7 +300,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
-	if r.role != leader {
+	if r.role != leader || r.staysAtRest(env) {
 		return
 	}
 	r.heartbeat(env)
@@ -309,7 +311,11 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 			r.pump(env, p)
 		}
 	}
-	env.After(r.times(heartbeat), heartbeatTimer{})
+	if wait, asked := r.maybeRest(env); asked {
+		env.After(wait, heartbeatTimer{})
+		return
+	}
+	env.After(r.cfg.UntilBeat(env.Now, r.times(heartbeat)), heartbeatTimer{})
 }
 
 // heartbeat says that the leader is there and what is decided.

@@ -49,6 +49,7 @@ type Replica struct {
 	missing Missing // the last one that was sent
 	asked   time.Duration
 	tempo   smr.Tempo // of what the leader says, and of answers to it
+	rest    smr.Rest
 
 	candidacy candidacy
 	lead      leadership
@@ -85,7 +86,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), tempo: smr.NewTempo(cfg.RoundTrip)}
+	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), tempo: smr.NewTempo(cfg.RoundTrip), rest: smr.NewRest(cfg)}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
 	return r, nil
@@ -171,6 +172,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		env.Send(protocol.App, r.status(q.ID))
 		return
 	}
+	r.maybeWake(env, msg)
 	if from == protocol.App {
 		if h, ok := msg.(smr.HandOver); ok {
 			to, reason := r.handOver(env, h.To)
@@ -194,6 +196,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	default:
 		r.onReplica(env, from, msg)
 	}
+	r.maybeStir(env)
 	r.desk.Flush(env)
 }
 
@@ -216,7 +219,12 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	if !r.votes() {
 		return
 	}
+	r.stir(env, from, msg)
 	switch msg := msg.(type) {
+	case smr.RestNow:
+		r.onRestNow(env, from, msg)
+	case smr.Rested:
+		r.onRested(env, from, msg)
 	case PreVote:
 		r.onPreVote(env, from, msg)
 	case PreVoteReply:
@@ -275,6 +283,10 @@ func sender(msg smr.Message) (smr.Incarnation, bool) {
 		return m.From, true
 	case Removed:
 		return m.From, true
+	case smr.RestNow:
+		return m.From, true
+	case smr.Rested:
+		return m.From, true
 	}
 	return 0, false
 }
@@ -301,6 +313,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	}
+	r.maybeStir(env)
 	r.desk.Flush(env)
 }
 
@@ -369,6 +382,6 @@ func (r *Replica) status(id smr.CallID) smr.Status {
 	return smr.Status{
 		ID: id, Replica: r.cfg.ID, Role: role, Leader: r.leader, Ballot: uint64(r.promised),
 		Committed: r.commit, Applied: r.state.Applied(), Snapshot: r.snapshot,
-		LogSize: len(r.log.records), Sessions: r.state.Sessions(), Members: r.state.Members(),
+		LogSize: len(r.log.records), Sessions: r.state.Sessions(), Members: r.state.Members(), Resting: r.rest.Resting(),
 	}
 }

@@ -13,10 +13,15 @@ func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 	if r.core.leads() {
 		return
 	}
+	r.awaitLeaderFrom(env, env.Now)
+}
+
+// awaitLeaderFrom is awaitLeader if its last word came then.
+func (r *replica) awaitLeaderFrom(env *protocol.Env[smr.Message], at time.Duration) {
 	// Two that stand for election at once take the votes from each other. So each has a turn of its own, a round trip after the one
 	// before, and chance only breaks the tie between clocks.
 	turn := r.tempo.Times(float64(r.turn()))
-	env.After(r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.tempo.Times(0.5)+1))), electionTimer{})
+	env.After(at-env.Now+r.patience()+turn+time.Duration(env.Rand.Int64N(int64(r.tempo.Times(0.5)+1))), electionTimer{})
 }
 
 // turn returns how many members come before this one when a leader is missed: those that follow the old leader, or, if
@@ -37,7 +42,7 @@ func (r *replica) turn() int {
 }
 
 func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
-	if r.core.leads() {
+	if r.core.leads() || r.followsHost(env) {
 		return
 	}
 	if _, member := r.state.Member(r.cfg.ID); member && r.adm.Admitted() {
@@ -51,7 +56,7 @@ func (r *replica) onElectionTimer(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
-	if !r.core.leads() {
+	if !r.core.leads() || r.staysAtRest(env) {
 		return
 	}
 	if peer, ok := r.lostQuorum(env.Now); ok {
@@ -63,7 +68,11 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 	r.core.node.Tick()
 	r.core.flush(env)
 	r.continueTransfers(env)
-	env.After(r.beat(), beatTimer{})
+	if wait, asked := r.maybeRest(env); asked {
+		env.After(wait, beatTimer{})
+		return
+	}
+	env.After(r.cfg.UntilBeat(env.Now, r.beat()), beatTimer{})
 }
 
 // lostQuorum tells whether a leader has not heard from a majority for so long that there may be another one, and names a peer.

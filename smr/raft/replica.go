@@ -27,6 +27,7 @@ type replica struct {
 	leaderWas protocol.ID   // who it was that was heard then
 	hasLeader bool          // whether leaderAt is of a leader
 	tempo     smr.Tempo     // of what leaders say
+	rest      smr.Rest
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
@@ -61,6 +62,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r.state = smr.NewState(cfg.Machine, members)
 	r.desk = smr.NewDesk(cfg, r.state)
 	r.adm = smr.NewAdmission(cfg, r.state)
+	r.rest = smr.NewRest(cfg)
 	r.core = core{id: cfg.ID, log: new(storage), disk: r.adm.Own, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
 	return r, nil
 }
@@ -100,9 +102,14 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	if r.halted != "" || r.adm.Refused() {
 		return
 	}
+	r.maybeWake(env, msg)
 	switch msg := msg.(type) {
 	case rpc:
 		r.onRPC(env, from, msg)
+	case smr.RestNow:
+		r.onRestNow(env, from, msg)
+	case smr.Rested:
+		r.onRested(env, from, msg)
 	case smr.HandOver:
 		if from == protocol.App {
 			r.onHandOver(env, msg)
@@ -154,6 +161,7 @@ func (r *replica) finish(env *protocol.Env[smr.Message]) {
 	if leads := r.core.leads(); leads != r.led {
 		r.becomes(env, leads)
 	}
+	r.maybeStir(env)
 	r.maybeSnapshot(env)
 	r.maybeRead(env)
 	r.desk.Flush(env)
@@ -161,6 +169,7 @@ func (r *replica) finish(env *protocol.Env[smr.Message]) {
 
 func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.led = leader
+	r.rest.Wake(env.Now)
 	r.desk.Reset()
 	r.changing = false
 	clear(r.outgoing)
@@ -170,7 +179,7 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 			r.heard[m.ID] = env.Now
 		}
 		env.Stop(electionTimer{})
-		env.After(r.beat(), beatTimer{})
+		env.After(r.cfg.UntilBeat(env.Now, r.beat()), beatTimer{})
 		return
 	}
 	env.Stop(beatTimer{})
@@ -198,11 +207,13 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	if from != r.cfg.ID {
 		r.heard[from] = env.Now
 	}
+	r.stir(env, from, msg.GetType() == raftpb.MsgPreVote || msg.GetType() == raftpb.MsgVote)
 	switch msg.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgVote:
 		if string(msg.GetContext()) == forced {
 			break
 		}
+		r.relyOnHost(env.Now)
 		if r.led || r.hasLeader && env.Now-r.leaderAt < r.patience() && env.Now >= r.leaderAt {
 			if msg.GetTerm() > r.core.term() {
 				return // there is a leader: a replica that does not hear it is not to disturb [Raft thesis §9.6]
@@ -256,7 +267,7 @@ func (r *replica) status(id smr.CallID) smr.Status {
 	}
 	if r.core.node != nil {
 		s.Leader, s.Ballot, s.Committed = r.core.leader(), r.core.term(), smr.Slot(r.core.committed())
-		s.LogSize = len(r.core.log.entries)
+		s.LogSize, s.Resting = len(r.core.log.entries), r.rest.Resting()
 	}
 	return s
 }

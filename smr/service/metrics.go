@@ -74,7 +74,7 @@ func (r *Replica) figures(page *metrics.Page, statuses []Status) {
 	}
 	h := r.host.Stats()
 	for _, n := range h.Nodes {
-		if n.Addr.Group == statusGroup {
+		if n.Addr.Group == statusGroup || n.Addr.Group == hostGroup {
 			continue
 		}
 		metrics.Node(page, "foresay_smr_", n, groupLabel(r.groupOf(n.Addr.Group))...)

@@ -48,6 +48,7 @@ func (t *peerTable) change(groups []groupNews) {
 		t.log.Warn("replica: it was removed from the group, and can be stopped", "id", t.cfg.ID)
 	}
 	t.known = now
+	t.beats.know(members)
 	t.log.Info("replica: members", "members", fmt.Sprint(members))
 }
 

@@ -45,6 +45,7 @@ type Replica struct {
 	host     *host.Host
 	groups   []*replicaGroup
 	status   *host.Node[statusMessage]
+	beats    *hostBeats // nil if there is one group
 	caller   caller
 	started  time.Time
 	news     *news
@@ -124,6 +125,9 @@ func (r *Replica) addNodes() error {
 		Group: statusGroup, ID: r.cfg.ID, Node: statusNode{}, Codec: statusCodec(), App: r.onStatus,
 	})
 	if err != nil {
+		return err
+	}
+	if err := r.addHostBeats(); err != nil {
 		return err
 	}
 	for i := range r.cfg.count() {

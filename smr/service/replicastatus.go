@@ -31,6 +31,7 @@ type Status struct {
 	Sessions      int         `json:"sessions"`
 	Members       []Member    `json:"members"`
 	Learners      []Member    `json:"learners,omitempty"` // replicas that wait to be added, as far as this one knows
+	Resting       bool        `json:"resting,omitempty"`  // the group has nothing to do, and its members send each other no beats: their hosts do, once for all groups
 	Behind        smr.Slot    `json:"behind"`             // what others of the group have executed and it has not, in slots: see Client.Status
 	Keys          uint64      `json:"keys"`               // what this replica's store holds
 	Bytes         uint64      `json:"bytes"`              // of keys and values
@@ -109,7 +110,7 @@ func (g *replicaGroup) describe(s smr.Status) Status {
 	u := g.machine.Usage()
 	out := Status{
 		Replica: s.Replica, Role: s.Role, Leader: s.Leader, Leaderless: g.cfg.proto.Leaderless, Ready: s.Ready(), Term: s.Ballot,
-		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
+		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions, Resting: s.Resting, Members: []Member{}, Protocol: g.cfg.Protocol, Generation: g.cfg.Generation, Disk: g.disk,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}

@@ -104,6 +104,7 @@ func (r Routing) String() string {
 const (
 	serviceGroup transport.Group = 1
 	statusGroup  transport.Group = 2
+	hostGroup    transport.Group = 1 << 20 // beyond those of the service
 )
 
 // nodeGroup returns where the nodes of a group are found.

@@ -41,6 +41,7 @@ type World struct {
 	fresh   int  // replicas that took the place of others
 	changes int  // of the members, that are asked for
 	stopped bool // clients begin nothing any more
+	quiet   bool // clients begin nothing at present
 	// handing is who is to lead, as a leader said last, and handedOver how often that came to be.
 	handing    protocol.ID
 	handedOver int
@@ -123,7 +124,14 @@ func (w *World) addReplica(id protocol.ID, join bool) error {
 		if w.sc.Configure != nil {
 			w.sc.Configure(&cfg)
 		}
-		return w.sc.Protocol.NewReplica(cfg)
+		if w.sc.vouch == nil {
+			return w.sc.Protocol.NewReplica(cfg)
+		}
+		v := &vouching{id: id, members: w.hosts, beats: smr.NewHostBeats(cfg.RoundTrip)}
+		cfg.Vouch = w.sc.vouch(v.beats.Vouch)
+		var err error
+		v.Node, err = w.sc.Protocol.NewReplica(cfg)
+		return v, err
 	}
 	if _, err := build(); err != nil {
 		return err
@@ -137,6 +145,9 @@ func (w *World) addReplica(id protocol.ID, join bool) error {
 		return n
 	}})
 }
+
+// hosts returns where there are replicas.
+func (w *World) hosts() []protocol.ID { return w.replicas }
 
 // applied notes that a replica applied a command as the first+1st of its state.
 func (w *World) applied(log **appliedLog, first int, c commandID) {

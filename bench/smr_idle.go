@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/service"
+)
+
+func smrIdle() Experiment {
+	return Experiment{
+		Name:    "smr-idle",
+		Summary: "services of three processes whose 1, 64 or 512 groups have a leader each and nothing to do: the servers' processor time per second",
+		Modes:   []Mode{Real},
+		points:  idlePoints,
+		figures: []figure{{
+			suffix: "cpu", title: "Three processes whose groups have nothing to do", y: "cpu_ms_per_s", yLabel: "milliseconds of processor time per second",
+			across: []string{"system"}, series: []string{"groups"},
+		}},
+	}
+}
+
+// idlePoints are raft with few and many groups, and all protocols with many.
+func idlePoints(s scale, o Options) []point {
+	var points []point
+	for i, p := range catalog.Protocols() {
+		groups := []int{512}
+		switch {
+		case i == 0:
+			groups = pick(s, []int{1, 512}, []int{1, 64, 512})
+		case s.quick:
+			continue
+		}
+		for _, n := range groups {
+			points = append(points, point{doing: fmt.Sprintf("%s, %d groups", p.Name, n), run: func(ctx context.Context) ([]Row, error) {
+				if o.Program == "" {
+					return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+				}
+				return idleRow(ctx, s, o, p, n)
+			}})
+		}
+	}
+	return points
+}
+
+func idleRow(ctx context.Context, s scale, o Options, p smr.Protocol, groups int) (rows []Row, err error) {
+	err = withTempDir(func(dir string) error {
+		g, err := startServed(ctx, o.Program, dir, service.Config{Protocol: p.Name, RoundTrip: snapshotsRoundTrip, Routing: service.Routing{Groups: groups}})
+		if err != nil {
+			return err
+		}
+		defer g.close()
+		if err := g.ready(ctx); err != nil {
+			return err
+		}
+		if err := g.wait(ctx, pick(s, 2*time.Second, 8*time.Second)); err != nil {
+			return err
+		}
+		began, used := time.Now(), g.servers.CPU()
+		if err := g.wait(ctx, pick(s, 3*time.Second, 10*time.Second)); err != nil {
+			return err
+		}
+		spent := g.servers.CPU() - used
+		rows = []Row{{{"system", p.Name}, {"groups", groups}, measure("cpu_ms_per_s", ms(spent)/time.Since(began).Seconds())}}
+		return nil
+	})
+	return rows, err
+}
+
+// ready waits until every replica of every group takes commands.
+func (s *served) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		all, err := s.client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(one service.Status) bool { return !one.Ready }) {
+			return nil
+		}
+		if err := s.wait(ctx, 200*time.Millisecond); err != nil {
+			return fmt.Errorf("the service is not ready: %w", err)
+		}
+	}
+}
+
+// wait lets time pass, unless a server ends.
+func (s *served) wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-s.servers.Context().Done():
+		return context.Cause(s.servers.Context())
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,137 @@
+package multipaxos
+
+import (
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// restLook is how many round trips pass between two looks of a leader at rest at whether its followers' hosts are there: nothing waits for it, as what comes up wakes the leader, and then it looks for
+// its majority as ever.
+const restLook = 4 * leaderTimeout
+
+// maybeRest has a leader that has nothing to do ask its followers to rest. Its next beat is later then.
+func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration, asked bool) {
+	if !r.rest.Due(env.Now) || !r.idle() {
+		return 0, false
+	}
+	return r.rest.Ask(env, smr.RestNow{From: r.admission.Own(), Ballot: uint64(r.promised), Slot: r.lead.end}, r.others())
+}
+
+// idle tells whether a leader has nothing to do, and all others have all that it has.
+func (r *Replica) idle() bool {
+	l := &r.lead
+	if len(l.peers) == 0 || len(l.learners) > 0 || len(l.queue) > 0 || l.waiting || l.changing != 0 || len(l.reads.waiting) > 0 || r.commit != l.end || r.log.last() != l.end {
+		return false
+	}
+	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || p.out != nil })
+}
+
+// others returns the other members.
+func (r *Replica) others() []protocol.ID {
+	var ids []protocol.ID
+	for _, p := range r.lead.peers {
+		ids = append(ids, p.id)
+	}
+	return ids
+}
+
+// onRestNow has a follower rest if it has all that its leader has.
+func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m smr.RestNow) {
+	if r.role != follower || r.leader != from || r.quiet || uint64(r.promised) != m.Ballot || r.commit != m.Slot || r.log.last() != m.Slot {
+		return
+	}
+	if r.rest.Follow(env, from, m, r.admission.Own()) {
+		env.After(r.tempo.Times(leaderTimeout), leaderTimer{})
+	}
+}
+
+// onRested has a leader rest once all followers do.
+func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m smr.Rested) {
+	p := r.peer(from)
+	if r.role != leader || p == nil || p.stranger(m.From) || m.Ballot != uint64(r.promised) || !r.idle() {
+		return
+	}
+	p.heard = true
+	if r.rest.Agreed(from, m, r.others()) {
+		env.Stop(quorumTimer{})
+		env.After(r.tempo.Times(restLook), heartbeatTimer{})
+	}
+}
+
+// maybeWake wakes a leader that is given something to do.
+func (r *Replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
+	if r.role != leader {
+		return
+	}
+	switch msg.(type) {
+	case PreVote, Prepare, Missing, Refusal, Accept, Promise:
+	default:
+		if !smr.Wakes(msg) {
+			return
+		}
+	}
+	r.wake(env)
+}
+
+// wake has a leader beat again, if it rested. From now on it waits for words of its followers as when it began to lead.
+func (r *Replica) wake(env *protocol.Env[smr.Message]) {
+	if !r.rest.Wake(env.Now) {
+		return
+	}
+	for _, p := range r.lead.peers {
+		p.heard = true
+	}
+	env.After(0, heartbeatTimer{})
+	env.After(r.tempo.Times(leaderTimeout), quorumTimer{})
+}
+
+// staysAtRest tells whether a leader needs no beat: all followers' hosts are there. Else it wakes.
+func (r *Replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
+	if !r.rest.Resting() {
+		return false
+	}
+	if _, ok := r.rest.Heard(env.Now, r.tempo.Times(leaderTimeout)); ok {
+		env.After(r.tempo.Times(restLook), heartbeatTimer{})
+	} else {
+		r.wake(env)
+	}
+	return true
+}
+
+// stir wakes a follower that hears from its leader: one at rest would be silent. If it is about a vote, it leads no more.
+func (r *Replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if _, again := msg.(smr.RestNow); again || r.role != follower || !r.rest.Resting() || !r.rest.Relies(from) {
+		return
+	}
+	r.rest.Wake(env.Now)
+	r.heard.from = 0 // how long it rested tells nothing of the pace
+	switch msg.(type) {
+	case PreVote, Prepare:
+		r.onQuiet(env)
+	}
+}
+
+// maybeStir wakes a follower whose leader is another one now, or nobody.
+func (r *Replica) maybeStir(env *protocol.Env[smr.Message]) {
+	if r.role != leader && r.rest.Resting() && !r.rest.Relies(r.leader) {
+		r.rest.Wake(env.Now)
+	}
+}
+
+// followsHost tells whether a follower at rest still hears its leader's host, and waits for its next word. Else it wakes.
+func (r *Replica) followsHost(env *protocol.Env[smr.Message]) bool {
+	if !r.rest.Resting() {
+		return false
+	}
+	patience := r.tempo.Times(leaderTimeout)
+	at, ok := r.rest.Heard(env.Now, patience)
+	if !ok {
+		r.rest.Wake(env.Now)
+		return false
+	}
+	env.After(at-env.Now+patience, leaderTimer{})
+	return true
+}
