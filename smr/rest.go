@@ -159,7 +159,7 @@ func (r *Rest) Follow(env *protocol.Env[Message], from protocol.ID, m RestNow, o
 // Heard returns when those that a resting replica relies on were all heard last. It returns false if one of them was not for so long, or has begun anew.
 func (r *Rest) Heard(now, patience time.Duration) (at time.Duration, ok bool) {
 	at = now
-	for id, run := range r.relied {
+	for id, run := range r.relied { //pure:ok the minimum of all, in any order
 		v, there := r.vouch(id)
 		if !there || v.Run != run || now-v.At >= patience || now < v.At {
 			return 0, false

@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -34,6 +35,8 @@ type RecoverOptions struct {
 	Dead       []protocol.ID
 	AcceptLoss bool
 	Logger     *slog.Logger // nil: none
+	// Dial connects to the address of a member that is declared dead: nobody is to be there. nil is TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // A Recovery is what Recover found, and did.
@@ -87,7 +90,7 @@ func Recover(o RecoverOptions) (*Recovery, error) {
 	if err := r.confirmed(o); err != nil {
 		return fail(r, err)
 	}
-	if err := unreached(r.Others); err != nil {
+	if err := unreached(o.Dial, r.Others); err != nil {
 		return fail(r, err)
 	}
 	files, err := r.newFiles(cfg)
@@ -213,9 +216,16 @@ func (r *Recovery) confirmed(o RecoverOptions) error {
 }
 
 // unreached returns an error if somebody listens where a member that was declared dead is.
-func unreached(dead []Member) error {
+func unreached(dial func(context.Context, string) (net.Conn, error), dead []Member) error {
+	if dial == nil {
+		dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
+	}
 	for _, m := range dead {
-		c, err := net.DialTimeout("tcp", m.Address, time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		c, err := dial(ctx, m.Address)
+		cancel()
 		if err == nil {
 			c.Close()
 			return fmt.Errorf("%w: replica %d was declared dead, and somebody listens at %s: stop it. If that is another program, "+
