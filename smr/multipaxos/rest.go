@@ -101,17 +101,13 @@ func (r *Replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 	return true
 }
 
-// stir wakes a follower that hears from its leader: one at rest would be silent. If it is about a vote, it leads no more.
+// stir wakes a follower that hears from its leader: one at rest would be silent.
 func (r *Replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if _, again := msg.(smr.RestNow); again || r.role != follower || !r.rest.Resting() || !r.rest.Relies(from) {
 		return
 	}
 	r.rest.Wake(env.Now)
 	r.heard.from = 0 // how long it rested tells nothing of the pace
-	switch msg.(type) {
-	case PreVote, Prepare:
-		r.onQuiet(env)
-	}
 }
 
 // maybeStir wakes a follower whose leader is another one now, or nobody.

@@ -207,7 +207,7 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	if from != r.cfg.ID {
 		r.heard[from] = env.Now
 	}
-	r.stir(env, from, msg.GetType() == raftpb.MsgPreVote || msg.GetType() == raftpb.MsgVote)
+	r.stir(env.Now, from)
 	switch msg.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgVote:
 		if string(msg.GetContext()) == forced {

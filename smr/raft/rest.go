@@ -99,15 +99,11 @@ func (r *replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 	return true
 }
 
-// stir wakes a follower that hears from its leader: one at rest would be silent. If it is about a vote, it leads no more.
-func (r *replica) stir(env *protocol.Env[smr.Message], from protocol.ID, votes bool) {
-	if r.led || !r.rest.Resting() || !r.rest.Relies(from) {
-		return
-	}
-	r.rest.Wake(env.Now)
-	r.leaderWas = 0 // how long it rested tells nothing of the pace
-	if votes {
-		r.hasLeader = false
+// stir wakes a follower that hears from its leader: one at rest would be silent.
+func (r *replica) stir(now time.Duration, from protocol.ID) {
+	if !r.led && r.rest.Resting() && r.rest.Relies(from) {
+		r.rest.Wake(now)
+		r.leaderWas = 0 // how long it rested tells nothing of the pace
 	}
 }
 

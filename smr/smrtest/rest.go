@@ -124,7 +124,11 @@ func restCases() []restCase {
 		{"the leader hears nobody", func(w *World, leader protocol.ID, others []protocol.ID) { cut(w, others, []protocol.ID{leader}) }, reunite, false},
 		{"a follower is killed", func(w *World, _ protocol.ID, others []protocol.ID) { w.Sim.Crash(others[0], sim.KeepNone) },
 			func(w *World, _ protocol.ID, others []protocol.ID) { w.Sim.Restart(others[0]) }, true},
-		{"nothing happens", nothing, nothing, true},
+		{"the leader hands over, and its successor is killed,", func(w *World, leader protocol.ID, others []protocol.ID) {
+			w.Sim.Deliver(leader, smr.HandOver{To: others[0]})
+			w.Sim.After(restSoon/3, func() { w.Sim.Crash(others[0], sim.KeepNone) })
+		}, func(w *World, _ protocol.ID, others []protocol.ID) { w.Sim.Restart(others[0]) }, false},
+		{calledAtRest, nothing, nothing, true},
 	}
 }
 
@@ -133,7 +137,7 @@ func (c restCase) script(v func(vouch) vouch) script {
 		sc.vouch, sc.For = v, restTalk+2*time.Second
 		sc.Script = c.play
 	}, judge: func(w *World, r Report) error {
-		if c.name == "nothing happens" && w.longest > 8*roundTrip {
+		if c.name == calledAtRest && w.longest > 8*roundTrip {
 			return fmt.Errorf("liveness: a call to a group at rest took %v", w.longest)
 		}
 		return calls(100)(w, r)
@@ -159,7 +163,19 @@ func (c restCase) play(w *World) {
 		})
 	})
 	w.Sim.After(restTalk, func() { w.quiet = false })
+	w.Sim.After(restTalk+time.Second, func() {
+		w.WhoLeads(func(leader protocol.ID) {
+			for _, id := range w.replicas {
+				if w.status[id].Resting {
+					w.fail("liveness: the group is called, and replica %d rests", id)
+				}
+			}
+		})
+	})
 }
+
+// calledAtRest is the case in which nothing happens before clients call again.
+const calledAtRest = "nothing happens"
 
 // ledAnew fails the run if the group is not led by another replica than before, or by the same one if it is to stay.
 func (w *World) ledAnew(c restCase, before protocol.ID, ballot uint64) {
