@@ -195,14 +195,25 @@ func (c *Client) newGroup(i int, id protocol.ID, o ClientOptions) (*groupClient,
 		return nil, err
 	}
 	g := &groupClient{number: i, of: cfg.count()}
-	g.Client = client.New(func(ctx context.Context, msg smr.Message) error { return g.node.Deliver(ctx, msg) })
+	g.Client = client.New(func(ctx context.Context, msg smr.Message) error {
+		node, err := g.node()
+		if err != nil {
+			return err
+		}
+		return node.Deliver(ctx, msg)
+	})
 	same := func(b []byte) ([]byte, error) { return b, nil }
 	g.kv = client.Typed[[]byte, []byte, kv.Result]{
 		Client: g.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
 	}
-	g.node, err = host.Add(c.host, host.Spec[smr.Message]{
-		Group: nodeGroup(i), ID: id, Node: node, Codec: cfg.proto.Codec, App: func(msg smr.Message) { c.onMessage(g, msg) },
+	g.node = sync.OnceValues(func() (*host.Node[smr.Message], error) {
+		return host.Add(c.host, host.Spec[smr.Message]{
+			Group: nodeGroup(i), ID: id, Node: node, Codec: cfg.proto.Codec, App: func(msg smr.Message) { c.onMessage(g, msg) },
+		})
 	})
+	if g.of == 1 {
+		_, err = g.node() // the first call need not wait for a session
+	}
 	return g, err
 }
 

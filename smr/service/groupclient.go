@@ -13,7 +13,8 @@ import (
 type groupClient struct {
 	*client.Client
 	kv     client.Typed[[]byte, []byte, kv.Result]
-	node   *host.Node[smr.Message]
+	// node returns what speaks to the group. It begins with the first call, as it has a session opened in the group: a program that asks one of a hundred groups leaves the others at rest.
+	node   func() (*host.Node[smr.Message], error)
 	number int // from 0 on
 	of     int // groups
 }

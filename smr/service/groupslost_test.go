@@ -248,3 +248,26 @@ func (w *world) sameGroups(ctx context.Context, c *Client, want *Backup) {
 		}
 	}
 }
+
+// TestClientOfSomeGroups: a client says nothing to groups of which it wants nothing. It would open a session in each of them, and wake them.
+func TestClientOfSomeGroups(t *testing.T) {
+	inGroups(t, "raft", byRange, func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		sessions := func(ctx context.Context, c *Client) (n []int) {
+			for _, g := range ByGroup(w.equal(ctx, c)) {
+				n = append(n, g[0].Sessions)
+			}
+			return n
+		}
+		w.client(func(ctx context.Context, c *Client) {
+			if _, err := c.Put(ctx, "h", nil); err != nil {
+				w.Error(err)
+			}
+			if diff := cmp.Diff([]int{0, 1, 0}, sessions(ctx, c)); diff != "" {
+				w.Errorf("sessions of each group (-want +got):\n%s", diff)
+			}
+		})
+	})
+}
