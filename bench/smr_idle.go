@@ -15,7 +15,7 @@ import (
 func smrIdle() Experiment {
 	return Experiment{
 		Name:    "smr-idle",
-		Summary: "services of three processes whose 1, 64 or 512 groups have a leader each and nothing to do: the servers' processor time per second",
+		Summary: "services of three processes whose 1, 64 or 512 groups have nothing to do: the servers' processor time per second",
 		Modes:   []Mode{Real},
 		points:  idlePoints,
 		figures: []figure{{
@@ -25,16 +25,17 @@ func smrIdle() Experiment {
 	}
 }
 
-// idlePoints are raft with few and many groups, and all protocols with many.
+// idlePoints are the protocols with 64 groups, and those whose groups rest with one and with 512 as well.
 func idlePoints(s scale, o Options) []point {
 	var points []point
-	for i, p := range catalog.Protocols() {
-		groups := []int{512}
-		switch {
-		case i == 0:
+	protocols := catalog.Protocols()
+	if s.quick {
+		protocols = protocols[:1]
+	}
+	for _, p := range protocols {
+		groups := []int{64}
+		if p.Name == "raft" || p.Name == "multipaxos" {
 			groups = pick(s, []int{1, 512}, []int{1, 64, 512})
-		case s.quick:
-			continue
 		}
 		for _, n := range groups {
 			points = append(points, point{doing: fmt.Sprintf("%s, %d groups", p.Name, n), run: func(ctx context.Context) ([]Row, error) {

@@ -214,8 +214,8 @@ func (h *HostBeats) Vouch(id protocol.ID) (Vouched, bool) {
 
 func restKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](19, func(w *wirefmt.Writer, m HostBeat) { w.Uint(m.Run) }, func(r *wirefmt.Reader) HostBeat { return HostBeat{r.Uint()} }),
-		wirefmt.NewKind[Message](20, func(w *wirefmt.Writer, m RestNow) {
+		wirefmt.NewKind[Message](24, func(w *wirefmt.Writer, m HostBeat) { w.Uint(m.Run) }, func(r *wirefmt.Reader) HostBeat { return HostBeat{r.Uint()} }),
+		wirefmt.NewKind[Message](25, func(w *wirefmt.Writer, m RestNow) {
 			w.Uint(uint64(m.From))
 			w.Uint(m.Run)
 			w.Uint(m.Ballot)
@@ -224,7 +224,7 @@ func restKinds() []wirefmt.Kind[Message] {
 		}, func(r *wirefmt.Reader) RestNow {
 			return RestNow{Incarnation(r.Uint()), r.Uint(), r.Uint(), Slot(r.Uint()), r.Uint()}
 		}),
-		wirefmt.NewKind[Message](21, func(w *wirefmt.Writer, m Rested) {
+		wirefmt.NewKind[Message](26, func(w *wirefmt.Writer, m Rested) {
 			w.Uint(uint64(m.From))
 			w.Uint(m.Run)
 			w.Uint(m.Ballot)
