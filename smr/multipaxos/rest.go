@@ -40,10 +40,11 @@ func (r *Replica) others() []protocol.ID {
 
 // onRestNow has a follower rest if it has all that its leader has.
 func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m smr.RestNow) {
-	if r.role != follower || r.leader != from || r.quiet || uint64(r.promised) != m.Ballot || r.commit != m.Slot || r.log.last() != m.Slot {
+	if r.role != follower || r.leader != from || r.quiet || uint64(r.promised) != m.Ballot {
 		return
 	}
-	if r.rest.Follow(env, from, m, r.admission.Own()) {
+	r.heard.from = 0 // its next beat is late, whatever the pace
+	if r.commit == m.Slot && r.log.last() == m.Slot && r.rest.Follow(env, from, m, r.admission.Own()) {
 		env.After(r.tempo.Times(leaderTimeout), leaderTimer{})
 	}
 }
@@ -107,7 +108,6 @@ func (r *Replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 		return
 	}
 	r.rest.Wake(env.Now)
-	r.heard.from = 0 // how long it rested tells nothing of the pace
 }
 
 // maybeStir wakes a follower whose leader is another one now, or nobody.

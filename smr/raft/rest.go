@@ -48,11 +48,12 @@ func (r *replica) others() []protocol.ID {
 
 // onRestNow has a follower rest if it has all that its leader has.
 func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m smr.RestNow) {
-	if !r.adm.Admitted() || !r.adm.Genuine(env, from, m.From) || r.led || r.core.leader() != from || r.core.term() != m.Ballot || smr.Slot(r.core.last) != m.Slot || r.core.applied != r.core.last {
+	if !r.adm.Admitted() || !r.adm.Genuine(env, from, m.From) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
 		return
 	}
-	if r.rest.Follow(env, from, m, r.adm.Own()) {
-		r.leaderAt, r.leaderWas, r.hasLeader = env.Now, from, true
+	r.leaderWas = 0 // its next beat is late, whatever the pace
+	if smr.Slot(r.core.last) == m.Slot && r.core.applied == r.core.last && r.rest.Follow(env, from, m, r.adm.Own()) {
+		r.leaderAt, r.hasLeader = env.Now, true
 		r.awaitLeader(env)
 	}
 }
@@ -103,7 +104,6 @@ func (r *replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 func (r *replica) stir(now time.Duration, from protocol.ID) {
 	if !r.led && r.rest.Resting() && r.rest.Relies(from) {
 		r.rest.Wake(now)
-		r.leaderWas = 0 // how long it rested tells nothing of the pace
 	}
 }
 
