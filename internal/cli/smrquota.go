@@ -46,7 +46,7 @@ func (p *program) smrQuotaCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("smr quota: %w", err)
 				}
-				return p.writeUsage(u, f.json)
+				return p.writeUsage(u, client.Groups(), f.json)
 			})
 		},
 	}
@@ -74,17 +74,21 @@ func setQuota(ctx context.Context, client *service.Client, q kv.Quota, setBytes,
 	return client.SetQuota(ctx, q)
 }
 
-func (p *program) writeUsage(u kv.Usage, asJSON bool) error {
+func (p *program) writeUsage(u kv.Usage, groups int, asJSON bool) error {
 	if asJSON {
 		return p.writeJSON(usageAnswer{u.Bytes, u.Keys, u.Quota.Bytes, u.Quota.Keys})
 	}
-	_, err := fmt.Fprintf(p.Out, "bytes  %d of %s\nkeys   %d of %s\n", u.Bytes, limitName(u.Quota.Bytes), u.Keys, limitName(u.Quota.Keys))
+	_, err := fmt.Fprintf(p.Out, "bytes  %d of %s\nkeys   %d of %s\n", u.Bytes, limitName(u.Quota.Bytes, groups), u.Keys, limitName(u.Quota.Keys, groups))
 	return err
 }
 
-func limitName(n uint64) string {
-	if n == 0 {
+// limitName tells a bound of all groups, which is the sum of each one's.
+func limitName(n uint64, groups int) string {
+	switch {
+	case n == 0:
 		return "any number"
+	case groups > 1:
+		return fmt.Sprintf("%d, %d in each of %d groups", n, n/uint64(groups), groups)
 	}
 	return strconv.FormatUint(n, 10)
 }
