@@ -61,6 +61,9 @@ func (s *Server) Check() error {
 	if err := s.checkReservations(); err != nil {
 		return err
 	}
+	if err := s.checkQuestioned(); err != nil {
+		return err
+	}
 	if err := s.checkHeld(); err != nil {
 		return err
 	}

@@ -69,9 +69,10 @@ type submit struct {
 	votes []SiteVote // by site; of the zero ID if missing
 	bytes int        // of what it reads and writes
 	begun time.Duration
-	firm  bool // a site has voted yes before others were asked
-	alone int  // the site that is asked before others; noSite: all are asked
-	hold  int  // the site whose vote may wait when it is asked first; noSite: none
+	firm  bool  // a site has voted yes before others were asked
+	alone int   // the site that is asked before others; noSite: all are asked
+	asked sites // who has been asked, ever
+	hold  int   // the site whose vote may wait when it is asked first; noSite: none
 	tries int
 	sent  int // how often in all
 }
@@ -382,7 +383,7 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 		return
 	}
 	s.alone = noSite
-	if s.tries+s.sent == 0 && !s.txn.ReadOnly() {
+	if s.sent == 0 && !s.firm && !s.asked.all(c.cfg.Layout) && !s.txn.ReadOnly() {
 		s.alone = c.firstHealthy(env)
 	}
 	if s.alone != noSite {
@@ -397,36 +398,25 @@ func (c *Client) sendCommit(env *protocol.Env[Message], s *submit) {
 	env.After(wait<<slower(s.tries), submitTimer{s.txn.ID})
 }
 
-// askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the decision.
+// askVotes asks the sites whose votes are missing and, when it is repeated, all: they may know the decision. While one site is asked before others, those that are away are asked with it when that is
+// repeated: they may be back, and it gone.
 func (c *Client) askVotes(env *protocol.Env[Message], s *submit) {
+	away := c.away(env)
 	for _, i := range c.cfg.Layout.unfenced() {
-		if s.alone != noSite && s.alone != i || !s.votes[i].ID.IsZero() && (s.tries == 0 || s.txn.ReadOnly()) {
+		switch {
+		case s.alone != noSite && s.alone != i && (s.tries == 0 || !slices.Contains(away, i)):
+			continue
+		case !s.votes[i].ID.IsZero() && (s.tries == 0 || s.txn.ReadOnly()):
 			continue
 		}
 		if c.silent[i] == 0 {
 			c.silent[i] = max(env.Now, 1)
 		}
+		s.asked |= 1 << i
 		env.Send(c.cfg.Layout.coordinator(i, s.txn.ID), CommitRequest{
 			Txn: s.txn, Recover: s.tries+s.sent >= recoverFrom, Firm: s.firm, Hold: i == s.hold && s.tries+s.sent == 0,
 		})
 	}
-}
-
-// firstHealthy returns the site that is asked before others while some site is silent, or noSite if none is. Two of three that vote differently could not decide then, and
-// would lock what others need, so that they could not either. All clients ask the same site first, whose no is the end of it, and whose yes keeps others from asking the second.
-func (c *Client) firstHealthy(env *protocol.Env[Message]) int {
-	first, silent := noSite, false
-	for _, i := range c.cfg.Layout.unfenced() {
-		if since := c.silent[i]; since != 0 && env.Now-since > c.silence() {
-			silent = true
-		} else if first == noSite {
-			first = i
-		}
-	}
-	if !silent {
-		return noSite
-	}
-	return first
 }
 
 func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m SiteVote) {
@@ -445,24 +435,26 @@ func (c *Client) onSiteVote(env *protocol.Env[Message], from protocol.ID, m Site
 	s.votes[p.site] = m
 	yes, no, o := s.count()
 	switch {
+	case yes >= c.cfg.Layout.majority():
+		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.site)
 	case s.alone == p.site && m.Yes:
 		s.alone, s.firm = noSite, true
-		s.tries-- // the others are asked for the first time
+		s.tries = 0 // the others are asked for the first time
 		c.askVotes(env, s)
 		s.tries++
-	case s.alone == p.site:
+	case s.alone == p.site && s.asked == 1<<p.site:
 		o.Verdict = store.Aborted // nobody else has been asked, and nobody will be
 		// What some of the site's shards have locked is free when another site has said no as well.
 		env.Send(c.cfg.Layout.coordinator(p.site, s.txn.ID), CommitRequest{Txn: s.txn, Recover: true})
 		c.end(env, s, o, p.site)
-	case yes >= c.cfg.Layout.majority():
-		c.end(env, s, store.Outcome{Verdict: store.Committed}, p.site)
 	case len(s.votes)-no < c.cfg.Layout.majority():
 		o.Verdict = store.Aborted
 		if o.Reason == store.Old && !s.txn.ReadOnly() && s.tries+s.sent > 1 {
 			o.Verdict = store.Unknown // it may have been voted for before it was forgotten
 		}
 		c.end(env, s, o, p.site)
+	case s.alone == p.site: // one that was away may have said yes, so this site finds out
+		env.Send(c.cfg.Layout.coordinator(p.site, s.txn.ID), CommitRequest{Txn: s.txn, Recover: true})
 	}
 }
 

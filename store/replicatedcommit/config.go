@@ -171,6 +171,7 @@ const (
 	ruleSyncSettled                        // and that only when what was voted for is decided
 	ruleSyncTxns                           // and what they know of transactions too
 	ruleUrge                               // recovery has sites that have not heard of a transaction vote on it
+	ruleQuestion                           // what a server has refused and nobody has decided is refused to others
 	ruleUrgeYes                            // if its own site has voted yes
 	ruleOwe                                // what a server that is away has to learn is owed to it
 	ruleGone                               // what is owed and forgotten does not count as never heard of

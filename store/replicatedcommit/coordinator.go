@@ -120,7 +120,7 @@ func (c *Coordinator) onCommit(env *protocol.Env[Message], from protocol.ID, m C
 	}
 	for i, s := range shards {
 		if e.rows[c.place.site].cells[i] == Undecided {
-			c.ask(env, c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold})
+			c.ask(env, c.cfg.Layout.Sites[c.place.site].Shards[s], Prepare{Txn: parts[i], Shards: shards, ReadOnly: e.readOnly, Firm: m.Firm, Hold: m.Hold || m.Firm})
 		}
 	}
 	if m.Recover && !e.readOnly {

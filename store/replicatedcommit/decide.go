@@ -11,6 +11,7 @@ import (
 
 // decide gives a transaction its end: what it writes is applied, if it is known, and its locks go, in one write.
 func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
+	s.unquestion(r)
 	voted := r.state
 	r.state, r.waits = state, 0
 	s.counts.decided(r)

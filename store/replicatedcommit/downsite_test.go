@@ -2,9 +2,12 @@ package replicatedcommit
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 )
@@ -54,5 +57,116 @@ func downSite(t *testing.T, near bool) {
 	}
 	if slow > unlucky {
 		t.Errorf("with a site down, %d of %d stores have less than half the commits", slow, seeds)
+	}
+}
+
+// TestBegunLateBlocksNothing: what is begun well after a site went does not block, though the machines that are left stand still now and then for longer than a site that is there is silent.
+// The seeds are some of which a transaction blocked late without one of the rules: the sites that are left are not taken for away, a firm request waits for news of decisions, and what was under way
+// when the site went, and is blocked, does not block others.
+func TestBegunLateBlocksNothing(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 5, 26, 31} {
+		if late := blockedLate(t, seed, 0); len(late) > 0 {
+			t.Errorf("seed %d: transactions that were begun %v after a site went are blocked", seed, late)
+		}
+	}
+	if late := blockedLate(t, 31, ruleQuestion); len(late) == 0 {
+		t.Error("nothing meets what was under way: this test notices nothing")
+	}
+}
+
+// blockedLate plays clients of whose sites one goes for good, and returns how long after that transactions were begun that blocked, but for those of the first two seconds.
+func blockedLate(t *testing.T, seed uint64, skip rules) (late []time.Duration) {
+	t.Helper()
+	w, err := newWorld(scenario{seed: seed, clients: 16, keys: 400, skip: skip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(d time.Duration) {
+		t.Helper()
+		if err := w.sim.Run(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(5 * time.Second)
+	for _, id := range w.siteNodes(2) {
+		w.sim.Crash(id, sim.KeepAll)
+	}
+	gone := w.sim.Now()
+	chance := rand.New(rand.NewPCG(seed, 1))
+	var pause func()
+	pause = func() {
+		for _, id := range w.siteNodes(chance.IntN(2)) {
+			w.sim.Pause(id, time.Duration(chance.IntN(1000))*time.Millisecond, false)
+		}
+		w.sim.After(time.Duration(500+chance.IntN(1000))*time.Millisecond, pause)
+	}
+	w.sim.After(3*time.Second, pause)
+	run(40 * time.Second)
+	if w.err != nil {
+		t.Error(w.err)
+	}
+	if w.verdicts[store.Committed] < 300 {
+		t.Errorf("seed %d: %d transactions are committed", seed, w.verdicts[store.Committed])
+	}
+	for _, begun := range w.blocked {
+		if begun > gone+2*time.Second {
+			late = append(late, begun-gone)
+		}
+	}
+	return late
+}
+
+// TestSlowSiteIsNotAway: one of three sites is away and another is slow. A client goes on asking the slow one first, whatever it has been silent for, and with it only the one that is away, which
+// may be back. When the slow one refuses then, that one may have said yes: the outcome is the slow one's to find out.
+func TestSlowSiteIsNotAway(t *testing.T) {
+	c, err := NewClient(Config{ID: 99, Layout: layout(3, 1), RoundTrip: roundTrip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[Message](nil, 99, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(time.Second)
+	c.Start(env, nil)
+	c.silent = []time.Duration{2 * time.Second, 0, time.Second} // the first is slow since later
+	now := 4 * time.Second
+	asked := func() (sites []protocol.ID, m CommitRequest, timer protocol.Timer, done *Done) {
+		for _, e := range env.Out {
+			switch msg := e.Msg.(type) {
+			case CommitRequest:
+				sites, m = append(sites, e.To), msg
+			case Done:
+				done = &msg
+			}
+			if e.Kind == protocol.KindAfter {
+				timer = e.Timer
+			}
+		}
+		return sites, m, timer, done
+	}
+	env.Begin(now)
+	c.Receive(env, protocol.App, Submit{Ref: 1, Writes: []store.Write{{Key: "k"}}})
+	sites, m, timer, _ := asked()
+	if !slices.Equal(sites, []protocol.ID{10}) {
+		t.Fatalf("%v are asked, want the slow one", sites)
+	}
+	env.Begin(now + time.Second)
+	c.Expire(env, timer)
+	if sites, _, _, _ = asked(); !slices.Equal(sites, []protocol.ID{10, 30}) {
+		t.Fatalf("%v are asked again, want the slow one and the one that is away", sites)
+	}
+	env.Begin(now + time.Second)
+	c.Receive(env, 10, SiteVote{ID: m.Txn.ID, Reason: store.Locked})
+	sites, m, _, done := asked()
+	if done != nil || !slices.Equal(sites, []protocol.ID{10}) || !m.Recover {
+		t.Fatalf("when it refuses %v are asked, to recover: %v, and the application is told %+v", sites, m.Recover, done)
+	}
+	env.Begin(now + time.Second)
+	c.Receive(env, 30, SiteVote{ID: m.Txn.ID, Yes: true})
+	if sites, _, _, done = asked(); done != nil || len(sites) > 0 {
+		t.Fatalf("when the other is back and says yes %v are asked, and the application is told %+v", sites, done)
+	}
+	env.Begin(now + time.Second)
+	c.Receive(env, 10, Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Locked})
+	if _, _, _, done = asked(); done == nil || done.Outcome.Verdict != store.Aborted {
+		t.Fatalf("the decision: %+v", done)
 	}
 }

@@ -27,6 +27,7 @@ type driver struct {
 	log      history.TxnLog
 	number   int
 	queries  int
+	begun    time.Duration // when the attempt was submitted
 }
 
 type op struct {
@@ -99,6 +100,7 @@ func (d *driver) step() {
 	}
 	reads, writes := d.buffer.Accesses()
 	d.ref++
+	d.begun = w.sim.Now()
 	w.sim.Deliver(d.id, Submit{Ref: d.ref, Priority: d.priority, Reads: reads, Writes: writes, Hold: w.sc.near})
 }
 
@@ -145,6 +147,9 @@ func (d *driver) done(m Done) {
 		return
 	}
 	w.verdicts[v]++
+	if v == store.Blocked {
+		w.blocked = append(w.blocked, d.begun)
+	}
 	switch v {
 	case store.Committed:
 		d.log.Commit(now)

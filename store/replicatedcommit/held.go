@@ -27,10 +27,13 @@ type holding struct {
 	byKey map[store.Key][]*held // those that need a key. Invariant: at most maxQueue, none of them empty
 }
 
+// firmHold is how many round trips a firm request waits at most: until news of a decision that has come late is there, as who asks about it asks again by then.
+const firmHold = 4
+
 // mayHold tells whether the vote on a transaction waits that would be refused at present. It does not behind one that may be blocked, nor if some other of its keys has changed
-// already: there is nothing to wait for.
-func (s *Server) mayHold(env *protocol.Env[Message], t store.Txn, why store.Reason) bool {
-	return (why == store.Locked || why == store.Reserved) && !s.behindBlocked(t) && !stale(env, t)
+// already: there is nothing to wait for. A firm one does: the first site has its lock, so the decision on the one that it meets here has been carried out there, and is on its way.
+func (s *Server) mayHold(env *protocol.Env[Message], m Prepare, why store.Reason) bool {
+	return (why == store.Locked || why == store.Reserved) && (m.Firm || !s.behindBlocked(m.Txn)) && !stale(env, m.Txn)
 }
 
 // stale tells whether a transaction is refused whatever becomes of those that have its keys.
@@ -62,7 +65,11 @@ func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 	}
 	s.reserveRefused(env, m.Txn)
 	if !s.cfg.skip.has(ruleHoldBound) {
-		env.After(s.cfg.RoundTrip, holdTimer{m.Txn.ID})
+		wait := s.cfg.RoundTrip
+		if m.Firm {
+			wait *= firmHold
+		}
+		env.After(wait, holdTimer{m.Txn.ID})
 	}
 }
 
@@ -109,7 +116,7 @@ func (s *Server) goOn(env *protocol.Env[Message]) {
 		s.freed = nil
 		slices.SortFunc(all, func(a, b *held) int { return a.m.Txn.ID.Compare(b.m.Txn.ID) })
 		for _, h := range slices.Compact(all) {
-			if why, _ := s.refused(env, h.m.Txn, h.m.Firm); !s.mayHold(env, h.m.Txn, why) {
+			if why, _ := s.refused(env, h.m.Txn, h.m.Firm); !s.mayHold(env, h.m, why) {
 				s.endHold(env, h.m.Txn.ID)
 			}
 		}

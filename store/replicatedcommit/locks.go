@@ -67,6 +67,9 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 	if s.retirement.retired && !s.cfg.skip.has(ruleRetire) {
 		return store.Fenced, 0
 	}
+	if !firm && !t.ReadOnly() && s.inQuestion(t) {
+		return store.Locked, 0
+	}
 	latest := uint64(0)
 	for _, a := range t.Reads {
 		v := value(env, a.Key).Version

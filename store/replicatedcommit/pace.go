@@ -60,14 +60,5 @@ func (c *Client) Patience() time.Duration {
 // ReadPatience returns how long the client waits at present for answers to a read that nothing holds up. Whoever carries the client's messages may ask, as with Patience.
 func (c *Client) ReadPatience() time.Duration { return c.reading.lag(2, c.cfg.RoundTrip) }
 
-// silence returns for how long a site that is there says nothing at most. Reads tell how long answers take that no transaction holds up; where there are none, votes do.
-func (c *Client) silence() time.Duration {
-	answer := c.ReadPatience()
-	if c.reading.mean == 0 {
-		answer = c.pace.lag(2, c.cfg.RoundTrip)
-	}
-	return answer + sendTime(c.pace.bytes)
-}
-
 // sendTime returns how long it takes at most to send so many bytes.
 func sendTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / leastRate }

@@ -42,11 +42,12 @@ type record struct {
 	ownKey   bool // reads and writes have a key of their own on disk
 
 	// In memory only.
-	waits int           // how often it was asked about
-	voted time.Duration // when the server voted yes; 0: it did not, or has been started since
-	done  bool          // all servers have carried out the decision, or are owed it
-	shed  bool          // reads and writes are on disk only
-	olds  int           // sites that have forgotten what it writes, as bits
+	waits      int           // how often it was asked about
+	voted      time.Duration // when the server voted yes; 0: it did not, or has been started since
+	done       bool          // all servers have carried out the decision, or are owed it
+	questioned bool          // its keys are in question
+	shed       bool          // reads and writes are on disk only
+	olds       int           // sites that have forgotten what it writes, as bits
 	// but are servers that have not been heard to have carried out the decision, if done. Invariant: there is a debt to each that covers the transaction.
 	but []protocol.ID
 }

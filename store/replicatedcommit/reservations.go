@@ -102,11 +102,14 @@ func (s *Server) reserveRefused(env *protocol.Env[Message], t store.Txn) {
 	s.reserveAll(env, t.Reads, t.Writes, t.Priority)
 }
 
-// behindBlocked tells whether a transaction meets the lock of one that has been asked about, since it was not decided for long.
+// behindBlocked tells whether a transaction meets the lock of one that has been asked about, since it was not decided for long, or a key that is in question.
 func (s *Server) behindBlocked(t store.Txn) bool {
 	blocked := func(id store.TxnID) bool {
 		r := s.txns[id]
 		return r != nil && r.waits > 0
+	}
+	if s.inQuestion(t) {
+		return true
 	}
 	for _, a := range t.Reads {
 		if l := s.locks[a.Key]; l != nil && blocked(l.writer) {

@@ -41,7 +41,8 @@ type Server struct {
 	reservations map[store.Key][]reservation // Invariant: the oldest first, none of them empty
 	reserved     int                         // Invariant: the sum over reservations, at most MaxWaiting
 	holding      holding
-	freed        []store.Key // that somebody waits for, and have changed since. Invariant: empty between events
+	questioned   map[store.Key]int // by how many transactions each key is in question
+	freed        []store.Key       // that somebody waits for, and have changed since. Invariant: empty between events
 	newcomer     newcomer
 	debts        map[protocol.ID]*debt
 	catchUp      catchUp
@@ -63,7 +64,7 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
-		waiting: map[store.Key][]waiter{}, reservations: map[store.Key][]reservation{},
+		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{}, reservations: map[store.Key][]reservation{},
 		debts: map[protocol.ID]*debt{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
@@ -240,6 +241,7 @@ func (s *Server) resolve(env *protocol.Env[Message], id store.TxnID) {
 		return
 	}
 	r.waits++
+	s.question(r)
 	if r.now() == Wanting {
 		s.fetch(env, r)
 	}

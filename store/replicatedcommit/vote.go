@@ -42,7 +42,7 @@ func (s *Server) onPrepare(env *protocol.Env[Message], from protocol.ID, m Prepa
 		return
 	default:
 		why, hint := s.refused(env, t, m.Firm)
-		if m.Hold && s.mayHold(env, t, why) && s.hasRoom(t) {
+		if m.Hold && s.mayHold(env, m, why) && s.hasRoom(t) {
 			s.hold(env, from, m)
 			return
 		}
@@ -137,7 +137,7 @@ func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 		return
 	}
 	env.Send(s.cfg.Layout.Sites[m.Site].Shards[s.place.index], Prepare{
-		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true,
+		Txn: store.Txn{ID: r.id, Priority: r.priority, Reads: r.reads, Writes: r.writes}, Shards: r.shards, Firm: true, Hold: true,
 	})
 }
 

@@ -73,7 +73,8 @@ type world struct {
 	stopped  bool
 	txns     int
 	verdicts [5]int
-	attempts int // the most that a transaction took
+	blocked  []time.Duration // when those that blocked were submitted
+	attempts int             // the most that a transaction took
 	err      error
 
 	configure func(*Config) // nil: nothing
