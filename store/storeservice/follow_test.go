@@ -66,7 +66,7 @@ func (w *world) online(name string) (stop func()) {
 	synctest.Wait()
 	return func() {
 		cancel()
-		if err := <-done; err != nil && !strings.Contains(err.Error(), "must not take part any more") {
+		if err := <-done; err != nil && !strings.Contains(err.Error(), "must not take part any more") && !strings.Contains(err.Error(), "is not of the store any more") {
 			w.Errorf("machine %s ended with %v", name, err)
 		}
 	}

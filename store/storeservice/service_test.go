@@ -46,6 +46,9 @@ func inWorldOf(t *testing.T, machines []string, test func(*world)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		places := []wan.Site{"z"}
+		if !strings.Contains(strings.Join(machines, " "), "d") {
+			places = append(places, "d") // where a new site may be
+		}
 		var sites []storeconfig.Site
 		for _, names := range machines {
 			site := storeconfig.Site{Name: strings.Fields(names)[0]}

@@ -1,0 +1,216 @@
+package storeservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/internal/randtest"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/wan"
+)
+
+// TestRandomReplacements: clients read and append to lists while a site leaves, or is lost, and another one takes its place. What they saw is strictly serializable, and no acknowledged append
+// is lost.
+func TestRandomReplacements(t *testing.T) {
+	lost := false
+	for seed := range randtest.Seeds(t, randtest.Scale(2)) {
+		inWorld(t, func(w *world) { w.replaceUnderLoad(seed, lost) })
+		lost = !lost
+	}
+}
+
+func (w *world) replaceUnderLoad(seed uint64, lost bool) {
+	w.Helper()
+	stop := map[string]func(){}
+	for _, name := range []string{"a", "b", "c"} {
+		stop[name] = w.online(name)
+	}
+	defer func() {
+		for _, end := range stop {
+			end()
+		}
+	}()
+	w.client(func(ctx context.Context, operator *Client, _ *client.Client) {
+		w.ready(ctx, operator)
+		l := newLists(w, seed)
+		load, end := context.WithCancel(ctx)
+		var clients sync.WaitGroup
+		for i := range 6 {
+			from := wan.Site([]string{"z", "a", "b"}[i%3])
+			clients.Go(func() { l.run(load, from, i) })
+		}
+		time.Sleep(time.Second)
+		gone := ""
+		if lost {
+			gone = "c"
+			stop["c"]()
+			delete(stop, "c")
+			time.Sleep(time.Second)
+		}
+		next, err := operator.newest().store.Replaced("c", storeconfig.Site{Name: "d", Machines: []storeconfig.Machine{{Name: "d", Peers: "d:1", Client: "d:2"}}})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if _, err := operator.Change(ctx, next, gone, func(string, ...any) {}); err != nil {
+			w.Fatal(err)
+		}
+		if _, err := storeconfig.Advance(w.dir, next); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		stop["d"] = w.online("d")
+		w.client(func(ctx context.Context, conn *Client, _ *client.Client) { w.ready(ctx, conn) })
+		time.Sleep(time.Second)
+		end()
+		clients.Wait()
+		l.judge(ctx)
+	})
+}
+
+// lists are clients' transactions on lists, whose elements are words.
+type lists struct {
+	*world
+	rec   history.TxnRecorder
+	seed  uint64
+	began time.Time
+	last  atomic.Uint64
+}
+
+const listKeys = 6
+
+func newLists(w *world, seed uint64) *lists { return &lists{world: w, seed: seed, began: time.Now()} }
+
+func listKey(i int) string { return fmt.Sprintf("list%d", i) }
+
+// run makes transactions until ctx ends.
+func (l *lists) run(ctx context.Context, from wan.Site, number int) {
+	cfg, err := storeconfig.ReadClient(filepath.Join(l.dir, storeconfig.ClientFile), "")
+	if err != nil {
+		l.Error(err)
+		return
+	}
+	conn, err := Dial(cfg, ClientOptions{Dial: l.net.DialContext(from)})
+	if err != nil {
+		l.Error(err)
+		return
+	}
+	defer conn.Close()
+	c, err := conn.Transactions(client.Spec, 0)
+	if err != nil {
+		l.Error(err)
+		return
+	}
+	for chance := rand.New(rand.NewPCG(l.seed, uint64(number))); ctx.Err() == nil; {
+		var keys []string
+		var appends []bool
+		for _, k := range chance.Perm(listKeys)[:1+chance.IntN(3)] {
+			keys, appends = append(keys, listKey(k)), append(appends, chance.IntN(2) == 0)
+		}
+		if err := l.txn(ctx, conn, c, number, keys, appends); err != nil && ctx.Err() == nil {
+			l.Errorf("client %d: %v", number, err)
+			return
+		}
+		time.Sleep(time.Duration(chance.IntN(20)) * time.Millisecond)
+	}
+}
+
+// txn reads keys, and appends to some of them. What its end interrupts, or a site that is away blocks, is found out.
+func (l *lists) txn(ctx context.Context, conn *Client, c *client.Client, number int, keys []string, appends []bool) error {
+	id := l.last.Add(1)
+	log := l.rec.Begin(history.TxnID(id), history.Client(number), time.Since(l.began))
+	saw, err := client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) (saw []history.Access, err error) {
+		for i, key := range keys {
+			v, _, err := tx.Get(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			saw = append(saw, history.Access{Kind: history.ReadList, Key: key, List: strings.Fields(string(v))})
+			if !appends[i] {
+				continue
+			}
+			saw = append(saw, history.Access{Kind: history.Append, Key: key, Value: fmt.Sprint(id)})
+			if err := tx.Put(key, fmt.Appendf(v[:len(v):len(v)], " %d", id)); err != nil {
+				return nil, err
+			}
+		}
+		return saw, nil
+	})
+	blocked, isBlocked := errors.AsType[*client.BlockedError](err)
+	unknown, isUnknown := errors.AsType[*client.UnknownError](err)
+	switch {
+	case isBlocked && l.committed(conn, blocked.Txn), isUnknown && l.committed(conn, unknown.Txn):
+		for i, key := range keys { // what it read is not known any more
+			if appends[i] {
+				saw = append(saw, history.Access{Kind: history.Append, Key: key, Value: fmt.Sprint(id)})
+			}
+		}
+		err = nil
+	case err != nil:
+		log.Abort(time.Since(l.began))
+		if isBlocked || isUnknown {
+			return nil
+		}
+		return err
+	}
+	for _, a := range saw {
+		log.Access(a)
+	}
+	log.Commit(time.Since(l.began))
+	return err
+}
+
+// judge reads all lists, and checks the history.
+func (l *lists) judge(ctx context.Context) {
+	l.Helper()
+	l.client(func(_ context.Context, conn *Client, c *client.Client) {
+		var keys []string
+		for k := range listKeys {
+			keys = append(keys, listKey(k))
+		}
+		if err := l.txn(ctx, conn, c, 1000, keys, make([]bool, listKeys)); err != nil {
+			l.Error(err)
+		}
+	})
+	h, err := l.rec.Transactions()
+	if err != nil {
+		l.Fatal(err)
+	}
+	report, err := history.CheckTransactions(h, history.StrictSerializable)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if report.Verdict() != history.OK {
+		l.Errorf("seed %d: not strictly serializable: %v", l.seed, report)
+	}
+	there := map[string]int{}
+	committed := 0
+	for _, a := range h.Txns[len(h.Txns)-1].Accesses {
+		for _, word := range a.List {
+			there[a.Key+" "+word]++
+		}
+	}
+	for _, txn := range h.Txns {
+		if txn.Outcome != history.Returned {
+			continue
+		}
+		committed++
+		for _, a := range txn.Accesses {
+			if a.Kind == history.Append && there[a.Key+" "+a.Value] != 1 {
+				l.Errorf("seed %d: %s has what %v appended %d times", l.seed, a.Key, txn.ID, there[a.Key+" "+a.Value])
+			}
+		}
+	}
+	if l.Logf("seed %d: %d of %d transactions are committed", l.seed, committed, len(h.Txns)); committed < 80 {
+		l.Errorf("seed %d: only %d transactions are committed", l.seed, committed)
+	}
+}
