@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -24,6 +25,9 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
+	}
+	if !p.began && command.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
+		err = errors.Join(err, p.writeJSONLine(newStoreOutcome(nil, err))) // a flag before it may have ended the parsing
 	}
 	fmt.Fprintln(s.Err, "foresay:", complaint(command, err))
 	if usage := (usageError{}); p.began && !errors.As(err, &usage) {

@@ -193,3 +193,16 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageErrorsAsJSON: who asks a transaction for JSON gets it where the command line makes no sense, too, wherever the flag stands.
+func TestUsageErrorsAsJSON(t *testing.T) {
+	for _, line := range []string{"--json --timeout xyz get a", "--bad --json get a", "--json --mode", "--json --attempts -1 get a"} {
+		code, out, errs := say(append([]string{"store", "txn"}, strings.Fields(line)...)...)
+		if code != 2 || !strings.HasPrefix(out, `{"outcome":"failed","error":"`) || strings.Count(out, "\n") != 1 || !strings.HasPrefix(errs, "foresay: store txn: ") {
+			t.Errorf("store txn %s: exit code %d, output\n%sand\n%s", line, code, out, errs)
+		}
+	}
+	if _, out, _ := say("store", "txn", "--bad", "get", "a"); out != "" {
+		t.Errorf("without --json the output is %s", out)
+	}
+}

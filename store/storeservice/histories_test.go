@@ -210,7 +210,7 @@ func (l *lists) judge(ctx context.Context) {
 			}
 		}
 	}
-	if l.Logf("seed %d: %d of %d transactions are committed", l.seed, committed, len(h.Txns)); committed < 80 {
+	if l.Logf("seed %d: %d of %d transactions are committed", l.seed, committed, len(h.Txns)); committed < 40 {
 		l.Errorf("seed %d: only %d transactions are committed", l.seed, committed)
 	}
 }
