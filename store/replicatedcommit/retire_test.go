@@ -266,3 +266,42 @@ func TestCopyIsPaced(t *testing.T) {
 		t.Logf("%d pages were copied in %v; want %v at least", pages, took, least)
 	}
 }
+
+// TestRetiringAsksAgainSoon: what a site that leaves asks the others about, and is not answered, is asked about again at the pace of one that leaves, whatever its number: an operator waits. A site that
+// was started again shortly before knows of nothing that it is carried out elsewhere.
+func TestRetiringAsksAgainSoon(t *testing.T) {
+	s := newScript(t, func(c *Config) { c.Retain = time.Hour })
+	const n = 400
+	for i := range n {
+		s.submit(200, "v", store.Key(fmt.Sprint("k", i)))
+	}
+	s.run(5 * time.Second)
+	s.crashSite(2)
+	s.restartSite(2)
+	s.run(roundTrip)
+	left := func() int {
+		sum := 0
+		for _, id := range s.layout.Sites[2].Shards {
+			sum += s.sim.Get(id).(*Server).unsettled()
+		}
+		return sum
+	}
+	for _, id := range s.layout.Sites[2].Shards {
+		s.sim.Deliver(id, Retire{})
+	}
+	for _, id := range []protocol.ID{11, 12, 21, 22} {
+		s.sim.Cut(30, id)
+	}
+	s.run(20 * roundTrip)
+	if left() < n*9/10 {
+		t.Fatalf("%d of %d are left: the test notices nothing", left(), n)
+	}
+	s.sim.Heal()
+	begun := s.sim.Now()
+	if err := s.sim.RunUntil(time.Minute, func() bool { return left() == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if took := s.sim.Now() - begun; took > 10*time.Second {
+		t.Errorf("what is left takes %v", took)
+	}
+}

@@ -225,7 +225,11 @@ const settledPerRoundTrip = 1
 func (s *Server) watch(env *protocol.Env[Message], r *record) {
 	wait, spread := s.pace.lag(4, s.cfg.RoundTrip)<<min(r.waits, 4), s.cfg.RoundTrip
 	wait += sendTime(contentBytes(nil, r.writes)) // the client sends it to other sites, too
-	if n := time.Duration(len(s.txns)-len(s.done)) / settledPerRoundTrip; r.settled() && n > 4 {
+	per := time.Duration(settledPerRoundTrip)
+	if s.retirement.retired { // an operator waits
+		per = askedPerRoundTrip
+	}
+	if n := time.Duration(len(s.txns)-len(s.done)) / per; r.settled() && n > 4 {
 		spread = n * s.cfg.RoundTrip
 	}
 	env.After(wait+time.Duration(env.Rand.Int64N(int64(spread))), resolveTimer{r.id})
