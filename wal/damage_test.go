@@ -82,6 +82,50 @@ func tryDamage(t *testing.T, when string, disk *faultfs.Disk, h *history, ops in
 	}
 }
 
+// TestDamagedTable: whoever meets damage in a table is told which file it is, and that a new node has to take this one's place: there is nothing to mend.
+func TestDamagedTable(t *testing.T) {
+	disk := faultfs.New()
+	h := newHistory(2)
+	s := mustOpen(t, "/data", Options{FS: disk, MemTableBytes: minMemTableBytes})
+	if err := h.run(s, disk, rand.New(rand.NewPCG(1, 9)), 100, 1000); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	names, err := disk.List("/data/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := 0
+	for _, name := range names {
+		file := "/data/db/" + name
+		info, err := disk.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, ".sst") {
+			continue
+		}
+		for at := int64(0); at < info.Size(); at += 1 + info.Size()/16 {
+			image := disk.Kill().Crash(0)
+			if err := image.Corrupt(file, at, 90); err != nil {
+				t.Fatal(err)
+			}
+			_, err = openDamaged(image, h, disk.Ops())
+			if err == nil {
+				continue // nobody has read that part
+			}
+			met++
+			damage, ok := errors.AsType[*DamageError](err)
+			if !ok || damage.File != file || strings.Contains(err.Error(), "mend the disk") || !strings.Contains(err.Error(), "replace the node") {
+				t.Errorf("%s is damaged at %d of %d, and the error is %v", file, at, info.Size(), err)
+			}
+		}
+	}
+	if met == 0 {
+		t.Errorf("nobody meets the damage; there are %v", names)
+	}
+}
+
 // lastRecord returns where the last record of a MANIFEST begins.
 func lastRecord(t *testing.T, disk *faultfs.Disk, file string) int64 {
 	t.Helper()

@@ -107,7 +107,7 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 			select {}
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			s.fail(fmt.Errorf("%s is damaged: %w", info.Path, info.Details))
+			s.fail(&DamageError{File: info.Path, Problem: fmt.Sprintf("damaged (%v)", info.Details)})
 		},
 	}
 	return o

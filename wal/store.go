@@ -215,7 +215,11 @@ func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	if s.err == nil && !errors.Is(err, ErrClosed) {
 		close(s.failed)
-		s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it again: %w", s.dir, err)
+		if _, damaged := errors.AsType[*DamageError](err); damaged {
+			s.err = fmt.Errorf("wal: %s: the store has stopped: %w", s.dir, err)
+		} else {
+			s.err = fmt.Errorf("wal: %s: the store has stopped, what was acknowledged is safe: mend the disk and open it again: %w", s.dir, err)
+		}
 	}
 	failure := s.err
 	s.wake()

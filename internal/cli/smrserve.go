@@ -54,7 +54,7 @@ func (p *program) serve(ctx context.Context, file string) error {
 		return fmt.Errorf("smr serve: refused: %w", refused)
 	}
 	if err != nil {
-		return fmt.Errorf("smr serve: %w", err)
+		return fmt.Errorf("smr serve: %w", replaceReplica(err, cfg.ID))
 	}
 	return nil
 }

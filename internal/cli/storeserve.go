@@ -42,10 +42,7 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 	for { // once for each epoch
 		m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
 		if err != nil {
-			if _, damaged := errors.AsType[*wal.DamageError](err); damaged {
-				return fmt.Errorf("store serve: %w\n%s", err, replaceSite(cfg))
-			}
-			return fmt.Errorf("store serve: %w", err)
+			return replaceDamaged(cfg, err)
 		}
 		err = m.Run(ctx)
 		if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
@@ -59,13 +56,21 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 			next, err = m.Next()
 		}
 		if err != nil {
-			return fmt.Errorf("store serve: %w", err)
+			return replaceDamaged(cfg, err)
 		}
 		if next == nil || ctx.Err() != nil {
 			return nil
 		}
 		cfg.Store = next
 	}
+}
+
+// replaceDamaged adds to an error how to go on without the disk, if that is damaged.
+func replaceDamaged(cfg *storeconfig.MachineConfig, err error) error {
+	if _, damaged := errors.AsType[*wal.DamageError](err); damaged {
+		return fmt.Errorf("store serve: %w\n%s", err, replaceSite(cfg))
+	}
+	return fmt.Errorf("store serve: %w", err)
 }
 
 // replaceSite says how to go on without a machine's disk.
