@@ -76,6 +76,8 @@ func puppet(d *diary) *node {
 					env.Truncate(env.NextIndex())
 				case "send":
 					env.Send(protocol.App, arg)
+				case "unhurried":
+					env.SendUnhurried(protocol.App, arg)
 				case "ahead":
 					env.SendAhead(protocol.App, arg)
 				case "self":
@@ -127,6 +129,70 @@ func TestSendsWaitForTheDisk(t *testing.T) {
 		if got := disk.NextIndex(); got != 4 {
 			w.Errorf("the next record is %d, want 4", got)
 		}
+	})
+}
+
+// patientDisk is a handDisk that notes how it is given commits.
+type patientDisk struct {
+	*handDisk
+	d *diary
+}
+
+func (d patientDisk) Commit(ops []host.Op, done func(error)) {
+	d.d.note("commit")
+	d.handDisk.Commit(ops, done)
+}
+
+func (d patientDisk) CommitUnhurried(ops []host.Op, done func(error)) {
+	d.d.note("commit unhurried")
+	d.handDisk.Commit(ops, done)
+}
+
+func (d patientDisk) Hurry() { d.d.note("hurry") }
+
+// A commit may be put off until somebody waits for it, and no longer. What is sent waits for the disk either way, in order.
+func TestUnhurriedSends(t *testing.T) {
+	inWorld(t, func(w *world) {
+		d := newDiary()
+		disk := patientDisk{&handDisk{Memory: host.NewMemory()}, d}
+		h := w.host(w.config(1))
+		n := h.add(host.Spec[string]{ID: 1, Node: puppet(d), Disk: disk, App: func(msg string) { d.note("%s", msg) }})
+		h.run()
+		do := func(what string, want ...string) {
+			w.Helper()
+			if what != "" {
+				if err := n.Deliver(w.Context(), what); err != nil {
+					w.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if got := d.all(); !slices.Equal(got, want) {
+				w.Errorf("%s: got %q, want %q", what, got, want)
+			}
+			d.notes = nil
+		}
+		do("", "started, next is 1")
+		do("unhurried:a", "a") // nothing was written
+		do("put:k unhurried:b", "commit unhurried")
+		do("unhurried:c") // waits with it, and does not hurry
+		do("send:d", "hurry")
+		do("send:e") // that was said before
+		disk.sync(-1, nil)
+		do("", "b", "c", "d", "e")
+		do("put:k unhurried:f", "commit unhurried")
+		do("put:l", "commit") // nothing was said of it
+		do("send:g")          // and it takes the one before along
+		disk.sync(1, nil)
+		do("", "f")
+		disk.sync(1, nil)
+		do("", "g")
+		do("put:k unhurried:h send:i", "commit")
+		do("unhurried:j ahead:l", "l")
+		disk.sync(-1, nil)
+		do("", "h", "i", "j")
+		do("put:k unhurried:m", "commit unhurried")
+		disk.sync(-1, nil)
+		do("send:n", "m", "n") // it is durable: nothing to hurry
 	})
 }
 

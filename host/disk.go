@@ -25,6 +25,16 @@ type Disk interface {
 	Commit(ops []Op, done func(error))
 }
 
+// A PatientDisk can keep what nobody waits for until there is more to write.
+type PatientDisk interface {
+	Disk
+	// CommitUnhurried is Commit for operations that may become durable some milliseconds later: with those of the next Commit or Hurry, or after a time of
+	// the disk's choice.
+	CommitUnhurried(ops []Op, done func(error))
+	// Hurry has the disk wait no longer with what it was given.
+	Hurry()
+}
+
 // A Record is an entry of a node's log as bytes.
 type Record struct {
 	Index uint64

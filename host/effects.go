@@ -24,6 +24,9 @@ type writeBatch struct {
 	arena  []byte // of encoded records
 	ends   []int  // in the arena, for each record
 	keys   bool   // some op is about a key: the next call shall read it
+
+	unhurried bool // a message waits for it that nobody waits for
+	hurried   bool // another one does
 }
 
 // held is a message that waits for a commit.
@@ -92,7 +95,7 @@ func (n *Node[M]) carryOut() error {
 					return err
 				}
 			} else {
-				n.held.push(held[M]{after, e.To, e.Msg})
+				n.hold(held[M]{after, e.To, e.Msg}, e.Unhurried)
 			}
 		case protocol.KindSendAhead:
 			if err := n.send(e.To, e.Msg); err != nil {
@@ -108,6 +111,20 @@ func (n *Node[M]) carryOut() error {
 		n.commit()
 	}
 	return nil
+}
+
+// hold keeps a message until what it waits for is durable. If somebody waits for the message, the disk is not to put that off.
+func (n *Node[M]) hold(h held[M], unhurried bool) {
+	n.held.push(h)
+	switch inBatch := h.after > n.batch.number; {
+	case inBatch && unhurried:
+		n.batch.unhurried = true
+	case inBatch:
+		n.batch.hurried = true
+	case !unhurried && n.putOff && n.disk.durable.Load() < h.after:
+		n.putOff = false
+		n.patient.Hurry()
+	}
 }
 
 // write adds an effect to the batch.
@@ -149,7 +166,11 @@ func (n *Node[M]) commit() {
 	n.stats.ops.Add(uint64(len(b.ops)))
 	n.stats.records.Add(uint64(record))
 	arena := b.arena
-	n.spec.Disk.Commit(b.ops, func(err error) {
+	commit := n.spec.Disk.Commit
+	if n.putOff = n.patient != nil && b.unhurried && !b.hurried; n.putOff {
+		commit = n.patient.CommitUnhurried
+	}
+	commit(b.ops, func(err error) {
 		if err != nil {
 			n.disk.failure.CompareAndSwap(nil, &err) // and the disk may have the records still
 		} else {
@@ -164,7 +185,7 @@ func (n *Node[M]) commit() {
 		n.inbox.signal()
 	})
 	clear(b.ops)
-	b.ops, b.ends, b.keys = b.ops[:0], b.ends[:0], false
+	b.ops, b.ends, b.keys, b.unhurried, b.hurried = b.ops[:0], b.ends[:0], false, false, false
 	// The disk may still have the old one.
 	b.arena = nil
 	if p, _ := n.arenas.Get().(*[]byte); p != nil {

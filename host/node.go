@@ -34,6 +34,8 @@ type Node[M any] struct {
 	armed   time.Duration // when alarm rings, by the clock
 	spare   []input[M]    // an empty slice for the inbox
 	batch   writeBatch
+	patient PatientDisk // nil if the disk is none
+	putOff  bool        // the last commit was unhurried, and nothing has hurried it since
 	held    heldQueue[M]
 	self    []M // what the node sent to itself
 	scratch []byte

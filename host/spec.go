@@ -85,6 +85,7 @@ func Add[M any](h *Host, spec Spec[M]) (*Node[M], error) {
 	}
 	n.env = protocol.NewEnv[M](spec.Disk.Keys(), spec.Disk.NextIndex(), h.random(addr))
 	n.linked, _ = spec.Node.(protocol.Linked[M])
+	n.patient, _ = spec.Disk.(PatientDisk)
 	n.sharing, _ = spec.Codec.(protocol.SharingCodec[M])
 	if h.cfg.Check {
 		n.checked, _ = spec.Node.(protocol.Checked)

@@ -68,6 +68,12 @@ func (e *Env[M]) Send(to ID, msg M) {
 	e.Out = append(e.Out, Effect[M]{Kind: KindSend, To: to, Msg: msg})
 }
 
+// SendUnhurried is Send for a message that nobody waits for: when nothing else does either, what was written may go to the disk some milliseconds
+// later, together with what is written until then.
+func (e *Env[M]) SendUnhurried(to ID, msg M) {
+	e.Out = append(e.Out, Effect[M]{Kind: KindSend, To: to, Msg: msg, Unhurried: true})
+}
+
 // SendAhead sends a message at once. It may overtake messages given to Send before, in this call or an earlier one, that wait for the disk. It
 // is for messages that are true even if the node forgets what it has not yet on disk.
 func (e *Env[M]) SendAhead(to ID, msg M) {

@@ -72,4 +72,6 @@ type Effect[M any] struct {
 	Msg   M
 	Key   []byte
 	Value []byte
+	// Unhurried goes with KindSend, and is a hint: see [Env.SendUnhurried]. Runners may take no notice.
+	Unhurried bool
 }

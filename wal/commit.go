@@ -28,7 +28,46 @@ type commit struct {
 // The batch is empty afterwards and may be filled again; its slices are kept. Commit blocks while more than Options.MaxPendingBytes wait for the disk.
 //
 // A batch whose indexes do not fit the log is refused, with the node's later ones: done gets an error and nothing of it is written.
-func (n *Node) Commit(b *Batch, done func(error)) {
+func (n *Node) Commit(b *Batch, done func(error)) { n.commit(b, done, true) }
+
+// CommitUnhurried is Commit for a batch that nobody waits for: it is written with the next group, but a group need not be written for it until
+// there is one to hurry, of any node, or some milliseconds have passed.
+func (n *Node) CommitUnhurried(b *Batch, done func(error)) { n.commit(b, done, false) }
+
+// Hurry has the store write what it was given: a batch that was unhurried is waited for now.
+func (n *Node) Hurry() {
+	s := n.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hurry()
+}
+
+// unhurriedDelay is how long a group waits that nobody waits for: some syncs of a quick disk, and little beside a round trip between sites.
+const unhurriedDelay = 5 * time.Millisecond
+
+// hurry has the writer take what is queued. Invariant: s.mu is held.
+func (s *Store) hurry() {
+	if len(s.queue) > 0 {
+		s.hurried = true
+		s.work.Signal()
+	}
+}
+
+// hurryLater is hurry after a while, unless that is on its way. Invariant: s.mu is held.
+func (s *Store) hurryLater() {
+	if s.hurried || s.later {
+		return
+	}
+	s.later = true
+	time.AfterFunc(unhurriedDelay, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.later = false
+		s.hurry()
+	})
+}
+
+func (n *Node) commit(b *Batch, done func(error), hurried bool) {
 	s := n.store
 	c := &commit{node: n, ops: b.ops, sizeBytes: b.sizeBytes, done: done}
 	s.mu.Lock()
@@ -48,10 +87,13 @@ func (n *Node) Commit(b *Batch, done func(error)) {
 	}
 	s.queue = append(s.queue, c)
 	s.queuedBytes += c.sizeBytes
-	if s.err == nil {
-		s.work.Signal()
-	} else {
+	switch {
+	case s.err != nil:
 		s.finish.Broadcast()
+	case hurried || s.queuedBytes > s.opts.MaxPendingBytes:
+		s.hurry()
+	default:
+		s.hurryLater()
 	}
 	s.mu.Unlock()
 	b.Reset()
@@ -118,7 +160,7 @@ func (s *Store) runWriter() {
 func (s *Store) nextGroup() []*commit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.queue) == 0 && !s.closed && s.err == nil {
+	for (len(s.queue) == 0 || !s.hurried) && !s.closed && s.err == nil {
 		s.work.Wait()
 	}
 	if s.opts.Delay > 0 && !s.closed && s.err == nil {
@@ -133,6 +175,7 @@ func (s *Store) nextGroup() []*commit {
 		return nil
 	}
 	group := s.queue
+	s.hurried = false
 	s.writing, s.queue, s.queuedBytes = group, nil, 0
 	s.room.Broadcast()
 	for _, c := range group {

@@ -134,6 +134,63 @@ func TestDelay(t *testing.T) {
 	})
 }
 
+// What nobody waits for is written with what somebody does, of any node, in its order; and soon in any case.
+func TestCommitUnhurried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := faultfs.New()
+		s := mustOpen(t, "/data", Options{FS: disk, MaxPendingBytes: 1000})
+		n, other := mustNode(t, s, "n"), mustNode(t, s, "other")
+		start := time.Now()
+		var done []string
+		write := func(n *Node, name string, size int, commit func(*Node, *Batch, func(error))) {
+			var b Batch
+			b.Append(n.NextIndex(), make([]byte, size))
+			commit(n, &b, func(err error) {
+				done = append(done, fmt.Sprintf("%s %d %v", name, time.Since(start).Milliseconds(), err))
+			})
+			synctest.Wait()
+		}
+		expect := func(operations int, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if !slices.Equal(done, want) || disk.Ops() != operations {
+				t.Errorf("%d operations on the disk, want %d; done %q, want %q", disk.Ops(), operations, done, want)
+			}
+			done = nil
+			disk.Trace()
+		}
+		disk.Trace()
+		write(n, "a", 1, (*Node).CommitUnhurried)
+		write(other, "b", 1, (*Node).CommitUnhurried)
+		expect(0)
+		write(other, "c", 1, (*Node).Commit) // in one write, and one sync
+		expect(2, "a 0 <nil>", "b 0 <nil>", "c 0 <nil>")
+		time.Sleep(time.Second)
+		start = time.Now()
+		write(n, "d", 1, (*Node).CommitUnhurried)
+		time.Sleep(unhurriedDelay - 1)
+		write(n, "e", 1, (*Node).CommitUnhurried)
+		expect(0)
+		time.Sleep(1)
+		expect(2, "d 5 <nil>", "e 5 <nil>")
+		start = time.Now()
+		other.Hurry() // nothing is there
+		write(n, "f", 1, (*Node).CommitUnhurried)
+		expect(0)
+		other.Hurry()
+		expect(2, "f 0 <nil>")
+		write(n, "g", 2000, (*Node).CommitUnhurried) // too much to keep
+		expect(2, "g 0 <nil>")
+		time.Sleep(time.Second)
+		start = time.Now()
+		write(n, "h", 1, (*Node).CommitUnhurried)
+		mustClose(t, s)
+		if !slices.Equal(done, []string{"h 0 <nil>"}) {
+			t.Errorf("closed: done %q", done)
+		}
+	})
+}
+
 // slowFS is a disk whose syncs of files take time, of a bubble's.
 type slowFS struct {
 	vfs.FS

@@ -117,6 +117,8 @@ type Store struct {
 	room        *sync.Cond // for Commit: the queue shrank, or there is an end
 	queue       []*commit
 	queuedBytes int
+	hurried     bool      // the writer is to take the queue, as somebody waits for some of it. Invariant: then the queue is not empty.
+	later       bool      // hurried is about to be set by a timer
 	writing     []*commit // taken from the queue
 	written     []*commit // durable
 	closed      bool

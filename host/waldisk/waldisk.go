@@ -16,7 +16,7 @@ type Disk struct {
 	batch    wal.Batch
 }
 
-var _ host.Disk = (*Disk)(nil)
+var _ host.PatientDisk = (*Disk)(nil)
 
 // New returns the disk of the node with a name. The store is closed by who opened it, after the host has stopped.
 func New(store *wal.Store, name string) (*Disk, error) {
@@ -46,6 +46,17 @@ func (d *Disk) Keys() protocol.Keys { return d.Node.Keys() }
 
 // Commit hands the operations to the store.
 func (d *Disk) Commit(ops []host.Op, done func(error)) {
+	d.fill(ops)
+	d.Node.Commit(&d.batch, done)
+}
+
+// CommitUnhurried is part of host.PatientDisk.
+func (d *Disk) CommitUnhurried(ops []host.Op, done func(error)) {
+	d.fill(ops)
+	d.Node.CommitUnhurried(&d.batch, done)
+}
+
+func (d *Disk) fill(ops []host.Op) {
 	for _, op := range ops {
 		switch op.Kind {
 		case protocol.KindAppend:
@@ -58,5 +69,4 @@ func (d *Disk) Commit(ops []host.Op, done func(error)) {
 			d.batch.Delete(op.Key)
 		}
 	}
-	d.Node.Commit(&d.batch, done)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/rcnode"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
@@ -34,11 +35,15 @@ func (p *program) storeServeCommand() *cobra.Command {
 	return c
 }
 
+// storeGarbage is how much garbage a machine may have that holds less.
+const storeGarbage = 64 << 20
+
 func (p *program) storeServe(ctx context.Context, file string) error {
 	cfg, err := storeconfig.ReadMachine(file)
 	if err != nil {
 		return fmt.Errorf("store serve: %w", err)
 	}
+	defer heap.AllowGarbage(storeGarbage)()
 	for { // once for each epoch
 		m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
 		if err != nil {

@@ -15,10 +15,18 @@ const leastPercent = 10
 // BoundGarbage has the collector run when there is so much garbage, and not only when there is as much as is in use, as Go does by default: of that a process that holds large values can
 // have as much as of them. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts back what was there.
 func BoundGarbage(garbageBytes uint64) (stop func()) {
+	return keep(garbageBytes, boundedPercent)
+}
+
+// AllowGarbage has the collector run only when there is so much garbage, while less than that is in use. Go's default has a process that holds little collect so often that it shows: each time there is as much
+// as is in use. If GOGC or GOMEMLIMIT is set, it does nothing. stop ends it and puts back what was there.
+func AllowGarbage(garbageBytes uint64) (stop func()) { return keep(garbageBytes, allowedPercent) }
+
+func keep(garbageBytes uint64, percent func(live, garbage uint64) int) (stop func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	k := &keeper{garbage: garbageBytes, before: debug.SetGCPercent(100)}
+	k := &keeper{garbage: garbageBytes, percent: percent, before: debug.SetGCPercent(100)}
 	debug.SetGCPercent(k.before)
 	k.watch()
 	return k.stop
@@ -26,6 +34,7 @@ func BoundGarbage(garbageBytes uint64) (stop func()) {
 
 type keeper struct {
 	garbage uint64
+	percent func(live, garbage uint64) int
 	before  int               // GOGC
 	looked  func(percent int) // nil but in tests
 
@@ -54,7 +63,7 @@ func (k *keeper) adjust() {
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	p := percent(live[0].Value.Uint64(), k.garbage)
+	p := k.percent(live[0].Value.Uint64(), k.garbage)
 	debug.SetGCPercent(p)
 	k.watch()
 	if k.looked != nil {
@@ -62,7 +71,15 @@ func (k *keeper) adjust() {
 	}
 }
 
-// percent returns what GOGC is to be with so many bytes in use, that there is about so much garbage at most.
-func percent(live, garbage uint64) int {
+// boundedPercent returns what GOGC is to be with so many bytes in use, that there is about so much garbage at most.
+func boundedPercent(live, garbage uint64) int {
 	return int(min(100, max(leastPercent, 100*garbage/max(live, 1))))
+}
+
+// mostPercent is the most that GOGC is set to: with little in use the collector is idle then anyway.
+const mostPercent = 800
+
+// allowedPercent returns what GOGC is to be with so many bytes in use, that there may be so much garbage, and as much as is in use in any case.
+func allowedPercent(live, garbage uint64) int {
+	return int(max(100, min(mostPercent, 100*garbage/max(live, 1))))
 }

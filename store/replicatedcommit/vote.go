@@ -217,5 +217,5 @@ func (s *Server) onDecide(env *protocol.Env[Message], from protocol.ID, m Decide
 	if r.now() == Wanting {
 		s.fetch(env, r)
 	}
-	s.tell(env, from, r)
+	env.SendUnhurried(from, r.vote()) // its locks are free; what waits for the answer is what remembers the transaction
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
@@ -103,6 +104,14 @@ type figures struct {
 	answers  *prometheus.CounterVec
 	inFlight *prometheus.GaugeVec
 	commits  prometheus.Histogram
+	methods  map[string]methodFigures // of those that matter for speed, by their last names; does not change
+}
+
+// methodFigures are those of one method that each of its calls needs.
+type methodFigures struct {
+	inFlight prometheus.Gauge
+	answered prometheus.Observer // those of f.requests without an error
+	accepted prometheus.Counter  // those of f.answers that say yes
 }
 
 func newFigures() *figures {
@@ -116,21 +125,42 @@ func newFigures() *figures {
 		commits:  prometheus.NewHistogram(metrics.Durations("foresay_store_disk_commit_duration_seconds", "How long commits to the disk took until they were durable.")),
 	}
 	f.registry.MustRegister(f.requests, f.answers, f.inFlight, f.commits)
+	f.methods = map[string]methodFigures{}
 	for _, method := range []string{pb.Store_Read_FullMethodName, pb.Store_Commit_FullMethodName} {
-		f.inFlight.WithLabelValues(path.Base(method)) // so that there is a zero
+		f.methods[path.Base(method)] = f.of(path.Base(method)) // so that there is a zero, too
 	}
 	return f
 }
 
+func (f *figures) of(method string) methodFigures {
+	if m, ok := f.methods[method]; ok {
+		return m
+	}
+	return methodFigures{
+		inFlight: f.inFlight.WithLabelValues(method),
+		answered: f.requests.WithLabelValues(method, codes.OK.String()),
+		accepted: f.answers.WithLabelValues("yes", store.NoReason.String()),
+	}
+}
+
 // begin observes a client's call. What it returns is called when that ends.
 func (f *figures) begin(method string) (end func(resp any, err error)) {
-	start, waiting := time.Now(), f.inFlight.WithLabelValues(method)
-	waiting.Inc()
+	start, m := time.Now(), f.of(method)
+	m.inFlight.Inc()
 	return func(resp any, err error) {
-		waiting.Dec()
-		f.requests.WithLabelValues(method, status.Code(err).String()).Observe(time.Since(start).Seconds())
-		if c, ok := resp.(*pb.CommitResponse); ok && err == nil {
-			f.answers.WithLabelValues(answerOf(c)).Inc()
+		m.inFlight.Dec()
+		took := time.Since(start).Seconds()
+		if err != nil {
+			f.requests.WithLabelValues(method, status.Code(err).String()).Observe(took)
+			return
+		}
+		m.answered.Observe(took)
+		if c, ok := resp.(*pb.CommitResponse); !ok {
+			return
+		} else if answer, cause := answerOf(c); answer == "yes" {
+			m.accepted.Inc()
+		} else {
+			f.answers.WithLabelValues(answer, cause).Inc()
 		}
 	}
 }
