@@ -163,10 +163,10 @@ func (s *Store) nextGroup() []*commit {
 	for (len(s.queue) == 0 || !s.hurried) && !s.closed && s.err == nil {
 		s.work.Wait()
 	}
-	if s.opts.Delay > 0 && !s.closed && s.err == nil {
+	if delay := s.delay(); delay > 0 && !s.closed && s.err == nil {
 		s.mu.Unlock()
 		select {
-		case <-time.After(s.opts.Delay):
+		case <-time.After(delay):
 		case <-s.ended:
 		}
 		s.mu.Lock()
@@ -175,7 +175,7 @@ func (s *Store) nextGroup() []*commit {
 		return nil
 	}
 	group := s.queue
-	s.hurried = false
+	s.hurried, s.lastGroup = false, len(group)
 	s.writing, s.queue, s.queuedBytes = group, nil, 0
 	s.room.Broadcast()
 	for _, c := range group {
@@ -186,6 +186,20 @@ func (s *Store) nextGroup() []*commit {
 		c.node.mu.Unlock()
 	}
 	return group
+}
+
+// Many commits in one group are of many that write at once: more are about to come, and a group that waits for them costs less than two. Who writes alone never waits.
+const (
+	manyCommits = 4
+	manyDelay   = 300 * time.Microsecond
+)
+
+// delay returns how long the writer waits for more. Invariant: s.mu is held.
+func (s *Store) delay() time.Duration {
+	if s.opts.Delay == 0 && s.lastGroup >= manyCommits {
+		return manyDelay
+	}
+	return s.opts.Delay
 }
 
 // endGroup drops the pending writes of a group that is in the database.

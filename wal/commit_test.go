@@ -191,6 +191,38 @@ func TestCommitUnhurried(t *testing.T) {
 	})
 }
 
+// While many write at once a group waits for more, and not for long. Who writes alone does not wait.
+func TestManyCommitsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustOpen(t, "/data", Options{FS: &slowFS{FS: faultfs.New(), delay: time.Millisecond}})
+		n := mustNode(t, s, "n")
+		write := func(commits int) (took time.Duration) {
+			start := time.Now()
+			for range commits {
+				var b Batch
+				b.Append(n.NextIndex(), nil)
+				n.Commit(&b, func(error) { took = time.Since(start) })
+			}
+			time.Sleep(time.Second)
+			return took
+		}
+		if took := write(1); took != time.Millisecond {
+			t.Errorf("alone: %v", took)
+		}
+		write(2 * manyCommits) // the last group had many, if the writer was as late as one of them
+		s.mu.Lock()
+		s.lastGroup = manyCommits
+		s.mu.Unlock()
+		if took := write(1); took != time.Millisecond+manyDelay {
+			t.Errorf("after many: %v", took)
+		}
+		if took := write(1); took != time.Millisecond {
+			t.Errorf("alone again: %v", took)
+		}
+		mustClose(t, s)
+	})
+}
+
 // slowFS is a disk whose syncs of files take time, of a bubble's.
 type slowFS struct {
 	vfs.FS

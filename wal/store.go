@@ -24,7 +24,7 @@ type Options struct {
 	// NoSync leaves out the syncs: a commit is done when it is written, in part to a buffer of the process. Nothing is durable, also when the process alone
 	// ends, but for what Close or time has written. It is for measuring what the disk costs, and for tests.
 	NoSync bool
-	// Delay is how long the store waits before it writes a group, so that more gathers; 0 is not at all.
+	// Delay is how long the store waits before it writes a group, so that more gathers; 0 is not at all, or a fraction of a millisecond while many write at once.
 	Delay time.Duration
 	// MaxPendingBytes is how much may wait for the disk before Commit blocks; 0 is 16 MiB. A single larger batch is let through.
 	MaxPendingBytes int
@@ -118,6 +118,7 @@ type Store struct {
 	queue       []*commit
 	queuedBytes int
 	hurried     bool      // the writer is to take the queue, as somebody waits for some of it. Invariant: then the queue is not empty.
+	lastGroup   int       // how many commits the last group had
 	later       bool      // hurried is about to be set by a timer
 	writing     []*commit // taken from the queue
 	written     []*commit // durable
