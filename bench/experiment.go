@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/smr"
 )
 
 // A Mode says what time an experiment runs in.
@@ -31,6 +34,8 @@ type Options struct {
 	Bubble func(f func())
 	// Program is the path of the foresay program, for experiments with servers that are processes.
 	Program string
+	// Protocol, if not empty, is the only replication protocol that is measured. See Experiment.PerProtocol.
+	Protocol string
 	// Progress, if not nil, is told before each step.
 	Progress func(Progress)
 }
@@ -50,6 +55,8 @@ type Experiment struct {
 	Summary string
 	// Modes are the modes that it can run in, its default first.
 	Modes []Mode
+	// PerProtocol tells whether each replication protocol is measured by itself, so that Options.Protocol can choose one.
+	PerProtocol bool
 
 	// Either it is a study, which plays the same requests through all systems, or points are measured one after the other, or it is run as a whole, which
 	// needs bubbles in virtual mode.
@@ -144,6 +151,9 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := e.CheckProtocol(o.Protocol); err != nil {
+		return nil, err
+	}
 	if e.points != nil {
 		rows, err := e.measure(ctx, mode, o)
 		if err != nil {
@@ -171,6 +181,29 @@ func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Experiment: e.Name, Mode: mode, Rows: s.rows()}, nil
+}
+
+// protocols returns the protocols that are measured: the one asked for; else the first for a quick run, and all for a full one.
+func protocols(s scale, o Options) []smr.Protocol {
+	all := catalog.Protocols()
+	if o.Protocol != "" {
+		return slices.DeleteFunc(all, func(p smr.Protocol) bool { return p.Name != o.Protocol })
+	}
+	return pick(s, all[:1], all)
+}
+
+// CheckProtocol says why Options.Protocol cannot have a value.
+func (e Experiment) CheckProtocol(name string) error {
+	if name == "" {
+		return nil
+	}
+	if !e.PerProtocol {
+		return fmt.Errorf("bench %s: it does not measure one protocol after the other, so none can be chosen", e.Name)
+	}
+	if _, err := catalog.Protocol(name); err != nil {
+		return fmt.Errorf("bench %s: %w", e.Name, err)
+	}
+	return nil
 }
 
 // measure runs the experiment's points.

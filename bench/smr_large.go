@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/replicated"
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -25,10 +24,11 @@ const (
 
 func smrLarge() Experiment {
 	return Experiment{
-		Name:    "smr-large",
-		Summary: "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
-		Modes:   []Mode{Real},
-		points:  bulkPoints,
+		Name:        "smr-large",
+		Summary:     "64 clients that put values of 64 KiB to services of three processes each, with round_trip 100, 50 and 20 ms, and to etcd, in turns: puts per second, latency, the servers' processor time",
+		Modes:       []Mode{Real},
+		PerProtocol: true,
+		points:      bulkPoints,
 		figures: []figure{{
 			suffix: "ops", title: "Values of 64 KiB, 64 clients, three processes on one machine", y: "ops_per_s", yLabel: "puts per second",
 			across: []string{"system"}, series: []string{"round_trip"},
@@ -39,11 +39,7 @@ func smrLarge() Experiment {
 // bulkPoints are the protocols, each with an etcd of its own beside it.
 func bulkPoints(s scale, o Options) []point {
 	var points []point
-	protocols := catalog.Protocols()
-	if s.quick {
-		protocols = protocols[:1]
-	}
-	for _, p := range protocols {
+	for _, p := range protocols(s, o) {
 		points = append(points, point{doing: p.Name, run: func(ctx context.Context) ([]Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")

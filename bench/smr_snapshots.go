@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/service"
 )
@@ -25,10 +24,11 @@ const (
 
 func smrSnapshots() Experiment {
 	return Experiment{
-		Name:    "smr-snapshots",
-		Summary: "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
-		Modes:   []Mode{Real},
-		points:  snapshotsPoints,
+		Name:        "smr-snapshots",
+		Summary:     "64 clients of two services of three processes each, 250 MB of state, one with a snapshot every 20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
+		Modes:       []Mode{Real},
+		PerProtocol: true,
+		points:      snapshotsPoints,
 		figures: []figure{
 			{
 				suffix: "ops", title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", y: "ops_ratio", yLabel: "times that without snapshots",
@@ -48,11 +48,7 @@ func smrSnapshots() Experiment {
 
 func snapshotsPoints(s scale, o Options) []point {
 	var points []point
-	protocols := catalog.Protocols()
-	if s.quick {
-		protocols = protocols[:1]
-	}
-	for _, p := range protocols {
+	for _, p := range protocols(s, o) {
 		points = append(points, point{doing: p.Name, run: func(ctx context.Context) ([]Row, error) {
 			if o.Program == "" {
 				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")

@@ -12,6 +12,26 @@ func TestSnapshotsWithoutProgram(t *testing.T) {
 	}
 }
 
+// TestProtocolOption: an experiment that measures protocols measures the one that is asked for, and says so if it cannot.
+func TestProtocolOption(t *testing.T) {
+	for _, e := range []Experiment{smrSnapshots(), smrLarge()} {
+		for _, o := range []Options{{Protocol: "mencius"}, {Protocol: "mencius", Quick: true}} {
+			if points := e.points(scale{Real, o.Quick}, o); len(points) != 1 || points[0].doing != "mencius" {
+				t.Errorf("%s, quick %v: %v, want one point, mencius", e.Name, o.Quick, points)
+			}
+		}
+		if n := len(e.points(scale{mode: Real}, Options{})); n != 7 {
+			t.Errorf("%s measures %d protocols, want 7", e.Name, n)
+		}
+		if _, err := e.Run(t.Context(), Options{Protocol: "paxos"}); err == nil || !strings.Contains(err.Error(), "unknown protocol") {
+			t.Errorf("%s: an unknown protocol: %v", e.Name, err)
+		}
+	}
+	if _, err := smrFailover().Run(t.Context(), Options{Protocol: "raft"}); err == nil || !strings.Contains(err.Error(), "none can be chosen") {
+		t.Errorf("a protocol for an experiment without: %v", err)
+	}
+}
+
 // TestSnapshotsCells: the ratio is the median of those within a round, a gap is the longest of all turns, elections add up.
 func TestSnapshotsCells(t *testing.T) {
 	with := []snapshotsTurn{

@@ -21,6 +21,7 @@ type benchFlags struct {
 	real, virtual bool
 	quick         bool
 	seed          uint64
+	protocol      string
 }
 
 func (p *program) benchCommand() *cobra.Command {
@@ -43,12 +44,16 @@ func (p *program) benchCommand() *cobra.Command {
 	flags.BoolVar(&f.quick, "quick", false, "end within seconds: fewer points, fewer requests")
 	flags.Uint64Var(&f.seed, "seed", 1, "fixes which predictions are right and the order of turns")
 	for _, e := range bench.Experiments() {
-		c.AddCommand(&cobra.Command{
+		one := &cobra.Command{
 			Use:   e.Name,
 			Short: e.Summary,
 			Args:  cobra.NoArgs,
 			RunE:  func(c *cobra.Command, _ []string) error { return p.runBench(c.Context(), e, f) },
-		})
+		}
+		if e.PerProtocol {
+			one.Flags().StringVar(&f.protocol, "protocol", "", "measure this `protocol` only, instead of one after the other")
+		}
+		c.AddCommand(one)
 	}
 	c.AddCommand(p.benchListCommand(), p.bubbleCommand())
 	return c
@@ -86,13 +91,16 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 	if err != nil {
 		return err
 	}
+	if err := e.CheckProtocol(f.protocol); err != nil {
+		return usageError{err}
+	}
 	var dir outDir
 	if f.out != "" {
 		if dir, err = openOutDir(f.out); err != nil {
 			return err
 		}
 	}
-	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed}
+	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Protocol: f.protocol}
 	var result *bench.Result
 	if e.NeedsBubble(mode) {
 		result, err = p.runInChild(ctx, e, o)
