@@ -17,6 +17,8 @@ type Hello struct {
 	Join bool // it waits to be added to the group
 	// Mark, if there is one, is all that is said: a replica that takes part tells how far its disk is.
 	Mark DiskMark
+	// Ask, beside a Mark: the replica has been started again, and takes part only once it knows that nobody has a greater one.
+	Ask bool
 }
 
 // Welcome answers a Hello.

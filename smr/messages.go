@@ -111,8 +111,10 @@ func SharedKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](10, appendNotYet, readNotYet),
 		wirefmt.NewKind[Message](11, appendChunk, readChunk),
 		wirefmt.NewKind[Message](12, appendWanted, readWanted),
-		wirefmt.NewKind[Message](13, appendHello, readHello),
-		wirefmt.NewKind[Message](14, appendWelcome, readWelcome),
+		wirefmt.NewEarlierKind[Message](13, func(m Hello) bool { return m.Mark == DiskMark{} && !m.Ask }, appendEarlierHello, readEarlierHello),
+		wirefmt.NewKind[Message](19, appendHello, readHello),
+		wirefmt.NewEarlierKind[Message](14, func(m Welcome) bool { return m.Mark == DiskMark{} }, appendEarlierWelcome, readEarlierWelcome),
+		wirefmt.NewKind[Message](20, appendWelcome, readWelcome),
 		wirefmt.NewKind[Message](15, appendEarly, readEarly),
 		wirefmt.NewKind[Message](16, func(*wirefmt.Writer, PartSaved) {}, func(*wirefmt.Reader) PartSaved { return PartSaved{} }),
 	)

@@ -177,14 +177,25 @@ func readWanted(r *wirefmt.Reader) SnapshotWanted {
 	return SnapshotWanted{From: Incarnation(r.Uint()), Slot: Slot(r.Uint()), Sum: r.Uint32(), Offset: r.Uint()}
 }
 
-func appendHello(w *wirefmt.Writer, m Hello) {
+func appendEarlierHello(w *wirefmt.Writer, m Hello) {
 	w.Uint(uint64(m.From))
 	w.Bool(m.Join)
+}
+
+func readEarlierHello(r *wirefmt.Reader) Hello {
+	return Hello{From: Incarnation(r.Uint()), Join: r.Bool()}
+}
+
+func appendHello(w *wirefmt.Writer, m Hello) {
+	appendEarlierHello(w, m)
 	appendMark(w, m.Mark)
+	w.Bool(m.Ask)
 }
 
 func readHello(r *wirefmt.Reader) Hello {
-	return Hello{From: Incarnation(r.Uint()), Join: r.Bool(), Mark: readMark(r)}
+	m := readEarlierHello(r)
+	m.Mark, m.Ask = readMark(r), r.Bool()
+	return m
 }
 
 func appendMark(w *wirefmt.Writer, m DiskMark) {
@@ -194,7 +205,7 @@ func appendMark(w *wirefmt.Writer, m DiskMark) {
 
 func readMark(r *wirefmt.Reader) DiskMark { return DiskMark{r.Uint(), r.Uint()} }
 
-func appendWelcome(w *wirefmt.Writer, m Welcome) {
+func appendEarlierWelcome(w *wirefmt.Writer, m Welcome) {
 	w.Uint(uint64(m.From))
 	w.Uint(uint64(m.Asked))
 	w.Uint(uint64(m.Known))
@@ -203,14 +214,23 @@ func appendWelcome(w *wirefmt.Writer, m Welcome) {
 	for _, o := range m.Members {
 		appendMember(w, o)
 	}
-	appendMark(w, m.Mark)
 }
 
-func readWelcome(r *wirefmt.Reader) Welcome {
+func readEarlierWelcome(r *wirefmt.Reader) Welcome {
 	m := Welcome{From: Incarnation(r.Uint()), Asked: Incarnation(r.Uint()), Known: Incarnation(r.Uint()), Reason: r.String()}
 	for range r.List(2) {
 		m.Members = append(m.Members, readMember(r))
 	}
+	return m
+}
+
+func appendWelcome(w *wirefmt.Writer, m Welcome) {
+	appendEarlierWelcome(w, m)
+	appendMark(w, m.Mark)
+}
+
+func readWelcome(r *wirefmt.Reader) Welcome {
+	m := readEarlierWelcome(r)
 	m.Mark = readMark(r)
 	return m
 }

@@ -15,6 +15,7 @@ type Kind[M any] struct {
 	of     reflect.Type
 	encode func(*Writer, M)
 	decode func(*Reader) M
+	fits   func(M) bool // nil unless it is an earlier layout
 }
 
 // NewKind declares that messages of type T, each an M, have the tag. A tag in use is never given to another type.
@@ -27,6 +28,14 @@ func NewKind[M, T any](tag byte, encode func(*Writer, T), decode func(*Reader) T
 	}
 }
 
+// NewEarlierKind declares under which tag, and how, earlier versions of the program have messages of type T, which have got further fields since. They are read under both tags, and those that fit,
+// since the further fields are not set, are still written in this way, so that programs of both versions understand each other but for what only the later one knows.
+func NewEarlierKind[M, T any](tag byte, fits func(T) bool, encode func(*Writer, T), decode func(*Reader) T) Kind[M] {
+	k := NewKind[M](tag, encode, decode)
+	k.fits = func(m M) bool { return fits(any(m).(T)) }
+	return k
+}
+
 // A Format is the codec of one protocol: a [protocol.Codec] of messages M, an interface. A message is the version, the tag of its
 // kind, and what the kind's encoder writes.
 type Format[M any] struct {
@@ -34,19 +43,24 @@ type Format[M any] struct {
 	version  byte
 	tags     [256]*Kind[M]
 	types    map[reflect.Type]*Kind[M]
+	earlier  map[reflect.Type]*Kind[M]
 	// Of no message at present. A kind's functions keep none.
 	writers, readers sync.Pool
 }
 
 // NewFormat returns the format of a protocol. It panics if two kinds share a tag or a type.
 func NewFormat[M any](protocol string, version byte, kinds ...Kind[M]) *Format[M] {
-	f := &Format[M]{protocol: protocol, version: version, types: map[reflect.Type]*Kind[M]{}}
+	f := &Format[M]{protocol: protocol, version: version, types: map[reflect.Type]*Kind[M]{}, earlier: map[reflect.Type]*Kind[M]{}}
 	for i := range kinds {
 		k := &kinds[i]
-		if f.tags[k.tag] != nil || f.types[k.of] != nil {
+		types := f.types
+		if k.fits != nil {
+			types = f.earlier
+		}
+		if f.tags[k.tag] != nil || types[k.of] != nil {
 			panic(fmt.Sprintf("wirefmt: %s: the kind %s with tag %d is declared twice", protocol, k.name, k.tag))
 		}
-		f.tags[k.tag], f.types[k.of] = k, k
+		f.tags[k.tag], types[k.of] = k, k
 	}
 	return f
 }
@@ -77,6 +91,9 @@ func (f *Format[M]) append(buf []byte, refs []protocol.Ref, msg M, share bool) (
 	k := f.types[reflect.TypeOf(msg)]
 	if k == nil {
 		return buf, refs, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
+	}
+	if e := f.earlier[k.of]; e != nil && e.fits(msg) {
+		k = e
 	}
 	w, _ := f.writers.Get().(*Writer)
 	if w == nil {

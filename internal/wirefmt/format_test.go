@@ -123,12 +123,43 @@ func TestErrorsSayWhatAndWhere(t *testing.T) {
 	}
 }
 
+// TestEarlierKind: messages whose further fields are not set have the bytes that earlier versions of a program know, and what these write is understood.
+func TestEarlierKind(t *testing.T) {
+	earlier := wirefmt.NewKind[message](1, func(w *wirefmt.Writer, m sample) { w.Uint(m.U) }, func(r *wirefmt.Reader) sample { return sample{U: r.Uint()} })
+	old := wirefmt.NewFormat("test", 1, earlier)
+	now := wirefmt.NewFormat("test", 1, wirefmt.NewKind[message](3, encodeSample, decodeSample),
+		wirefmt.NewEarlierKind[message](1, func(m sample) bool { return m.S == "" },
+			func(w *wirefmt.Writer, m sample) { w.Uint(m.U) }, func(r *wirefmt.Reader) sample { return sample{U: r.Uint()} }))
+	for _, c := range []struct {
+		m          sample
+		understood bool
+	}{{sample{U: 7}, true}, {sample{U: 7, S: "more"}, false}} {
+		b, err := now.Append(nil, c.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := now.Decode(b); err != nil || cmp.Diff(message(c.m), got) != "" {
+			t.Errorf("%+v becomes %+v, %v", c.m, got, err)
+		}
+		if got, err := old.Decode(b); (err == nil) != c.understood || err == nil && cmp.Diff(message(c.m), got) != "" {
+			t.Errorf("an earlier program reads %+v as %+v, %v", c.m, got, err)
+		}
+	}
+	b, err := old.Append(nil, sample{U: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := now.Decode(b); err != nil || cmp.Diff(message(sample{U: 9}), got) != "" {
+		t.Errorf("what an earlier program writes is read as %+v, %v", got, err)
+	}
+}
+
 func TestKindsAreDistinct(t *testing.T) {
 	kind := func(tag byte) wirefmt.Kind[message] {
 		return wirefmt.NewKind[message](tag, func(*wirefmt.Writer, empty) {}, func(*wirefmt.Reader) empty { return empty{} })
 	}
 	other := wirefmt.NewKind[message](1, encodeSample, decodeSample)
-	for _, kinds := range [][]wirefmt.Kind[message]{{kind(1), kind(2)}, {kind(1), other}} {
+	for _, kinds := range [][]wirefmt.Kind[message]{{kind(1), kind(2)}, {kind(1), other}, {other, wirefmt.NewEarlierKind[message](1, func(sample) bool { return true }, encodeSample, decodeSample)}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -12,7 +12,8 @@ import (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return wirefmt.NewFormat("domino", 1, append(smr.SharedKinds(),
-		wirefmt.NewKind[smr.Message](64, appendNews, readNews),
+		wirefmt.NewEarlierKind[smr.Message](64, func(m News) bool { return len(m.Names) == 0 }, appendEarlierNews, readEarlierNews),
+		wirefmt.NewKind[smr.Message](77, appendNews, readNews),
 		wirefmt.NewKind[smr.Message](65, appendAccept, readAccept),
 		wirefmt.NewKind[smr.Message](66, func(w *wirefmt.Writer, m Prepare) { w.Uint(uint64(m.From)); w.Uint(uint64(m.Ballot)) },
 			func(r *wirefmt.Reader) Prepare { return Prepare{smr.Incarnation(r.Uint()), Ballot(r.Uint())} }),
@@ -128,7 +129,7 @@ func readParts(r *wirefmt.Reader) []Part {
 	return parts
 }
 
-func appendNews(w *wirefmt.Writer, m News) {
+func appendEarlierNews(w *wirefmt.Writer, m News) {
 	w.Uint(uint64(m.From))
 	w.Uint(m.First)
 	appendItems(w, m.Items)
@@ -147,6 +148,10 @@ func appendNews(w *wirefmt.Writer, m News) {
 	w.Uint(uint64(m.Promised))
 	w.Uint(m.Accepted)
 	w.Bool(m.Leads)
+}
+
+func appendNews(w *wirefmt.Writer, m News) {
+	appendEarlierNews(w, m)
 	w.List(len(m.Names))
 	for _, n := range m.Names {
 		w.Uint(n.Index)
@@ -158,7 +163,7 @@ func appendNews(w *wirefmt.Writer, m News) {
 	}
 }
 
-func readNews(r *wirefmt.Reader) News {
+func readEarlierNews(r *wirefmt.Reader) News {
 	m := News{From: smr.Incarnation(r.Uint()), First: r.Uint(), Items: readItems(r), Base: r.Uint(), Floor: smr.Slot(r.Uint())}
 	m.Claims = Claims{r.Uint(), smr.Slot(r.Uint()), smr.Slot(r.Uint())}
 	m.Executed = smr.Slot(r.Uint())
@@ -166,6 +171,11 @@ func readNews(r *wirefmt.Reader) News {
 		m.Have = append(m.Have, Have{protocol.ID(r.Uint32()), r.Uint(), smr.Slot(r.Uint())})
 	}
 	m.Promised, m.Accepted, m.Leads = Ballot(r.Uint()), r.Uint(), r.Bool()
+	return m
+}
+
+func readNews(r *wirefmt.Reader) News {
+	m := readEarlierNews(r)
 	for range r.List(3) {
 		n := Name{Index: r.Uint(), Sum: r.Uint32()}
 		for range r.List(1) {

@@ -29,6 +29,8 @@ func messages() []smr.Message {
 		domino.News{From: 1},
 		domino.News{From: 1, First: 3, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
 		domino.Lacking{From: 1, Number: 4},
+		smr.Hello{From: 1, Mark: smr.DiskMark{Next: 3, Start: 4}, Ask: true},
+		smr.Welcome{From: 1, Asked: 2, Known: 3, Mark: smr.DiskMark{Next: 3, Start: 4}},
 		domino.Accept{From: 1, Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2, Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
 		domino.Prepare{From: 1, Ballot: 2},
 		domino.Promise{From: 1, Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},
@@ -60,5 +62,21 @@ func messages() []smr.Message {
 }
 
 func TestCodec(t *testing.T) { smrtest.Codec(t, domino.Codec(), messages()) }
+
+// TestLayouts: a message is written as earlier versions of the program know it, unless it has what these do not know.
+func TestLayouts(t *testing.T) {
+	for _, c := range []struct {
+		m   smr.Message
+		tag byte
+	}{
+		{domino.News{From: 1}, 64}, {domino.News{From: 1, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Sum: 9}}}, 77},
+		{smr.Hello{From: 1, Join: true}, 13}, {smr.Hello{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 19},
+		{smr.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {smr.Welcome{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 20},
+	} {
+		if b, err := domino.Codec().Append(nil, c.m); err != nil || b[1] != c.tag {
+			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)
+		}
+	}
+}
 
 func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, domino.Codec(), messages()) }

@@ -57,4 +57,20 @@ func messages() []smr.Message {
 
 func TestCodec(t *testing.T) { smrtest.Codec(t, Codec(), messages()) }
 
+// TestLayouts: a message is written as earlier versions of the program know it, unless it has what these do not know.
+func TestLayouts(t *testing.T) {
+	for _, c := range []struct {
+		m   smr.Message
+		tag byte
+	}{
+		{Commit{Head: Head{From: 1}, Items: []Placed{{1, smr.Entry{Kind: smr.NoOp}}}}, 70}, {Commit{More: true}, 83},
+		{smr.Hello{From: 1, Join: true}, 13}, {smr.Hello{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 19},
+		{smr.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {smr.Welcome{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 20},
+	} {
+		if b, err := Codec().Append(nil, c.m); err != nil || b[1] != c.tag {
+			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)
+		}
+	}
+}
+
 func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, Codec(), messages()) }
