@@ -40,8 +40,12 @@ type DiskMark struct {
 	Start uint64 // random; names the replica's start in which it was told
 }
 
-// markEvery is how many round trips pass between two marks.
-const markEvery = 4
+const (
+	// markEvery is how many round trips pass between two marks.
+	markEvery = 4
+	// markPatience is for how many round trips a replica that was started again waits for members that do not say whether they know a greater mark: they may be gone for good.
+	markPatience = 4
+)
 
 // AdmissionTimer is the timer of an Admission, whose replica hands it to Expire.
 type AdmissionTimer struct{}
@@ -72,6 +76,10 @@ type Admission struct {
 	began DiskMark                   // at this start
 	told  uint64                     // the newest mark
 	marks map[protocol.ID]markedDisk // of others
+
+	// vouched has the members that know no greater mark of a replica that was started again; nil once it may take part.
+	vouched map[protocol.ID]bool
+	asked   int // how often they were
 }
 
 // markedDisk is how far a replica knows another one's disk to have been.
@@ -139,10 +147,17 @@ func (a *Admission) Start(env *protocol.Env[Message], blankLog bool) {
 		env.Send(protocol.App, Refused{Reason: a.refused})
 		return
 	}
-	a.maybeAdmit(env)
 	if a.admitted {
+		a.vouched = map[protocol.ID]bool{}
+	}
+	a.maybeAdmit(env)
+	switch {
+	case a.refused != "":
+	case a.vouched != nil:
+		a.askMarks(env)
+	case a.admitted:
 		a.mark(env)
-	} else {
+	default:
 		a.ask(env)
 	}
 }
@@ -174,14 +189,38 @@ func (a *Admission) mark(env *protocol.Env[Message]) {
 	env.After(markEvery*a.roundTrip, AdmissionTimer{})
 }
 
-// onMark notes how far another replica's disk is, and tells it if it was further at an earlier start.
+// askMarks asks the other members whether they know a greater mark than the disk had at this start. A replica that voted before it knows could break what it promised before its log was cut. When all have
+// answered, or had time to, it takes part.
+func (a *Admission) askMarks(env *protocol.Env[Message]) {
+	waits := false
+	for _, m := range a.state.Members() {
+		if m.ID != a.self && !a.vouched[m.ID] {
+			waits = true
+			env.Send(m.ID, Hello{From: a.own, Mark: a.began, Ask: true})
+		}
+	}
+	if waits && a.asked < markPatience {
+		a.asked++
+		env.After(a.roundTrip, AdmissionTimer{})
+		return
+	}
+	a.vouched, a.told = nil, a.began.Next
+	a.mark(env)
+}
+
+// onMark notes how far another replica's disk is. It tells it if it was further at an earlier start, and if it asks.
 func (a *Admission) onMark(env *protocol.Env[Message], from protocol.ID, h Hello) {
 	m, ok := a.marks[from]
+	further := ok && m.disk == h.From && m.mark.Next > h.Mark.Next
 	switch {
-	case ok && m.disk == h.From && m.mark.Next > h.Mark.Next:
-		if m.mark.Start != h.Mark.Start {
-			env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: m.mark})
-		}
+	case further && m.mark.Start != h.Mark.Start:
+		env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: m.mark})
+		return
+	case h.Ask:
+		env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: h.Mark})
+	}
+	switch {
+	case further:
 		return
 	case ok && m.disk != h.From, !ok:
 		if disk, member := a.state.Member(from); !member || disk != 0 && disk != h.From || a.known[from].seen && a.known[from].incarnation != h.From {
@@ -199,9 +238,23 @@ func (a *Admission) onMark(env *protocol.Env[Message], from protocol.ID, h Hello
 	env.Put(markKey(from), w.Buf)
 }
 
+// maybeVouched lets a replica take part of which nobody is left to ask.
+func (a *Admission) maybeVouched(env *protocol.Env[Message]) {
+	for _, m := range a.state.Members() {
+		if m.ID != a.self && !a.vouched[m.ID] {
+			return
+		}
+	}
+	a.askMarks(env)
+}
+
 // onMarked refuses to go on if another replica knows that the disk was further than it began now.
 func (a *Admission) onMarked(env *protocol.Env[Message], from protocol.ID, w Welcome) {
 	if w.Mark.Start == a.began.Start || w.Mark.Next <= a.began.Next {
+		if a.vouched != nil && w.Mark.Start == a.began.Start {
+			a.vouched[from] = true
+			a.maybeVouched(env)
+		}
 		return
 	}
 	a.refuse(env, fmt.Sprintf("replica %d knows that the log of replica %d went up to record %d, and on its disk it ended with record %d: the disk is an older copy of itself, or lost the end of its log, "+
@@ -239,12 +292,14 @@ func (a *Admission) bind(env *protocol.Env[Message], id protocol.ID, b binding) 
 func (a *Admission) Own() Incarnation { return a.own }
 
 // Admitted tells whether the replica takes part: votes, promises, leads. One that does not may still learn what was decided.
-func (a *Admission) Admitted() bool { return a.admitted && a.refused == "" }
+func (a *Admission) Admitted() bool { return a.admitted && a.vouched == nil && a.refused == "" }
 
 // Votes tells whether the replica may answer as an acceptor does. One that takes part may; and one that joins, before it knows that the log has made it a member:
 // those who count its votes know that, and with which disk. But first a member must have said that the ID is no member's from the beginning,
 // of whose disks the log says nothing.
-func (a *Admission) Votes() bool { return a.refused == "" && (a.admitted || a.join && a.welcome) }
+func (a *Admission) Votes() bool {
+	return a.Admitted() || a.refused == "" && !a.admitted && a.join && a.welcome
+}
 
 // Refused tells whether the replica must do nothing any more, not even learn.
 func (a *Admission) Refused() bool { return a.refused != "" }
@@ -315,6 +370,8 @@ func (a *Admission) ask(env *protocol.Env[Message]) {
 func (a *Admission) Expire(env *protocol.Env[Message]) {
 	switch {
 	case a.refused != "":
+	case a.vouched != nil:
+		a.askMarks(env)
 	case a.admitted:
 		a.mark(env)
 	default:

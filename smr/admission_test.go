@@ -335,3 +335,87 @@ func TestJoinerVotesWhenItIsWelcome(t *testing.T) {
 		t.Errorf("it votes: %v, it takes part: %v", a.Votes(), a.Admitted())
 	}
 }
+
+// TestStartedAgain: a replica that is started again neither votes nor takes part until the others know no greater mark of its disk, or have had time to say so; and not at all if one does.
+func TestStartedAgain(t *testing.T) {
+	for name, answers := range map[string]struct {
+		of       []protocol.ID // who answers
+		know     uint64        // what they know, beyond where the disk began
+		expired  int           // how often the time of a round trip passes
+		votes    bool
+		refused  bool
+		nextAsks int // members that are asked when it passes once more
+	}{
+		"nobody has":                  {expired: markPatience - 1, nextAsks: 2},
+		"one has":                     {of: []protocol.ID{2}, nextAsks: 1},
+		"all have":                    {of: []protocol.ID{2, 3}, votes: true},
+		"one has, the other had time": {of: []protocol.ID{3}, expired: markPatience, votes: true},
+		"all had time":                {expired: markPatience, votes: true},
+		"one knows more":              {of: []protocol.ID{2}, know: 1, refused: true},
+		"the last knows more":         {of: []protocol.ID{3}, know: 7, expired: 2, refused: true},
+	} {
+		keys := memory{}
+		start := func() (*Admission, *protocol.Env[Message]) {
+			a := NewAdmission(ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+			env := protocol.NewEnv[Message](keys, 5, rand.New(rand.NewPCG(1, uint64(len(keys)))))
+			env.Begin(0)
+			a.Start(env, len(keys) == 0)
+			return a, env
+		}
+		keep := func(env *protocol.Env[Message]) {
+			for _, e := range env.Out {
+				if e.Kind == protocol.KindPut {
+					keys[string(e.Key)] = e.Value
+				}
+			}
+			env.Begin(0)
+		}
+		a, env := start()
+		for from := protocol.ID(2); from <= 3; from++ {
+			a.Welcome(env, from, Welcome{From: 1, Asked: a.Own(), Known: a.Own()})
+		}
+		if keep(env); !a.Admitted() || !a.Votes() {
+			t.Fatalf("%s: a new replica takes part: %v, votes: %v", name, a.Admitted(), a.Votes())
+		}
+		a, env = start()
+		if a.Admitted() || a.Votes() || a.Refused() {
+			t.Errorf("%s: before anybody was asked it takes part: %v, votes: %v, is refused: %v", name, a.Admitted(), a.Votes(), a.Refused())
+		}
+		asked := map[protocol.ID]Hello{}
+		for _, s := range sentTo(env) {
+			if h, ok := s.msg.(Hello); ok {
+				asked[s.to] = h
+			}
+		}
+		for range answers.expired {
+			env.Begin(0)
+			a.Expire(env)
+		}
+		for _, from := range answers.of {
+			other := NewAdmission(ReplicaConfig{ID: from, Members: group(1, 2, 3), RoundTrip: time.Second}, NewState(&journal{}, group(1, 2, 3)))
+			told := protocol.NewEnv[Message](memory{}, 1, rand.New(rand.NewPCG(2, 1)))
+			told.Begin(0)
+			if answers.know > 0 {
+				other.marks[1] = markedDisk{a.Own(), DiskMark{asked[from].Mark.Next + answers.know, 1}}
+			}
+			other.Hello(told, 1, asked[from])
+			for _, s := range sentTo(told) {
+				a.Welcome(env, from, s.msg.(Welcome))
+			}
+		}
+		if a.Votes() != answers.votes || a.Admitted() != answers.votes || a.Refused() != answers.refused {
+			t.Errorf("%s: votes %v, takes part %v, is refused %v, want %v, %v, %v", name, a.Votes(), a.Admitted(), a.Refused(), answers.votes, answers.votes, answers.refused)
+		}
+		env.Begin(0)
+		a.Expire(env)
+		asks := 0
+		for _, s := range sentTo(env) {
+			if h, ok := s.msg.(Hello); ok && h.Ask {
+				asks++
+			}
+		}
+		if asks != answers.nextAsks {
+			t.Errorf("%s: then %d are asked, want %d", name, asks, answers.nextAsks)
+		}
+	}
+}

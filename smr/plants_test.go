@@ -11,5 +11,11 @@ func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{{
 		Name: "snapshots forget removed members", Dir: "smr", Test: "TestMembersChange",
 		Old: "\tw.List(len(g.removed))\n\tfor _, id := range g.removed {\n", New: "\tif MUTANT {\n\t\tg = &members{}\n\t}\n\tw.List(len(g.removed))\n\tfor _, id := range g.removed {\n",
+	}, {
+		Name: "a replica that is started again votes before it knows that its log was not cut", Dir: "smr", Test: "TestStartedAgain",
+		Old: "\t\ta.vouched = map[protocol.ID]bool{}\n", New: "\t\tif !MUTANT {\n\t\t\ta.vouched = map[protocol.ID]bool{}\n\t\t}\n",
+	}, {
+		Name: "a replica that is started again asks what others know of its log, and does not wait for it", Dir: "smr", Test: "TestStartedAgain",
+		Old: "\t\t\twaits = true\n", New: "\t\t\twaits = !MUTANT\n",
 	}})
 }

@@ -41,6 +41,14 @@ func fill(rnd *rand.Rand, v reflect.Value, depth int) {
 		for i := range v.NumField() {
 			fill(rnd, v.Field(i), depth)
 		}
+		if e, ok := v.Addr().Interface().(*smr.Entry); ok { // what is decoded has what its kind says
+			if e.Kind == smr.OpenSession && e.Open == nil {
+				e.Open = &smr.Open{}
+			}
+			if e.Kind == smr.ChangeMembers && e.Members == nil {
+				e.Members = &smr.MemberChange{}
+			}
+		}
 	case reflect.Slice:
 		if depth == 0 {
 			return

@@ -317,6 +317,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case smr.AdmissionTimer:
 		r.admission.Expire(env)
+		r.maybeTakePart(env)
 	case flushTimer:
 		r.flushing, r.flushed = false, env.Now
 		r.flush(env)

@@ -20,6 +20,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	}
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
+	smrtest.Unheard(r, env)
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{1, 3} {
 		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})

@@ -24,6 +24,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk, members int, omit rules) (*Replica
 	r.omit = omit
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
+	smrtest.Unheard(r, env)
 	return r, env
 }
 

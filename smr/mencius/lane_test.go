@@ -33,6 +33,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk, omit rules) (*Replica, *protocol.E
 	r.omit = omit
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
+	smrtest.Unheard(r, env)
 	return r, env
 }
 

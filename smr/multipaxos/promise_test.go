@@ -25,6 +25,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
 	}
+	smrtest.Unheard(r, env)
 	disk.Write(env, 0)
 	return r, env
 }

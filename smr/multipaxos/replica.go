@@ -299,6 +299,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case smr.AdmissionTimer:
 		r.admission.Expire(env)
+		r.maybeTakePart(env)
 	case leaderTimer:
 		r.onQuiet(env)
 	case campaignTimer:

@@ -129,7 +129,7 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case smr.Hello:
 		r.onHello(env, from, msg)
 	case smr.Welcome:
-		r.onWelcome(env, from, msg)
+		r.admit(env, func() { r.adm.Welcome(env, from, msg) })
 	}
 	r.finish(env)
 }
@@ -148,7 +148,7 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	case smr.AdmissionTimer:
-		r.adm.Expire(env)
+		r.admit(env, func() { r.adm.Expire(env) })
 	}
 	r.finish(env)
 }
@@ -188,11 +188,12 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 	r.awaitLeader(env)
 }
 
-func (r *replica) onWelcome(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Welcome) {
+// admit does something by which the replica may be admitted.
+func (r *replica) admit(env *protocol.Env[smr.Message], do func()) {
 	before := r.adm.Admitted()
-	r.adm.Welcome(env, from, msg)
+	do()
 	if r.adm.Admitted() && !before {
-		if r.cfg.Leader == r.cfg.ID {
+		if r.cfg.Leader == r.cfg.ID && r.core.hard.term <= 1 {
 			r.core.campaign(env)
 		}
 		r.awaitLeader(env)
@@ -245,7 +246,9 @@ func (r *replica) mayAnswer(m *raftpb.Message) bool {
 		return true
 	}
 	switch m.GetType() {
-	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgPreVote, raftpb.MsgVote, raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
+	case raftpb.MsgStorageAppendResp, raftpb.MsgStorageApplyResp:
+		return true // its own
+	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgPreVote, raftpb.MsgVote:
 		return r.adm.Votes()
 	}
 	return false

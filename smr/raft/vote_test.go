@@ -25,6 +25,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
 	}
+	smrtest.Unheard(r, env)
 	disk.Write(env, time.Minute)
 	return r, env
 }

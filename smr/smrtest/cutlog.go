@@ -42,6 +42,17 @@ func (b *byHand) sent(to protocol.ID) (about []smr.Message, refused string) {
 	return about, refused
 }
 
+// role returns what the replica says it is.
+func (b *byHand) role() (role string) {
+	b.call(func() { b.Receive(b.env, protocol.App, smr.StatusQuery{ID: 1}) })
+	for _, e := range b.out {
+		if s, ok := e.Msg.(smr.Status); ok {
+			role = s.Role
+		}
+	}
+	return role
+}
+
 // CutLog has a replica start on a disk that is older than itself, such as a copy, or one whose log has lost its end. A replica that knows how far it was says so, also if that was started again meanwhile, and
 // it is refused, then and whenever it is started; a disk that has everything is not.
 func CutLog(t *testing.T, p smr.Protocol) {
@@ -99,7 +110,11 @@ func CutLog(t *testing.T, p smr.Protocol) {
 		}
 	}
 	disks[1], two = older, start(2)
-	if why := talk(start(1), two); !strings.Contains(why, "older copy of itself") || !strings.Contains(why, "another ID") {
+	one = start(1)
+	if role := one.role(); role != "blank" {
+		t.Errorf("with an older disk, before the others have said what they know of it: %s, want blank", role)
+	}
+	if why := talk(one, two); !strings.Contains(why, "older copy of itself") || !strings.Contains(why, "another ID") {
 		t.Errorf("with an older disk: refused %q", why)
 	}
 	if _, why := start(1).sent(2); !strings.Contains(why, "older copy of itself") {
