@@ -12,7 +12,7 @@ func mutations() []plant.Bug {
 	const dir, test = "smr/multipaxos", "TestSeedsThatNotice"
 	return []plant.Bug{
 		{
-			Name: "a new leader keeps any vote", Dir: dir, Test: test,
+			Name: "a new leader keeps any vote", Dir: dir, Test: "TestPhase1TakesTheHighestBallot",
 			Old: "case s <= decided || v.Ballot > c.best[i].Ballot:", New: "case MUTANT || s <= decided || v.Ballot > c.best[i].Ballot:",
 		},
 		{
