@@ -6,23 +6,28 @@ import (
 	"github.com/foresay/foresay/internal/randtest"
 )
 
+// The random tests try few seeds each time, the same ones: `make soak` has the others.
+
 // TestRandomPrograms: a speculative execution of a random program gives the
 // results and has the effects of a sequential one.
 func TestRandomPrograms(t *testing.T) {
-	randtest.Run(t, false, randtest.Scale(400))
+	t.Parallel()
+	randtest.Run(t, false, randtest.Scale(200))
 }
 
 // TestRandomFaults: when connections, servers or the caller fail, it gives those
 // or an error, its effects are the beginning of those, and nothing stays pending.
 func TestRandomFaults(t *testing.T) {
-	randtest.Run(t, true, randtest.Scale(300))
+	t.Parallel()
+	randtest.Run(t, true, randtest.Scale(150))
 }
 
 // TestRandomTiming: a speculative execution takes no longer than a sequential one
 // and what speculation may cost, on fast networks and busy machines, too, however
 // many guesses are wrong; and nothing in it is ever stuck.
 func TestRandomTiming(t *testing.T) {
-	randtest.RunTimed(t, randtest.Scale(250))
+	t.Parallel()
+	randtest.RunTimed(t, randtest.Scale(120))
 }
 
 // TestRandomMutations: each rule that can be removed from the outside is missed.
@@ -30,6 +35,7 @@ func TestRandomMutations(t *testing.T) {
 	if randtest.Raced {
 		t.Skip("mutations are caught or not without the race detector, which makes the hunt ten times slower")
 	}
+	t.Parallel()
 	for _, m := range randtest.Mutations() {
 		t.Run(m.Name, func(t *testing.T) { randtest.Catch(t, m, 3000) })
 	}
@@ -37,21 +43,25 @@ func TestRandomMutations(t *testing.T) {
 
 // TestRandomWorlds: small programs, each around one rule, in many worlds.
 func TestRandomWorlds(t *testing.T) {
-	randtest.RunSketches(t, randtest.Scale(40))
+	t.Parallel()
+	randtest.RunSketches(t, randtest.Scale(20))
 }
 
 // TestRandomEnds: the same of programs whose own context ends before they do, and which go on.
 func TestRandomEnds(t *testing.T) {
-	randtest.RunEnded(t, randtest.Scale(150))
+	t.Parallel()
+	randtest.RunEnded(t, randtest.Scale(75))
 }
 
 // TestRandomCrowds: the same as TestRandomPrograms of goroutines that share the task's
 // context, make calls with it and start Groups.
 func TestRandomCrowds(t *testing.T) {
-	randtest.RunCrowded(t, randtest.Scale(150))
+	t.Parallel()
+	randtest.RunCrowded(t, randtest.Scale(75))
 }
 
 // TestRandomFaultyCrowds: the same as TestRandomFaults of programs with such goroutines.
 func TestRandomFaultyCrowds(t *testing.T) {
-	randtest.RunFaultyCrowds(t, randtest.Scale(75))
+	t.Parallel()
+	randtest.RunFaultyCrowds(t, randtest.Scale(40))
 }
