@@ -16,7 +16,7 @@ func futurePlants() []plant {
 			name: "nobody doubts a guess at a call that was cancelled", sketch: "a read that a timer cancels", dir: ".",
 			old: "\tif long {\n", new: "\tif long && !MUTANT {\n",
 		}, {
-			name: "guesses outlive that the code gave the call up", first: []int{1119}, sketch: "a read that a timer cancels", dir: ".",
+			name: "guesses outlive that the code gave the call up", first: []int{2755}, sketch: "a read that a timer cancels", dir: ".",
 			old: "\t\tt.tree.Insist(u)\n", new: "\t\tif !MUTANT {\nt.tree.Insist(u)\n}\n",
 		}, {
 			name: "a Confirm that nobody heard counts", sketch: "staged writes, and a pause", dir: "specgrpc",

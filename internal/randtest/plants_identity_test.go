@@ -13,7 +13,7 @@ func identityPlants() []plant {
 			name: "options are no part of a call", dir: ".",
 			old: "\tif ok {\n\t\tsame = k.SameCall", new: "\tif ok && !MUTANT {\n\t\tsame = k.SameCall",
 		}, {
-			name: "a call is the same whatever its code was told", first: []int{243}, dir: "internal/spectree",
+			name: "a call is the same whatever its code was told", first: []int{396}, dir: "internal/spectree",
 			old: "o.useAt(l.uses[i].Call.key))\n\t\tif !same {", new: "o.useAt(l.uses[i].Call.key))\n\t\tif !same && !MUTANT {",
 		}, {
 			name: "a call is the same whatever the lane that forked its own was told", first: []int{5055, 4032, 6019}, sketch: "lanes, then a tenant", dir: "internal/spectree",
