@@ -8,7 +8,7 @@ func overhead() Experiment {
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []Mode{Real},
 		study: func(s scale) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 2, 24), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
+			st := study{top: topology{servers: 1, shared: true}, rounds: pick(s, 2, 20), ratios: []ratio{opsRatio, cpuRatio}, paired: true}
 			for _, calls := range []int{1, chainCalls} {
 				for _, callers := range []int{1, clients} {
 					l := load{callers: callers, calls: calls, perCaller: 64, span: pick(s, 15*time.Millisecond, 60*time.Millisecond)}
@@ -22,6 +22,8 @@ func overhead() Experiment {
 }
 
 // overheadTrials are one load in all ways: without Foresay, and with every kind of prediction.
+// The column guesses says whether all are made, or those only that a client's default settings let it make: sites whose right
+// guesses save less than they cost make none, and echoes without work are such.
 // The column path says what carries the calls: "plain" is an ordinary unary call wherever the caller
 // is not itself speculative, "spec" is a speculative stream for each, as servers that predict need,
 // with "stream" plain gRPC has as many messages on a stream of its own for each call, the least that
@@ -33,8 +35,12 @@ func overheadTrials(l load) []trial {
 		if guesses == rightGuess {
 			own.percent = 100
 		}
+		made := "all"
+		if s.variant.fused {
+			made = "by default"
+		}
 		*group = append(*group, trial{stack: s, load: own, params: []Cell{
-			{"calls", l.calls}, {"callers", l.callers}, {"prediction", prediction}, {"predicted_by", by}, {"path", path},
+			{"calls", l.calls}, {"callers", l.callers}, {"prediction", prediction}, {"predicted_by", by}, {"guesses", made}, {"path", path},
 		}})
 	}
 	var group []trial
@@ -54,6 +60,9 @@ func overheadTrials(l load) []trial {
 			add(&group, foresayThen(variant{}), g.String(), by, "plain", g, noGuess)
 		}
 	}
+	// On connections of their own: what is on them decides.
+	add(&group, foresayDo(variant{fused: true}), rightGuess.String(), "client", "plain", rightGuess, noGuess)
+	add(&group, foresayDo(variant{fused: true, asking: true}), rightGuess.String(), "server", "spec", noGuess, rightGuess)
 	return group
 }
 
@@ -74,7 +83,7 @@ func overheadFigures() []figure {
 			figures = append(figures, figure{
 				suffix: calls.suffix + "-" + y.suffix, title: y.title + calls.what,
 				y: string(y.column), yLabel: "times plain gRPC's", where: Cell{"calls", calls.n},
-				across: []string{"system", "prediction", "predicted_by", "path"}, ratio: true, series: []string{"callers"},
+				across: []string{"system", "prediction", "predicted_by", "guesses", "path"}, ratio: true, series: []string{"callers"},
 			})
 		}
 	}

@@ -14,6 +14,8 @@ import (
 type variant struct {
 	// off switches predictions off at all sites.
 	off bool
+	// fused has sites trip by what their guesses are worth, as they do by default. Else all guesses are made.
+	fused bool
 	// asking has clients ask servers for predictions, which takes all calls of tasks over speculative streams.
 	asking bool
 	// replayable lets handlers run again, so that their own calls may return predictions.
@@ -57,7 +59,11 @@ func foresayStack(name string, v variant, chain chainFunc) stack {
 			return serving{server: s, registrar: specgrpc.Registrar(s, options...), stop: s.Stop}
 		},
 		dial: func(target string, opts ...grpc.DialOption) (conn, error) {
-			control, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // wrong guesses are what is measured
+			var cfg foresay.ControlConfig
+			if !v.fused {
+				cfg.Budget = -1 // guesses are what is measured
+			}
+			control, err := foresay.NewControl(cfg)
 			if err != nil {
 				return nil, err
 			}
