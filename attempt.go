@@ -32,6 +32,7 @@ type call struct {
 	goneOn      moment        // when a run last went on with a prediction
 	finished    moment        // when the actual result came
 	plainlyMore time.Duration // that it would have taken if its caller had been known to be right, see Served
+	stopped     moment        // when it was held last, for what its code stands on
 	predictions []any
 	withdrawn   []int // predictions that are not offered any more
 	value       any

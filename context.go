@@ -43,13 +43,18 @@ func (c *laneContext) Value(key any) any {
 }
 
 func laneOf(ctx context.Context) *lane {
-	l, _ := ctx.Value(laneKey{}).(*lane)
-	return l
+	switch l := ctx.Value(laneKey{}).(type) {
+	case *lane:
+		return l
+	case *light:
+		return l.lane()
+	}
+	return nil
 }
 
 // plain returns ctx outside of its task.
 func plain(ctx context.Context) context.Context {
-	if laneOf(ctx) == nil {
+	if !InTask(ctx) {
 		return ctx
 	}
 	return &laneContext{ctx, nil}
@@ -108,7 +113,15 @@ func OwnKey(key any) bool {
 
 // InTask reports whether ctx belongs to a run of a task, so that calls made
 // with it may be predicted, held and replayed.
-func InTask(ctx context.Context) bool { return laneOf(ctx) != nil }
+func InTask(ctx context.Context) bool {
+	switch l := ctx.Value(laneKey{}).(type) {
+	case *lane:
+		return l != nil
+	case *light:
+		return true
+	}
+	return false
+}
 
 // Lane returns a value that is the same for all code of one goroutine of a run,
 // and another one for every other goroutine; nil outside of a task. A library

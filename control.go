@@ -399,6 +399,11 @@ type recent struct {
 	total uint64    // kept so far
 }
 
+// due reports whether the next task may be recorded.
+func (r *recent) due() bool {
+	return r.limit > 0 && time.Now().UnixNano()-r.last.Load() >= int64(r.every)
+}
+
 // wants reports whether a task that begins now is to be recorded.
 func (r *recent) wants() bool {
 	if r.limit == 0 {

@@ -24,12 +24,19 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	if InTask(ctx) {
 		return f(ctx)
 	}
+	cfg, habit := with(defaults(ctx), opts), habitOf(f)
+	if habit.light(cfg) {
+		v, err := newLight(ctx, function[T](f), cfg, habit).do()
+		out, _ := v.(T)
+		return out, err
+	}
 	t := newTask(ctx, function[T](f))
-	t.cfg = with(t.cfg, opts)
+	t.cfg = cfg
 	t.setUp(spectree.Config{Replayable: true})
 	t.idle, t.watched = true, true
 	t.start()
 	t.waitForEnd()
+	habit.had(t.guesses.Load())
 	v, err := t.result()
 	out, _ := v.(T)
 	return out, err

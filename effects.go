@@ -65,6 +65,7 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	}
 	passed := make(chan struct{})
 	l.barriers = append(l.barriers, passed)
+	l.run.left = now()
 	t.unlock()
 	select {
 	case <-passed:

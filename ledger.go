@@ -35,7 +35,7 @@ func (t *task) open() {
 	}
 	t.ledger.counted = true
 	t.ledger.start = now()
-	if t.request != nil {
+	if t.request != nil && t.ledger.number == 0 {
 		t.ledger.number = int32(t.request.number())
 	}
 }

@@ -29,7 +29,8 @@ type Operation struct {
 	// Transport carries the attempts.
 	Transport Transport
 
-	few [1]any // what the call's predictions begin with; here to save an allocation
+	few   [1]any // what the call's predictions begin with; here to save an allocation
+	light *light // whose call it is, see Plainly
 }
 
 // Peer is what is known of a call's server: whether it takes the call of a caller

@@ -56,6 +56,7 @@ func blocker(use *spectree.Use) *call {
 // longer. Under mu.
 func (t *task) postpone(a *Attempt, d time.Duration) {
 	t.tree.Postpone(a.call.tree)
+	a.call.stopped = now()
 	a.patient = time.AfterFunc(d, func() {
 		more := time.Duration(0)
 		if processors.Busy(t.ctx) { // which the answer waits for: more work would delay it

@@ -38,6 +38,9 @@ func Perform(ctx context.Context, op *Operation) (any, error) {
 	}
 	t := l.run.task
 	deep := op.Site.cfg.Limits.Depth > 0 && op.Site.cfg.Limits.tooDeep(t.depth(l))
+	if op.Site.guesses() {
+		t.guesses.Store(true)
+	}
 	mode := op.Site.decide(t.request, t.luck)
 	if t.shadowOf != nil && mode == ModeShadow {
 		mode = ModeOn
@@ -486,7 +489,7 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 		if len(q.predictions) > 0 && t.shadowOf == nil { // of a shadow nothing is judged
 			op.Site.trip.probe()
 		}
-	default:
+	case op.Site.samples():
 		q.guess = op.Site.guess(ctx, op)
 	}
 }

@@ -26,7 +26,7 @@ type run struct {
 	refuter *Site // whose wrong prediction discarded it
 	goexit  bool
 	began   moment
-	left    moment  // when its function returned
+	left    moment  // when its function returned, or came to a barrier that it had to wait at
 	ahead   bool    // it went on with a prediction, and counts for the Control
 	hooked  bool    // there are commit hooks
 	leaving bool    // its function returned, see giveUp
@@ -147,7 +147,7 @@ func (r *run) returned() {
 	t := r.task
 	cut := t.cut()
 	t.mu.Lock()
-	r.leaving, r.left = true, momentOf(t.clock())
+	r.leaving, r.left = true, now()
 	if len(r.forked) > 0 {
 		t.mu.Unlock()
 		r.giveUp()

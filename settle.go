@@ -95,7 +95,7 @@ func (c *call) score() {
 		c.right = true
 		c.op.Site.stats.right.Add(1)
 		if c.goneOn != 0 {
-			c.op.Site.stats.savedNanos.Add(int64(max(c.finished.sub(c.goneOn), 0)))
+			c.op.Site.stats.savedNanos.Add(int64(max(c.spared(), 0)))
 		}
 	default:
 		c.op.Site.stats.wrong.Add(1)

@@ -83,6 +83,7 @@ func TestShadowTakesProbes(t *testing.T) {
 					return 0, err
 				}
 				_, err := callCase(ctx, b, "b", 5*ms, "b", &n)
+				time.Sleep(ms) // else a guess saves nothing
 				return 0, err
 			}, WithLimits(Limits{MinSaving: -1}))
 			if err != nil {

@@ -133,7 +133,7 @@ type SiteStats struct {
 	WouldBeWrong int64 `json:"would_be_wrong"`
 
 	// What the site's predictions caused, at whatever sites.
-	SavedNanos  int64 `json:"saved_ns"`  // waits for answers that right predictions spared, which may overlap
+	SavedNanos  int64 `json:"saved_ns"`  // how long code went on before answers that were predicted rightly; it may overlap
 	Wasted      int64 `json:"wasted"`    // calls sent in vain
 	WastedNanos int64 `json:"wasted_ns"` // how long these took
 	Shadows     int64 `json:"shadows"`   // times that work was started and thrown away

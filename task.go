@@ -60,10 +60,11 @@ type task struct {
 	// that it cannot any more, since it let go of what one would ask for.
 	shadowed, shadows, forgetful bool
 
-	launches int32 // of attempts
-	inline   bool  // the first run executes in its caller's goroutine
-	ended    bool  // done is closed
-	idle     bool  // Do's goroutine waits, or will
+	launches int32       // of attempts
+	guesses  atomic.Bool // sites of its calls take guesses, see habit
+	inline   bool        // the first run executes in its caller's goroutine
+	ended    bool        // done is closed
+	idle     bool        // Do's goroutine waits, or will
 	// watched says that cancelled is called if ctx ends. Then one goroutine, that
 	// waits with its run's own context, can be woken without that context's help.
 	watched bool
@@ -206,7 +207,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Send:
 		t.send(a.Call.Data.(*call), a.Use, a.Speculative)
 	case spectree.Hold:
-		a.Call.Data.(*call).op.Site.stats.held.Add(1)
+		a.Call.Data.(*call).held()
 	case spectree.Adopt:
 		a.Call.Data.(*call).op.Site.stats.adopted.Add(1)
 	case spectree.Confirm:

@@ -51,6 +51,9 @@ const (
 	// leastBreakEven is the hit rate below which predictions never pay: code that
 	// runs in vain costs something, too, even if it sends nothing.
 	leastBreakEven = 0.05
+	// guessCost is about what a right guess costs in processor time, see BenchmarkClientAlone in
+	// specgrpc. One that saves less is not made.
+	guessCost = 15 * time.Microsecond
 	// probeAgain is how long a probing site waits for the results of what it tried.
 	probeAgain = 10 * time.Second
 	// steady is how many windows a site must have paid for its next trip to be as
@@ -71,6 +74,8 @@ type trip struct {
 	state  atomic.Uint32
 	until  atomic.Int64 // while tripped, Unix nanoseconds
 	probes atomic.Int64 // predictions that may still be tried while probing
+	idle   atomic.Bool  // it tripped because its right predictions save nothing
+	asked  atomic.Int64 // see samples
 
 	// Under the Control's mu.
 	reason string
@@ -143,6 +148,10 @@ func (t *tally) gain() float64 {
 	}
 	return t.saved / t.right
 }
+
+// idle reports whether right predictions save less than they cost: hardly anything is done
+// between them and the answers.
+func (t *tally) idle() bool { return t.right > 0 && t.gain() < guessCost.Seconds() }
 
 func (t *tally) cost() float64 {
 	if t.misses() <= 0 {
@@ -271,6 +280,8 @@ func (s *Site) judge(now time.Time) (events []news) {
 	below := fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*rate, 100*least)
 	switch {
 	case state == StateActive && t.again && now.Sub(t.since) < atLeast:
+	case seen.idle():
+		return s.rest(now, seen)
 	case wilsonUpper(rate, n) < least:
 		return []news{s.open(now, seen, below)}
 	case state == StateLearning:
@@ -304,6 +315,7 @@ func (s *Site) tried(now time.Time, seen *tally, below string) []news {
 		return nil
 	}
 	t.state.Store(uint32(StateActive))
+	t.idle.Store(false)
 	t.window, t.reason, t.since, t.again = *seen, "", now, true // what it pays by
 	return []news{{slog.LevelInfo, "foresay: site pays again", []any{"site", s.cfg.Name, "conn", s.conn, "hit_rate", rate, "break_even", least}}}
 }
@@ -318,11 +330,39 @@ func (s *Site) open(now time.Time, seen *tally, reason string) news {
 		t.retry = min(2*t.retry, longestRetry*s.control.cfg.Retry)
 	}
 	t.reason, t.window, t.probed = reason, tally{}, tally{}
+	t.idle.Store(false)
 	t.until.Store(now.Add(t.retry).UnixNano())
 	t.state.Store(uint32(StateTripped))
 	s.stats.trips.Add(1)
 	return news{slog.LevelWarn, "foresay: site tripped", []any{"site", s.cfg.Name, "conn", s.conn, "reason", reason, "for", t.retry}}
 }
+
+// rest trips a site whose right predictions save nothing. Nothing is wrong with them, so that it
+// is tried again as soon each time; and that nothing has changed since is no news. Under the
+// Control's mu.
+func (s *Site) rest(now time.Time, seen *tally) []news {
+	t := &s.trip
+	known := t.idle.Load()
+	t.retry = 0
+	e := s.open(now, seen, fmt.Sprintf(
+		"saves nothing: hardly any work follows the call before its answer is there (a right guess saves %.3g µs and costs about %.3g)",
+		1e6*seen.gain(), 1e6*guessCost.Seconds()))
+	t.idle.Store(true)
+	t.retry = 0
+	if known {
+		s.stats.trips.Add(-1)
+		return nil
+	}
+	e.level = slog.LevelInfo
+	return []news{e}
+}
+
+// sampleEvery is how many calls of a site that saves nothing there are to one for which a
+// prediction is still compared: that costs about as much as to make it.
+const sampleEvery = 64
+
+// samples reports whether the prediction of a call that takes none is compared.
+func (s *Site) samples() bool { return !s.trip.idle.Load() || s.trip.asked.Add(1)%sampleEvery == 0 }
 
 // wilsonUpper returns the upper end of the 95 % interval of a share seen in n
 // trials, by Wilson's score.

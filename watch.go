@@ -138,16 +138,24 @@ type Watched struct {
 	mode  Mode
 	start time.Time
 	guess guessing
+	task  int // as of CallRecord
 }
 
-// Begin begins to observe a call that is made outside of any task, and changes
+// Begin begins to observe a call that is made plainly, see Operation.Plainly, and changes
 // nothing about it: its predictors are asked, and compared with the actual
 // response when Done is called. Only the Operation's Site, Request, Observed and
 // Transport are used. It returns false if there is nothing to observe; then Done
 // must not be called.
 func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 	s := op.Site
-	s.stats.plain.Add(1)
+	w.task = 0
+	if op.light != nil {
+		w.task = op.light.number
+		s.stats.calls.Add(1)
+		s.stats.sent.Add(1)
+	} else {
+		s.stats.plain.Add(1)
+	}
 	w.ctx, w.op, w.req, w.mode = ctx, op, RequestOf(ctx), ModeObserve
 	if s.board.now.Load().mode == ModeOff || s.killed || s.control != nil && s.control.killed.Load() {
 		if w.req == nil {
@@ -156,7 +164,7 @@ func (w *Watched) Begin(ctx context.Context, op Operation) bool {
 		}
 		w.mode = ModeOff
 	}
-	if w.mode != ModeOff {
+	if w.mode != ModeOff && (op.light == nil || s.samples()) {
 		w.guess = s.guess(ctx, &w.op)
 	}
 	w.start = time.Now()
@@ -177,7 +185,7 @@ func (w *Watched) Done(v any, err error) {
 		r.addCall(CallRecord{
 			Site: s.cfg.Name, Effect: s.cfg.Effect, Mode: w.mode, Start: w.start.Sub(r.start), End: end.Sub(r.start),
 			Guessed: w.guess.guessed(), Digest: w.guess.asked != 0, Right: w.guess.right, Failed: err != nil, Peer: w.op.Peer,
-			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right,
+			SharedGuessed: w.guess.shared.known, SharedRight: w.guess.shared.right, Task: w.task,
 		})
 	}
 	*w = Watched{}

@@ -14,9 +14,15 @@ import (
 // detector allocates for itself.
 func TestEchoAllocations(t *testing.T) {
 	plainly, foretelling := loopback(t, echo{}), loopback(t, foretold{})
+	forced, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // although no guess saves anything here
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := specgrpc.WithControl(forced)
 	asking := specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true})
-	bare, cc, asked := grpcAlone(t, plainly), speculating(t, plainly), speculating(t, plainly, asking)
-	streams := speculating(t, foretelling, asking)
+	off := speculating(t, plainly, specgrpc.WithMode(foresay.ModeOff))
+	bare, cc, asked := grpcAlone(t, plainly), speculating(t, plainly, all), speculating(t, plainly, asking, all)
+	streams := speculating(t, foretelling, asking, all)
 	allocations := func(call func(context.Context) error) float64 {
 		return testing.AllocsPerRun(2000, func() {
 			if err := call(t.Context()); err != nil {
@@ -31,6 +37,7 @@ func TestEchoAllocations(t *testing.T) {
 		most float64 // more than grpc's own
 	}{
 		{"outside of tasks", get(cc), 4},
+		{"in Do, where nothing is guessed", inTask(off, echoed), 7},
 		{"in a task, unpredicted", inTask(cc, ""), 15},
 		{"in a task, rightly predicted", inTask(cc, echoed), 13},
 		{"in a task, rightly predicted, of a server that is asked in vain", inTask(asked, echoed), 15},

@@ -39,12 +39,11 @@ func (k *call) recycle() {
 }
 
 // newCall describes a call to the engine.
-func (c *ClientConn) newCall(ctx context.Context, fullMethod string, req, reply proto.Message, opts []grpc.CallOption) (*call, error) {
-	m := c.method(fullMethod)
+func (c *ClientConn) newCall(ctx context.Context, m *method, req, reply proto.Message, opts []grpc.CallOption) (*call, error) {
 	observed := observes(opts)
 	identity, err := c.identity(ctx, m, req, observed)
 	if err != nil {
-		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: identify the call: %v", fullMethod, c.name(), err)
+		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: identify the call: %v", m.name, c.name(), err)
 	}
 	k, ok := c.calls.Get().(*call)
 	if !ok {

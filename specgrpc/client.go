@@ -111,8 +111,10 @@ var errProbe = errors.New("specgrpc: this connection only finds out how grpc ope
 // once; see package foresay. The errors of a discarded run are foresay's own,
 // such as foresay.ErrMisspeculated; all others are statuses.
 func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	if !foresay.InTask(ctx) {
-		ctx, w := c.watch(ctx, method, args, reply, opts)
+	m := c.method(method)
+	op := foresay.Operation{Site: m.site}
+	if outside, ok := op.Plainly(ctx); ok {
+		ctx, w := c.watch(outside, op, m, args, reply, opts)
 		err := c.cc.Invoke(ctx, method, args, reply, opts...)
 		w.done(reply, err)
 		return err
@@ -127,7 +129,7 @@ func (c *ClientConn) Invoke(ctx context.Context, method string, args, reply any,
 		}
 		return c.cc.Invoke(ctx, method, args, reply, opts...)
 	}
-	k, err := c.newCall(ctx, method, req, res, opts)
+	k, err := c.newCall(ctx, m, req, res, opts)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ func BenchmarkClientAlone(b *testing.B) {
 		ratios []float64
 	}{
 		{name: "grpc", call: get(bare)},
+		{name: "outside", call: get(cc)},
+		{name: "off", call: get(speculating(b, addr, specgrpc.WithMode(foresay.ModeOff)))},
 		{name: "task-right", call: inTask(cc, echoed)},
 		{name: "task-right-streamed", call: inTask(streams, "")},
 	}

@@ -170,7 +170,11 @@ func TestSilentServersAreSeldomAsked(t *testing.T) {
 			asked++
 			return handler(srv, ss)
 		}))
-		cc := w.dial(addr, specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
+		all, err := foresay.NewControl(foresay.ControlConfig{Budget: -1}) // although nothing follows the calls
+		if err != nil {
+			w.Fatal(err)
+		}
+		cc := w.dial(addr, specgrpc.WithControl(all), specgrpc.WithSites(foresay.SiteConfig{Name: getMethod, ServerPredictions: true}))
 		c := kvpb.NewTestKVClient(cc)
 		calls := func(n int) (of int) {
 			before := asked

@@ -15,6 +15,11 @@ func TestRandomPrograms(t *testing.T) {
 	randtest.Run(t, false, randtest.Scale(200))
 }
 
+// TestRandomUnguessed: the same of programs whose calls are not guessed, which need no tasks.
+func TestRandomUnguessed(t *testing.T) {
+	randtest.RunUnguessed(t, randtest.Scale(100))
+}
+
 // TestRandomFaults: when connections, servers or the caller fail, it gives those
 // or an error, its effects are the beginning of those, and nothing stays pending.
 func TestRandomFaults(t *testing.T) {

@@ -32,7 +32,8 @@ func ObserveInterceptor(opts ...ClientOption) (grpc.UnaryClientInterceptor, erro
 		return nil, err
 	}
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, w := t.watch(ctx, method, req, reply, opts)
+		m := t.method(method)
+		ctx, w := t.watch(ctx, foresay.Operation{Site: m.site}, m, req, reply, opts)
 		err := invoker(ctx, method, req, reply, cc, opts...)
 		w.done(reply, err)
 		return err
@@ -48,19 +49,19 @@ func ObserveStreamInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	return streamer(ctx, desc, cc, method, opts...)
 }
 
-// watch begins to observe a call that is made outside of tasks, in the context that
+// watch begins to observe a call that is made plainly, in the context that
 // it returns. It returns no watched if there is nothing to observe.
-func (c *siteTable) watch(ctx context.Context, fullMethod string, args, reply any, opts []grpc.CallOption) (context.Context, *watched) {
+func (c *siteTable) watch(ctx context.Context, op foresay.Operation, m *method, args, reply any, opts []grpc.CallOption) (context.Context, *watched) {
 	w, ok := c.watches.Get().(*watched)
 	if !ok {
 		w = new(watched)
 	}
-	m := c.method(fullMethod)
 	var ok2 bool
 	w.req, ok = args.(proto.Message)
 	w.reply, ok2 = reply.(proto.Message)
 	w.table, w.method, w.opts = c, m, opts
-	if !w.call.Begin(ctx, foresay.Operation{Site: m.site, Request: args, Observed: !ok || !ok2 || observes(opts) || ownCredentials(opts), Peer: m.peer(opts), Transport: w}) {
+	op.Request, op.Observed, op.Peer, op.Transport = args, !ok || !ok2 || observes(opts) || ownCredentials(opts), m.peer(opts), w
+	if !w.call.Begin(ctx, op) {
 		w.release()
 		return ctx, nil
 	}

@@ -286,7 +286,7 @@ func (w *world) sites() []foresay.SiteConfig {
 		if writes && k.ClientStages&m.bit != 0 {
 			cfg.Effect = foresay.EffectStaged
 		}
-		if writes && k.Off {
+		if cfg.Mode = k.Unguessed; writes && k.Off {
 			cfg.Mode = foresay.ModeOff
 		}
 		if k.Conflict && m.bit&(methodRelayRead|methodRelayWrite) == 0 {

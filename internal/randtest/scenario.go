@@ -49,6 +49,7 @@ type knobs struct {
 	Limits       foresay.Limits      // of tasks
 	HandlerLimit foresay.Limits      // of handlers
 	Timing       timing
+	Unguessed    foresay.Mode // of clients that make no guesses, or ModeDefault
 }
 
 const maxServers = 3

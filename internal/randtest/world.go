@@ -151,6 +151,9 @@ func (w *world) runTask(ctx context.Context, t *task) (digest string, err error)
 	if w.logger != nil {
 		opts = append(opts, foresay.WithLogger(w.logger))
 	}
+	if len(t.links) == 1 && w.sc.knobs.Unguessed != foresay.ModeDefault {
+		return w.unguessed(ctx, t)
+	}
 	if len(t.links) == 1 {
 		return foresay.Do(ctx, func(ctx context.Context) (string, error) { return w.runLink(ctx, t, 0, "") }, opts...)
 	}

@@ -31,6 +31,15 @@ func (r *Run) Uses(yield func(*Use) bool) {
 	}
 }
 
+// Following yields what the run made after this, in order.
+func (u *Use) Following(yield func(*Use) bool) {
+	for _, next := range u.Run.uses[u.index+1:] {
+		if !yield(next) {
+			return
+		}
+	}
+}
+
 // Take tells that the code of the run has the call's answer, or what it took for that.
 func (u *Use) Take() { u.taken = true }
 
