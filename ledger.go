@@ -7,14 +7,14 @@ import (
 
 // ledger is what a task came to, for those who count.
 type ledger struct {
-	counted bool // somebody does
-	kept    bool // the Control keeps its report
+	counted bool  // somebody does
+	kept    bool  // the Control keeps its report
+	ahead   int32 // runs that are counted as being ahead
 	start   moment
 	number  int32         // in its request
 	wasted  int32         // calls made in vain
 	sent    int32         // attempts
 	waited  time.Duration // of a shadow: how long after its beginning they were made, in all
-	ahead   int32         // runs that are counted as being ahead
 	settled moment        // when it had its result, but for its caller's word and its hooks
 	callers time.Duration // how long it waited for nothing but the caller's word
 

@@ -25,14 +25,14 @@ type run struct {
 	// Under the task's mu, but for goexit, which is of those above.
 	refuter *Site // whose wrong prediction discarded it
 	goexit  bool
+	ahead   bool  // it went on with a prediction, and counts for the Control
+	hooked  bool  // there are commit hooks
+	leaving bool  // its function returned, see giveUp
+	grouped int32 // functions of groups that run
 	began   moment
 	left    moment  // when its function returned, or came to a barrier that it had to wait at
-	ahead   bool    // it went on with a prediction, and counts for the Control
-	hooked  bool    // there are commit hooks
-	leaving bool    // its function returned, see giveUp
 	forked  []*lane // in the order in which they were forked
 	rare    *rare   // or nil
-	grouped int32   // functions of groups that run
 	wasted  int32   // operations since the run was discarded
 }
 

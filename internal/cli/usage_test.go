@@ -100,7 +100,7 @@ func TestUsageErrors(t *testing.T) {
 		}
 		for _, flag := range []string{"config", "client"} {
 			if f := c.Flag(flag); f != nil && f.Value.Type() == "string" {
-				shared("--"+flag+"="+t.TempDir()+"/none.json")
+				shared("--" + flag + "=" + t.TempDir() + "/none.json")
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // A groupClient makes calls to one group of the service. IDs of leases are those that clients see: see outer.
 type groupClient struct {
 	*client.Client
-	kv     client.Typed[[]byte, []byte, kv.Result]
+	kv client.Typed[[]byte, []byte, kv.Result]
 	// node returns what speaks to the group. It begins with the first call, as it has a session opened in the group: a program that asks one of a hundred groups leaves the others at rest.
 	node   func() (*host.Node[smr.Message], error)
 	number int // from 0 on
