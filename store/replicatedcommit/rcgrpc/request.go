@@ -113,8 +113,8 @@ func (c *Conn) try(ctx context.Context, k *call, m rc.CommitRequest, wait grpc.C
 	return answer, err
 }
 
-// note keeps what a call came to, and tells whether there is no hope for its request: all machines that were asked have refused it, or cannot be connected to and never could. A call may have ended
-// because nobody waits for it any more. It is called with mu held.
+// note keeps what a call came to, and tells whether there is no hope for its request: all machines that were asked have refused it, or cannot be connected to and never could. Those are of a majority of
+// the sites, or of the one that is asked before others: if that has no room, the others are not asked. A call may have ended because nobody waits for it any more. It is called with mu held.
 func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 	code := status.Code(err)
 	c.reached = c.reached || connected
@@ -129,14 +129,15 @@ func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 	if !k.failed || k.request.taken() {
 		return false
 	}
-	sites := map[string]bool{}
+	sites, full := map[string]bool{}, true
 	for _, k := range k.request.calls {
 		if !k.failed || !k.final && c.reached {
 			return false
 		}
 		sites[k.to.site] = true
+		full = full && k.full
 	}
-	return len(sites) > len(c.sites)/2
+	return full || len(sites) > len(c.sites)/2
 }
 
 // abandon ends a request that there is no hope for.
