@@ -61,8 +61,8 @@ func overheadTrials(l load) []trial {
 		}
 	}
 	// On connections of their own: what is on them decides.
-	add(&group, foresayDo(variant{fused: true}), rightGuess.String(), "client", "plain", rightGuess, noGuess)
-	add(&group, foresayDo(variant{fused: true, asking: true}), rightGuess.String(), "server", "spec", noGuess, rightGuess)
+	add(&group, foresayDo(variant{fused: true, calls: l.calls}), rightGuess.String(), "client", "plain", rightGuess, noGuess)
+	add(&group, foresayDo(variant{fused: true, calls: l.calls, asking: true}), rightGuess.String(), "server", "spec", noGuess, rightGuess)
 	return group
 }
 

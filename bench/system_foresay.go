@@ -16,6 +16,8 @@ type variant struct {
 	off bool
 	// fused has sites trip by what their guesses are worth, as they do by default. Else all guesses are made.
 	fused bool
+	// calls is how many a chain has, where that decides what guesses are worth: then connections are not shared by loads of different chains.
+	calls int
 	// asking has clients ask servers for predictions, which takes all calls of tasks over speculative streams.
 	asking bool
 	// replayable lets handlers run again, so that their own calls may return predictions.
