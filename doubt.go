@@ -22,19 +22,28 @@ type cancellable struct {
 	long time.Time // if it is not answered by then, it takes long, and is looked at again
 }
 
-// overtaken is a call with effects that waits for what other goroutines guess.
+// overtaken is a call with effects, or a lane at a barrier, that waits for what other
+// goroutines guess.
 type overtaken struct {
-	use  *spectree.Use
+	use  *spectree.Use  // nil for a lane
+	lane *spectree.Lane // nil for a call
 	made time.Time
 	next time.Time // when the tree is told that it waits
 }
 
-// patience is how long a call with effects waits for what other goroutines guess, until a
-// run is started beside the one that makes it.
+// waits reports whether it still waits. Under mu.
+func (o *overtaken) waits() bool {
+	if o.use != nil {
+		return o.use.Overtaken()
+	}
+	return o.lane.HeldUp()
+}
+
+// patience is how long a call with effects, or a lane at a barrier, waits for what other
+// goroutines guess, until a run is started beside the one that it belongs to.
 const patience = 2 * time.Millisecond
 
-// doubts are the cancellable calls of a task, and those that are overtaken, and when they
-// are looked at. Under mu.
+// doubts are the cancellable calls of a task, what is overtaken, and when they are looked at. Under mu.
 type doubts struct {
 	calls []cancellable
 	held  []overtaken
@@ -82,12 +91,36 @@ func (t *task) mayDoubt() {
 // mayWait has the tree told if the call with effects waits long for what other goroutines
 // guess: see spectree.Tree.Hurry. Under mu.
 func (t *task) mayWait(u *spectree.Use) {
-	if !u.Overtaken() {
+	t.hurryLater(overtaken{use: u})
+}
+
+// mayBeHeldUp is mayWait for a lane that has come to a barrier: see spectree.Tree.HurryLane. Under mu.
+func (t *task) mayBeHeldUp(l *lane) {
+	t.hurryLater(overtaken{lane: l.tree})
+}
+
+// heldUpNow is mayBeHeldUp for all lanes at barriers: plain code is where they are now, since the
+// task's caller turned out right. Under mu.
+func (t *task) heldUpNow() {
+	for tr := range t.tree.Live() {
+		if r, ok := tr.Data.(*run); ok { // else it is about to start
+			t.mayBeHeldUp(&r.main)
+			for _, l := range r.forked {
+				t.mayBeHeldUp(l)
+			}
+		}
+	}
+}
+
+// hurryLater has the tree told if what waits now for other goroutines' guesses does so for long. Under mu.
+func (t *task) hurryLater(o overtaken) {
+	if !o.waits() {
 		return
 	}
-	now := time.Now()
+	o.made = time.Now()
+	o.next = o.made.Add(patience)
 	t.mayDoubt()
-	t.doubts.held = append(t.doubts.held, overtaken{u, now, now.Add(patience)})
+	t.doubts.held = append(t.doubts.held, o)
 	t.doubtLater()
 }
 
@@ -163,11 +196,17 @@ func (t *task) doubt() {
 	if long {
 		t.tree.Doubt(uses)
 	}
-	d.held = slices.DeleteFunc(d.held, func(h overtaken) bool { return !h.use.Overtaken() })
+	d.held = slices.DeleteFunc(d.held, func(h overtaken) bool { return !h.waits() })
 	for i := range d.held {
-		if h := &d.held[i]; !now.Before(h.next) {
-			h.next = now.Add(now.Sub(h.made))
+		h := &d.held[i]
+		if now.Before(h.next) {
+			continue
+		}
+		h.next = now.Add(now.Sub(h.made))
+		if h.use != nil {
 			t.tree.Hurry(h.use)
+		} else {
+			t.tree.HurryLane(h.lane)
 		}
 	}
 	t.doubtLater()

@@ -66,6 +66,7 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	passed := make(chan struct{})
 	l.barriers = append(l.barriers, passed)
 	l.run.left = now()
+	t.mayBeHeldUp(l)
 	t.unlock()
 	select {
 	case <-passed:

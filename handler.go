@@ -171,6 +171,7 @@ func (h *Handler) Confirm() {
 	}
 	t.mu.Lock()
 	t.tree.ConfirmCaller()
+	t.heldUpNow()
 	t.unlock()
 }
 

@@ -49,10 +49,11 @@ func (t *Tree) Doubt(uses []*Use) {
 }
 
 // Doubtful reports whether the use's run is alive and went on with a prediction of
-// which nothing is known.
+// which nothing is known. It may be of a call with effects: what waits for it waits for nothing more
+// that plain code would.
 func (u *Use) Doubtful() bool {
 	c := u.Call
-	return u.answer >= 0 && !u.Run.discarded && !c.answered && !c.dead && !c.spec.Local && c.spec.Effect == None
+	return u.answer >= 0 && !u.Run.discarded && !c.answered && !c.dead && !c.spec.Local
 }
 
 // doubter returns the run that is one, or nil.

@@ -93,7 +93,7 @@ func (s *shell) doubtMoves() (out []move) {
 			continue
 		}
 		for i, th := range r.threads {
-			if c := r.run.doubts(); c != nil && th.state == waiting && th.use.Call == c && th.use.Answer() == Waiting {
+			if c := r.run.doubts(); c != nil && th.mayDrop() && th.use.Call == c {
 				out = append(out, move{fmt.Sprintf("run %d thread %d cancels call %d", r.run.ID, i, c.ID), func() { s.dropAs(th) }})
 			}
 		}
@@ -108,6 +108,9 @@ func (s *shell) doubtMoves() (out []move) {
 				}})
 			}
 		}
+	}
+	for _, l := range s.heldUp() {
+		out = append(out, move{fmt.Sprintf("run %d hurries lane %q", l.run.ID, l.id), func() { s.t.HurryLane(l) }})
 	}
 	return out
 }

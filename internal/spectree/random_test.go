@@ -237,7 +237,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 	for what, n := range map[string]int{
 		"replays": s.runs - s.programs, "adopted calls": s.adopted, "predictions": s.accepted, "refusals": s.refused,
 		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
-		"doubters": s.doubted, "calls that relatives hold up": s.hurried, "doubters that gave up": s.insisted,
+		"doubters": s.doubted, "calls that relatives hold up": s.hurried, "lanes that others hold up": s.heldUp, "doubters that gave up": s.insisted,
 		"withdrawn predictions": s.withdrawn,
 	} {
 		if last-first > 1000 && n < s.programs/1000 {

@@ -154,6 +154,40 @@ func (t *Tree) Hurry(u *Use) {
 	t.helpHurried()
 }
 
+// HeldUp reports whether the lane waits at a barrier for guesses of other goroutines, on which
+// nothing stands that it has done. Plain code would pass.
+func (l *Lane) HeldUp() bool { return l.run.tree.caller == CallerConfirmed && len(l.foreign()) > 0 }
+
+// foreign returns the guesses that the lane waits for at a barrier and does not stand on. In a
+// lane that goroutines share each guess may be another one's, and one that stands on guesses of its
+// relatives does so by its effects only.
+func (l *Lane) foreign() (uses []*Use) {
+	r := l.run
+	if r.discarded || r.tree.over || !slices.Contains(r.parked, l) {
+		return nil
+	}
+	var past []choice
+	if !l.entangled {
+		past = l.dep.guesses(r)
+	}
+	for u := range r.guessed() {
+		own := u.lane == l || slices.ContainsFunc(past, func(g choice) bool { return g.call == u.Call })
+		if u.Doubtful() && (!own || l.mixed) {
+			uses = append(uses, u)
+		}
+	}
+	return uses
+}
+
+// HurryLane tells that a lane that is held up at a barrier has waited for a while: a doubter is
+// started, which does without the guesses that the lane does not stand on. If it comes to the barrier
+// first it takes the place of the runs that went on with them.
+func (t *Tree) HurryLane(l *Lane) {
+	if l.HeldUp() {
+		t.Doubt(l.foreign())
+	}
+}
+
 // helpHurried has runs do without guesses at what they compute themselves, if calls of
 // theirs have waited for a while and there is no doubter, or no more. What is left to be
 // waited for was done before the call then, and comes by itself, while the code that computes

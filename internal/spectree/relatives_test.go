@@ -95,3 +95,52 @@ func TestHurryOfACircle(t *testing.T) {
 	s.Hurry(w)
 	s.want("discard run 1 call 1", "abandon call 1", "abandon call 2", "start run 2")
 }
+
+// TestHurryLane checks that a lane passes a barrier although a guess of another one is open, once
+// it waited for a while: it comes there in a run without that guess. The guesses that the lane itself stands
+// on it waits for.
+func TestHurryLane(t *testing.T) {
+	for _, effect := range []Effect{None, Immediate} {
+		s := play(t, replayable)
+		own := s.read(s.lane(1), "own", 1)
+		at, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		s.Answered(own.Call, 0)
+		other.run.tree.Call(other, &CallSpec{Op: "lost", Effect: effect, Predictions: 1})
+		s.skip()
+		if s.Barrier(at) || !at.HeldUp() {
+			t.Error("it is not held up")
+		}
+		s.HurryLane(at)
+		s.want("start run 2 call 2")
+		s.HurryLane(at)
+		s.want()
+		s.read(s.lane(2), "own", 1)
+		at, other = s.Fork(s.lane(2)), s.Fork(s.lane(2))
+		s.answers(s.Call(other, &CallSpec{Op: "lost", Effect: effect, Predictions: 1}), Waiting)
+		if !s.Barrier(at) {
+			t.Error("it waits")
+		}
+		s.want("adopt run 2 call 1", "adopt run 2 call 2", "discard run 1")
+	}
+
+	s := play(t, replayable)
+	s.read(s.lane(1), "own", 1)
+	at := s.Fork(s.lane(1))
+	if s.Barrier(at) || at.HeldUp() {
+		t.Error("it does not wait for what it stands on")
+	}
+}
+
+// TestHurryLaneOfACaller checks that nobody is held up before its caller is known to be right.
+func TestHurryLaneOfACaller(t *testing.T) {
+	s := play(t, Config{Replayable: true, CallerOpen: true})
+	s.read(s.Fork(s.lane(1)), "lost", 1)
+	at := s.Fork(s.lane(1))
+	if s.Barrier(at) || at.HeldUp() {
+		t.Error("it does not wait for the caller's word")
+	}
+	s.ConfirmCaller()
+	if !at.HeldUp() {
+		t.Error("it is not held up")
+	}
+}

@@ -50,7 +50,7 @@ type shell struct {
 
 // stats shows that random programs do what they are meant to.
 type stats struct {
-	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls, doubted, hurried, insisted int
+	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, effects, diverged, refuted, ended, barriers, stalls, doubted, hurried, heldUp, insisted int
 }
 
 type threadState uint8
@@ -391,7 +391,14 @@ func (s *shell) dropAs(th *shellThread) {
 
 // doubt starts doubters of calls that were guessed, and has some give theirs up.
 func (s *shell) doubt() {
-	if s.t.Over() || s.doubts.IntN(6) != 0 {
+	if s.t.Over() {
+		return
+	}
+	if held := s.heldUp(); len(held) > 0 && s.doubts.IntN(2) == 0 {
+		s.hurryLane(held[0])
+		return
+	}
+	if s.doubts.IntN(6) != 0 {
 		return
 	}
 	if s.doubts.IntN(4) == 0 {
@@ -404,7 +411,7 @@ func (s *shell) doubt() {
 	}
 	if c := r.run.doubts(); c != nil && s.doubts.IntN(2) == 0 {
 		for _, th := range r.threads {
-			if th.state == waiting && th.use.Call == c && th.use.Answer() == Waiting {
+			if th.mayDrop() && th.use.Call == c {
 				s.stats.insisted++
 				s.dropAs(th)
 				return
@@ -431,7 +438,30 @@ func (s *shell) hurry() (told bool) {
 			}
 		}
 	}
+	for _, l := range s.heldUp() {
+		told = true
+		s.hurryLane(l)
+	}
 	return told && len(s.t.out) > 0
+}
+
+// hurryLane tells that a lane is held up at a barrier.
+func (s *shell) hurryLane(l *Lane) {
+	s.log("run %d hurries lane %q", l.run.ID, l.id)
+	s.stats.heldUp++
+	s.t.HurryLane(l)
+}
+
+// heldUp returns the lanes that are held up at barriers and may be helped on.
+func (s *shell) heldUp() (out []*Lane) {
+	for _, r := range s.runs {
+		for _, l := range r.run.parked {
+			if l.HeldUp() && !s.t.doubted(r.run) {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
 }
 
 const droppedValue = 99

@@ -54,7 +54,8 @@ func (w Wait) String() string {
 	}
 }
 
-// Waits returns what a lane at a barrier waits for: all of that has to come.
+// Waits returns what a lane at a barrier waits for: all of that has to come, or, if the lane is
+// held up, another run without the guesses of others: see HurryLane.
 // There is nothing if the lane is at none, or may pass.
 func (l *Lane) Waits() []Wait {
 	r := l.run
