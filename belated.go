@@ -15,10 +15,11 @@ import (
 // are answered from the record. The first other call is where plain code was when the
 // context ended. So the context of a run that repeats calls does not end before the run
 // comes there: code that looks at its context on the way goes the way that it went in time.
+// That holds for each goroutine of the run: one that executes may have come further in time.
 
 // belated is the context of a run that repeats what others did. After the task's context it
-// ends once the run has come to a call that had no answer, and at most endsWithin later,
-// since code may wait for its end alone.
+// ends once the run has come to a call that had no answer and none of its code executes, and at
+// most endsWithin later, since code may wait for its end alone.
 type belated struct {
 	context.Context // the task's
 	over            chan struct{}
@@ -134,8 +135,10 @@ func (a *Attempt) finishLater(v any, err error) {
 // wait waits for the end of the run's belated context, since a lane has come to a call that
 // was not made before the task's context ended. It reports whether ctx has ended then, too.
 // It is called under mu.
-func (t *task) wait(ctx context.Context, r *run, b *belated) (ended bool) {
+func (t *task) wait(ctx context.Context, l *lane, b *belated) (ended bool) {
+	r := l.run
 	b.arrived = true
+	l.idle.Store(true)
 	r.mayEnd(b)
 	gone := r.gone()
 	t.unlock()
@@ -145,6 +148,7 @@ func (t *task) wait(ctx context.Context, r *run, b *belated) (ended bool) {
 	}
 	ended = ctx.Err() != nil
 	t.mu.Lock()
+	l.idle.Store(false)
 	return ended
 }
 
@@ -159,14 +163,22 @@ func (r *run) follow() {
 	r.mayEnd(b)
 }
 
-// mayEnd ends the belated context once the run has come as far as it must, and all its lanes have repeated
-// what has taken effect. Under mu.
+// mayEnd ends the belated context once the run has come as far as it must, all its lanes have repeated
+// what has taken effect, and none of them executes: code that does so may be on its way to where it was when
+// the task's context ended. Under mu.
 func (r *run) mayEnd(b *belated) {
 	if !b.due || !b.arrived {
 		return
 	}
-	if !r.task.tree.Behind(r.tree) {
+	if !r.task.tree.Behind(r.tree) && !r.executes() {
 		r.task.todo = append(r.task.todo, duty{kind: dutyOver, of: b})
+	}
+}
+
+// rests tells that code of a lane waits now, or has ended. Under mu.
+func (r *run) rests() {
+	if b := r.belated(); b != nil {
+		r.mayEnd(b)
 	}
 }
 

@@ -290,3 +290,51 @@ func TestDiscardedWhileItWaits(t *testing.T) {
 		})
 	})
 }
+
+// TestLanesBesideTheEnd checks that the end of the task's context does not overtake the other
+// goroutines of the run that begins then: they had come to their ends long before.
+func TestLanesBesideTheEnd(t *testing.T) {
+	type C = context.Context
+	for name, lane := range map[string]func(ctx C) (int, error){
+		"a future": func(ctx C) (int, error) {
+			return Go(ctx, func(C) (int, error) { time.Sleep(5 * ms); return 7, nil }).Wait(ctx)
+		},
+		"code": func(ctx C) (int, error) {
+			time.Sleep(5 * ms)
+			return 7, ctx.Err()
+		},
+		"a group": func(ctx C) (n int, err error) {
+			g := NewGroup(ctx)
+			g.Go(func(ctx C) error { time.Sleep(5 * ms); n = 7; return ctx.Err() })
+			err = g.Wait()
+			return n, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
+				defer cancel()
+				start := time.Now()
+				_, err := Do(ctx, func(ctx C) (int, error) {
+					g := NewGroup(ctx)
+					g.Go(func(ctx C) error {
+						_, err := l.call(ctx, l.get, "lost", time.Hour, "lost")
+						if !errors.Is(err, context.DeadlineExceeded) && err != nil {
+							t.Error(err)
+						}
+						return nil
+					})
+					g.Go(func(ctx C) error {
+						_, err := lane(ctx)
+						return err
+					})
+					return 0, g.Wait()
+				})
+				if took := time.Since(start); err != nil || took > 105*ms {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		})
+	}
+}

@@ -67,6 +67,7 @@ func (t *task) barrier(ctx context.Context, l *lane) error {
 	l.barriers = append(l.barriers, passed)
 	l.run.left = now()
 	t.mayBeHeldUp(l)
+	l.run.rests()
 	t.unlock()
 	select {
 	case <-passed:

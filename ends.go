@@ -70,7 +70,7 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 	t.mu.Lock()
 	ended := c.ended
 	if b := l.run.belated(); b != nil && c.late {
-		t.wait(ctx, l.run, b)
+		t.wait(ctx, l, b)
 		if err := l.run.check(); err != nil {
 			return nil, err
 		}
@@ -99,6 +99,11 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 // again within as long as the task has taken so far, if it repeats itself at all. Where
 // it has not, it is not waited for as long again.
 func (t *task) awaitEnd(ctx context.Context, l *lane, byDeadline bool) {
+	t.mu.Lock()
+	l.idle.Store(true)
+	l.run.rests()
+	t.unlock()
+	defer l.idle.Store(false)
 	var late <-chan time.Time
 	if !byDeadline {
 		most := endsWithin

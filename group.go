@@ -70,8 +70,9 @@ func (g *Group) Wait() error {
 		began = g.lane.run.task.clock()
 		g.lane.run.task.mu.Lock()
 		g.lane.beside()
-		g.lane.run.task.mu.Unlock()
 		g.lane.idle.Store(true)
+		g.lane.run.rests()
+		g.lane.run.task.unlock()
 	}
 	g.wg.Wait()
 	if g.lane != nil {
@@ -147,7 +148,8 @@ func (r *run) ungroup(l *lane) {
 	if now := r.task.clock(); !now.IsZero() {
 		l.trail().ended = now
 	}
-	r.task.mu.Unlock()
+	r.rests()
+	r.task.unlock()
 	r.giveUp()
 }
 

@@ -174,7 +174,7 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 		}
 		if t.ending != nil && !t.inTime(l, spec) {
 			if b := l.run.belated(); b != nil {
-				ended = t.wait(ctx, l.run, b)
+				ended = t.wait(ctx, l, b)
 				continue
 			}
 			if ended {

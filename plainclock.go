@@ -88,7 +88,8 @@ func (l *lane) remembered(began time.Time, m *memo) {
 // left notes that the lane's code has ended.
 func (l *lane) left() {
 	l.run.task.mu.Lock()
-	defer l.run.task.mu.Unlock()
+	defer l.run.task.unlock()
+	l.run.rests()
 	if now := l.run.task.clock(); !now.IsZero() {
 		l.trail().ended, l.trail().unused = now, l.givenUp()
 	}

@@ -149,7 +149,8 @@ func (r *run) returned() {
 	t.mu.Lock()
 	r.leaving, r.left = true, now()
 	if len(r.forked) > 0 {
-		t.mu.Unlock()
+		r.rests()
+		t.unlock()
 		r.giveUp()
 		r.lanes.Wait()
 		cut = t.cut()
