@@ -28,7 +28,7 @@ type overtaken struct {
 	use  *spectree.Use  // nil for a lane
 	lane *spectree.Lane // nil for a call
 	made time.Time
-	next time.Time // when the tree is told that it waits
+	next time.Time // when the tree is told that it waits; zero for a lane that waits for its own guesses, too
 }
 
 // waits reports whether it still waits. Under mu.
@@ -36,7 +36,7 @@ func (o *overtaken) waits() bool {
 	if o.use != nil {
 		return o.use.Overtaken()
 	}
-	return o.lane.HeldUp()
+	return o.lane.WaitsForOthers()
 }
 
 // patience is how long a call with effects, or a lane at a barrier, waits for what other
@@ -91,37 +91,44 @@ func (t *task) mayDoubt() {
 // mayWait has the tree told if the call with effects waits long for what other goroutines
 // guess: see spectree.Tree.Hurry. Under mu.
 func (t *task) mayWait(u *spectree.Use) {
-	t.hurryLater(overtaken{use: u})
+	if !u.Overtaken() {
+		return
+	}
+	o := overtaken{use: u}
+	o.begins()
+	t.mayDoubt()
+	t.doubts.held = append(t.doubts.held, o)
+	t.doubtLater()
 }
 
-// mayBeHeldUp is mayWait for a lane that has come to a barrier: see spectree.Tree.HurryLane. Under mu.
+// mayBeHeldUp has the tree told if the lane, which has come to a barrier, waits long for nothing but other
+// goroutines' guesses: see spectree.Tree.HurryLane. Under mu.
 func (t *task) mayBeHeldUp(l *lane) {
-	t.hurryLater(overtaken{lane: l.tree})
+	if l.tree.WaitsForOthers() {
+		t.mayDoubt()
+		t.doubts.held = append(t.doubts.held, overtaken{lane: l.tree})
+	}
 }
 
-// heldUpNow is mayBeHeldUp for all lanes at barriers: plain code is where they are now, since the
-// task's caller turned out right. Under mu.
-func (t *task) heldUpNow() {
-	for tr := range t.tree.Live() {
-		if r, ok := tr.Data.(*run); ok { // else it is about to start
-			t.mayBeHeldUp(&r.main)
-			for _, l := range r.forked {
-				t.mayBeHeldUp(l)
-			}
+// seeHeldUp sees which lanes wait at barriers for others' guesses only since something has just become known:
+// plain code comes there now. Under mu.
+func (t *task) seeHeldUp() {
+	if t.doubts == nil || len(t.doubts.held) == 0 {
+		return
+	}
+	t.doubts.held = slices.DeleteFunc(t.doubts.held, func(h overtaken) bool { return h.next.IsZero() && !h.waits() })
+	for i := range t.doubts.held {
+		if h := &t.doubts.held[i]; h.next.IsZero() && h.lane.HeldUp() {
+			h.begins()
+			t.doubtLater()
 		}
 	}
 }
 
-// hurryLater has the tree told if what waits now for other goroutines' guesses does so for long. Under mu.
-func (t *task) hurryLater(o overtaken) {
-	if !o.waits() {
-		return
-	}
+// begins notes that the wait begins.
+func (o *overtaken) begins() {
 	o.made = time.Now()
 	o.next = o.made.Add(patience)
-	t.mayDoubt()
-	t.doubts.held = append(t.doubts.held, o)
-	t.doubtLater()
 }
 
 // mayCancel reports whether ctx may end before the run's own context does.
@@ -152,7 +159,12 @@ func (t *task) doubtLater() {
 		next = sooner(next, c.long)
 	}
 	for _, h := range d.held {
-		next = sooner(next, h.next)
+		if !h.next.IsZero() {
+			next = sooner(next, h.next)
+		}
+	}
+	if next.IsZero() {
+		return
 	}
 	switch wait := time.Until(next); {
 	case d.timer == nil:
@@ -199,7 +211,7 @@ func (t *task) doubt() {
 	d.held = slices.DeleteFunc(d.held, func(h overtaken) bool { return !h.waits() })
 	for i := range d.held {
 		h := &d.held[i]
-		if now.Before(h.next) {
+		if h.next.IsZero() || now.Before(h.next) {
 			continue
 		}
 		h.next = now.Add(now.Sub(h.made))

@@ -171,7 +171,6 @@ func (h *Handler) Confirm() {
 	}
 	t.mu.Lock()
 	t.tree.ConfirmCaller()
-	t.heldUpNow()
 	t.unlock()
 }
 

@@ -109,6 +109,16 @@ func detainedPrograms() []detained {
 			}
 			return err
 		}),
+		beside("a barrier after a guess of its own", func(ctx C, m *detention) error {
+			if _, err := m.lab.call(ctx, m.lab.get, "own", 50*ms, "own"); err != nil {
+				return err
+			}
+			err := Barrier(ctx)
+			if err == nil {
+				m.mark("passed")
+			}
+			return err
+		}),
 		beside("a barrier with a time limit", func(ctx C, m *detention) error {
 			ctx, cancel := context.WithTimeout(ctx, 100*ms)
 			defer cancel()

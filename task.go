@@ -154,6 +154,7 @@ func (t *task) unlock() {
 			t.obey(&acts[i])
 		}
 	}
+	t.seeHeldUp()
 	t.watchOrphans()
 	t.watch()
 	t.forgetAll()

@@ -154,37 +154,49 @@ func (t *Tree) Hurry(u *Use) {
 	t.helpHurried()
 }
 
-// HeldUp reports whether the lane waits at a barrier for guesses of other goroutines, on which
-// nothing stands that it has done. Plain code would pass.
-func (l *Lane) HeldUp() bool { return l.run.tree.caller == CallerConfirmed && len(l.foreign()) > 0 }
+// WaitsForOthers reports whether the lane waits at a barrier for guesses of other goroutines, on
+// which nothing stands that it has done.
+func (l *Lane) WaitsForOthers() bool {
+	uses, _ := l.guessesOfOthers()
+	return len(uses) > 0
+}
 
-// foreign returns the guesses that the lane waits for at a barrier and does not stand on. In a
-// lane that goroutines share each guess may be another one's, and one that stands on guesses of its
-// relatives does so by its effects only.
-func (l *Lane) foreign() (uses []*Use) {
+// HeldUp reports whether the lane waits at a barrier for nothing but such guesses. Plain code would pass.
+func (l *Lane) HeldUp() bool {
+	uses, own := l.guessesOfOthers()
+	return len(uses) > 0 && !own && l.run.tree.caller == CallerConfirmed
+}
+
+// guessesOfOthers returns the guesses that the lane waits for at a barrier and does not stand on, and
+// whether there are others. In a lane that goroutines share each guess may be another one's, and a lane
+// that stands on guesses of its relatives does so by its effects only.
+func (l *Lane) guessesOfOthers() (uses []*Use, own bool) {
 	r := l.run
 	if r.discarded || r.tree.over || !slices.Contains(r.parked, l) {
-		return nil
+		return nil, false
 	}
 	var past []choice
 	if !l.entangled {
 		past = l.dep.guesses(r)
 	}
 	for u := range r.guessed() {
-		own := u.lane == l || slices.ContainsFunc(past, func(g choice) bool { return g.call == u.Call })
-		if u.Doubtful() && (!own || l.mixed) {
+		mine := u.lane == l || slices.ContainsFunc(past, func(g choice) bool { return g.call == u.Call })
+		switch {
+		case mine && !l.mixed:
+			own = true
+		case u.Doubtful():
 			uses = append(uses, u)
 		}
 	}
-	return uses
+	return uses, own
 }
 
 // HurryLane tells that a lane that is held up at a barrier has waited for a while: a doubter is
 // started, which does without the guesses that the lane does not stand on. If it comes to the barrier
 // first it takes the place of the runs that went on with them.
 func (t *Tree) HurryLane(l *Lane) {
-	if l.HeldUp() {
-		t.Doubt(l.foreign())
+	if uses, _ := l.guessesOfOthers(); l.HeldUp() {
+		t.Doubt(uses)
 	}
 }
 

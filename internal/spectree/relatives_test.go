@@ -126,8 +126,19 @@ func TestHurryLane(t *testing.T) {
 	s := play(t, replayable)
 	s.read(s.lane(1), "own", 1)
 	at := s.Fork(s.lane(1))
-	if s.Barrier(at) || at.HeldUp() {
+	if s.Barrier(at) || at.WaitsForOthers() {
 		t.Error("it does not wait for what it stands on")
+	}
+
+	s = play(t, replayable)
+	own := s.read(s.lane(1), "own", 1)
+	at = s.Fork(s.lane(1))
+	s.read(s.Fork(s.lane(1)), "lost", 1)
+	if s.Barrier(at) || at.HeldUp() || !at.WaitsForOthers() {
+		t.Error("it does not wait for what it stands on, and for another lane")
+	}
+	if s.Answered(own.Call, 0); !at.HeldUp() {
+		t.Error("it is not held up")
 	}
 }
 
