@@ -1,6 +1,7 @@
 package smr
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -68,26 +69,6 @@ func (s segment) delete(env *protocol.Env[Message]) {
 	for i := range s.chunks {
 		env.Delete(chunkKey(s.area, i))
 	}
-}
-
-// load appends a segment's bytes to data.
-func (s segment) load(env *protocol.Env[Message], slot Slot, data []byte) ([]byte, error) {
-	begin := len(data)
-	for i := range s.chunks {
-		chunk, ok := env.Get(chunkKey(s.area, i))
-		if !ok || len(chunk) == 0 {
-			return nil, fmt.Errorf("smr: chunk %d of area %d of the snapshot at slot %d is not on disk", i, s.area, slot)
-		}
-		if uint64(len(data)-begin+len(chunk)) > s.sizeBytes {
-			return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has more than %d bytes", s.area, slot, s.sizeBytes)
-		}
-		data = append(data, chunk...)
-	}
-	if got := Checksum(data[begin:]); got != s.sum || uint64(len(data)-begin) != s.sizeBytes {
-		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has %d bytes with the checksum %08x, not %d with %08x",
-			s.area, slot, len(data)-begin, got, s.sizeBytes, s.sum)
-	}
-	return data, nil
 }
 
 // A snapshotHead says what the snapshot on disk is: the first segment has all of a state, each further one what has changed since the one before. A segment is written into an area that is
@@ -178,26 +159,94 @@ func LoadSnapshot(env *protocol.Env[Message]) (s Snapshot, ok bool, err error) {
 	if err != nil || !h.there() {
 		return Snapshot{}, false, err
 	}
-	size := len(h.front)
+	size := len(h.front) + 1 + binary.MaxVarintLen64
 	for _, part := range h.segments {
 		chunk, _ := env.Get(chunkKey(part.area, 0))
 		size += binary.MaxVarintLen64 + int(min(part.sizeBytes, part.chunks*uint64(len(chunk)))) // what a head says is not believed
 	}
-	data := append(make([]byte, 0, size+1+binary.MaxVarintLen64), h.front...)
-	many := len(h.segments) > 1
-	if many {
-		data = append(data, chainVersion)
-		data = binary.AppendUvarint(data, uint64(len(h.segments)))
-	}
-	for _, part := range h.segments {
-		if many {
-			data = binary.AppendUvarint(data, part.sizeBytes)
+	data := make([]byte, 0, size)
+	for from := (&storedReader{head: h}); ; {
+		piece, err := from.next(env)
+		if err == io.EOF {
+			return Snapshot{Slot: h.slot, Data: data}, true, nil
 		}
-		if data, err = part.load(env, h.slot, data); err != nil {
+		if err != nil {
 			return Snapshot{}, false, err
 		}
+		data = append(data, piece...)
 	}
-	return Snapshot{Slot: h.slot, Data: data}, true, nil
+}
+
+// A storedReader reads the snapshot in the key space a chunk at a time. If another one takes its place meanwhile, it says that a chunk is missing, or wrong.
+type storedReader struct {
+	head    snapshotHead
+	begun   bool   // the front was read
+	at      int    // the segment that is being read
+	chunk   uint64 // the next one of it
+	have    uint64 // bytes of it
+	sum     uint32 // of them
+	rest    []byte // of the last piece, what read has not handed out; its own, as the key space's bytes stay for a call only
+	entered bool   // how large the segment is was read
+}
+
+// next returns the next piece, io.EOF behind the last one.
+func (v *storedReader) next(env *protocol.Env[Message]) ([]byte, error) {
+	many := len(v.head.segments) > 1
+	if !v.begun {
+		v.begun = true
+		piece := slices.Clone(v.head.front)
+		if many {
+			piece = binary.AppendUvarint(append(piece, chainVersion), uint64(len(v.head.segments)))
+		}
+		return piece, nil
+	}
+	if v.at == len(v.head.segments) {
+		return nil, io.EOF
+	}
+	s := v.head.segments[v.at]
+	if many && !v.entered {
+		v.entered = true
+		return binary.AppendUvarint(nil, s.sizeBytes), nil
+	}
+	if v.chunk < s.chunks {
+		return v.nextChunk(env, s)
+	}
+	if v.sum != s.sum || v.have != s.sizeBytes {
+		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has %d bytes with the checksum %08x, not %d with %08x",
+			s.area, v.head.slot, v.have, v.sum, s.sizeBytes, s.sum)
+	}
+	v.at, v.chunk, v.have, v.sum, v.entered = v.at+1, 0, 0, 0, false
+	return nil, nil
+}
+
+func (v *storedReader) nextChunk(env *protocol.Env[Message], s segment) ([]byte, error) {
+	chunk, ok := env.Get(chunkKey(s.area, v.chunk))
+	if !ok || len(chunk) == 0 {
+		return nil, fmt.Errorf("smr: chunk %d of area %d of the snapshot at slot %d is not on disk", v.chunk, s.area, v.head.slot)
+	}
+	v.chunk++
+	v.have += uint64(len(chunk))
+	if v.have > s.sizeBytes {
+		return nil, fmt.Errorf("smr: area %d of the snapshot at slot %d on disk has more than %d bytes", s.area, v.head.slot, s.sizeBytes)
+	}
+	v.sum = crc32.Update(v.sum, castagnoli(), chunk)
+	return chunk, nil
+}
+
+// read fills a buffer with the next pieces.
+func (v *storedReader) read(env *protocol.Env[Message], p []byte) (n int, err error) {
+	piece := v.rest
+	for {
+		m := copy(p[n:], piece)
+		if n, piece = n+m, piece[m:]; n == len(p) {
+			v.rest = bytes.Clone(piece)
+			return n, nil
+		}
+		if piece, err = v.next(env); err != nil {
+			v.rest = nil
+			return n, err
+		}
+	}
 }
 
 // An areaWriter writes a segment.

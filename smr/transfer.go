@@ -1,6 +1,9 @@
 package smr
 
 import (
+	"bytes"
+	"hash/crc32"
+	"io"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -24,27 +27,86 @@ type SnapshotWanted struct {
 	Offset uint64
 }
 
-// transferWindow is how many chunks are sent ahead of the answers.
-const transferWindow = 8
+// TransferTimer is a replica's timer for the next step of a snapshot's way to another: the replica calls Outgoing.Continue.
+type TransferTimer struct{ To protocol.ID }
 
-// An Outgoing is a snapshot on its way to one replica. It stays the same if a newer one is made meanwhile: the replica gets one whole.
-type Outgoing struct {
-	snapshot Snapshot
-	sum      uint32
-	acked    uint64 // bytes that the replica has
-	sent     uint64 // bytes that were sent. Invariant: acked <= sent.
-	heard    time.Duration
+const (
+	// transferWindow is how many chunks are sent ahead of the answers.
+	transferWindow = 8
+	// collectedChunks is how many chunks are made in one call of the replica: commands wait for that long.
+	collectedChunks = 4
+	// collectPause is the time between two such calls, which is the commands'.
+	collectPause = time.Millisecond
+)
+
+// A source is what the bytes of a snapshot are made of, as they are read.
+type source interface {
+	// read fills p; an error, io.EOF at the end, is told behind the last bytes.
+	read(env *protocol.Env[Message], p []byte) (n int, err error)
 }
 
-// NewOutgoing begins a transfer: the first chunks go with its Continue.
-func NewOutgoing(s Snapshot) *Outgoing { return &Outgoing{snapshot: s, sum: Checksum(s.Data)} }
+// A stateSource is a state as it was at a moment.
+type stateSource struct{ io.Reader }
+
+func (s stateSource) read(_ *protocol.Env[Message], p []byte) (int, error) {
+	n, err := io.ReadFull(s.Reader, p)
+	if err == io.ErrUnexpectedEOF {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// An Outgoing is a snapshot on its way to one replica. It stays the same if a newer one is made meanwhile: the replica gets one whole. Its bytes are made a few chunks at a time, between commands,
+// and sent when all are there: each chunk says how many there are, and their checksum.
+type Outgoing struct {
+	slot   Slot
+	from   source   // nil once all was read
+	chunks [][]byte // all but the last are of chunkBytes
+	size   uint64   // bytes of the chunks
+	sum    uint32
+	failed bool
+
+	acked uint64 // bytes that the replica has
+	sent  uint64 // bytes that were sent. Invariant: acked <= sent.
+	heard time.Duration
+}
+
+// SendState begins a transfer of the state as it is, behind what the protocol puts in front: the first chunks go with its Continue. An error is the state machine's. One that is no Freezer makes all
+// of its bytes in this call.
+func (s *State) SendState(slot Slot, front []byte) (*Outgoing, error) {
+	state, err := s.freeze()
+	if err != nil {
+		return nil, err
+	}
+	from := stateSource{io.MultiReader(bytes.NewReader(front), state)}
+	return &Outgoing{slot: slot, from: from}, nil
+}
+
+// SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If another one takes its place before all of it was read, the
+// transfer fails.
+func SendSnapshot(env *protocol.Env[Message]) (o *Outgoing, ok bool, err error) {
+	h, err := readSnapshotHead(env)
+	if err != nil || !h.there() {
+		return nil, false, err
+	}
+	return &Outgoing{slot: h.slot, from: &storedReader{head: h}}, true, nil
+}
 
 // Slot returns the slot of the snapshot.
-func (o *Outgoing) Slot() Slot { return o.snapshot.Slot }
+func (o *Outgoing) Slot() Slot { return o.slot }
 
-// Continue sends what may be sent ahead. If nothing was heard for a while, patience, it sends again from what the replica is known to have. The
-// sender calls it now and then.
+// Collecting tells whether not all of the bytes are made yet, so that nothing was sent.
+func (o *Outgoing) Collecting() bool { return o.from != nil }
+
+// Failed tells whether the bytes cannot be had, which the transfer's timer brings to the replica's notice. It begins another one when it is asked.
+func (o *Outgoing) Failed() bool { return o.failed }
+
+// Continue makes more of the snapshot's bytes, or sends what may be sent ahead. If nothing was heard for a while, patience, it sends again from what the replica is known to have. The sender calls
+// it now and then, and with TransferTimer.
 func (o *Outgoing) Continue(env *protocol.Env[Message], to protocol.ID, self Incarnation, patience time.Duration) {
+	if o.from != nil && !o.collect(env, to) {
+		return
+	}
 	if o.sent > o.acked && env.Now-o.heard >= patience {
 		o.sent = o.acked
 		o.heard = env.Now
@@ -52,21 +114,42 @@ func (o *Outgoing) Continue(env *protocol.Env[Message], to protocol.ID, self Inc
 	if o.sent == 0 {
 		o.heard = env.Now
 	}
-	size := uint64(len(o.snapshot.Data))
-	for o.sent < size && o.sent < o.acked+transferWindow*chunkBytes {
-		end := min(o.sent+chunkBytes, size)
-		env.SendAhead(to, SnapshotChunk{
-			From: self, Slot: o.snapshot.Slot, Size: size, Sum: o.sum,
-			Offset: o.sent, Data: o.snapshot.Data[o.sent:end],
-		})
-		o.sent = end
+	for o.sent < o.size && o.sent < o.acked+transferWindow*chunkBytes {
+		data := o.chunks[o.sent/chunkBytes][o.sent%chunkBytes:]
+		env.SendAhead(to, SnapshotChunk{From: self, Slot: o.slot, Size: o.size, Sum: o.sum, Offset: o.sent, Data: data})
+		o.sent += uint64(len(data))
 	}
+}
+
+// collect makes the next chunks, and tells whether they were the last.
+func (o *Outgoing) collect(env *protocol.Env[Message], to protocol.ID) (all bool) {
+	for range collectedChunks {
+		chunk := make([]byte, chunkBytes)
+		n, err := o.from.read(env, chunk)
+		if err != nil && err != io.EOF {
+			*o = Outgoing{slot: o.slot, failed: true}
+			break
+		}
+		if n > 0 {
+			if n < chunkBytes/2 {
+				chunk = append([]byte(nil), chunk[:n]...)
+			}
+			o.chunks = append(o.chunks, chunk[:n:n])
+			o.size += uint64(n)
+			o.sum = crc32.Update(o.sum, castagnoli(), chunk[:n])
+		}
+		if err == io.EOF {
+			o.from = nil
+			return true
+		}
+	}
+	env.After(collectPause, TransferTimer{to})
+	return false
 }
 
 // Wanted takes an answer, and tells whether the replica has all. Answers about other snapshots are ignored.
 func (o *Outgoing) Wanted(env *protocol.Env[Message], w SnapshotWanted) (done bool) {
-	size := uint64(len(o.snapshot.Data))
-	if w.Slot != o.snapshot.Slot || w.Sum != o.sum || w.Offset > size {
+	if o.from != nil || o.failed || w.Slot != o.slot || w.Sum != o.sum || w.Offset > o.size {
 		return false
 	}
 	switch {
@@ -75,17 +158,22 @@ func (o *Outgoing) Wanted(env *protocol.Env[Message], w SnapshotWanted) (done bo
 	case w.Offset == 0 && o.acked > 0:
 		o.acked, o.sent, o.heard = 0, 0, env.Now // it has crashed, and lost what it had
 	}
-	return w.Offset == size
+	return w.Offset == o.size
 }
 
 // An Incoming collects the chunks of a snapshot. Its zero value is ready. One that was begun goes on after lost messages and with another sender
-// of the same snapshot, and is given up for a newer one.
+// of the same snapshot, and is given up for a newer one. Another one of the same slot, of which the bytes differ as it was written in other segments, or an older one, takes its place only if
+// nothing more comes of it.
 type Incoming struct {
-	slot Slot
-	sum  uint32
-	size uint64
-	data []byte
+	slot    Slot
+	sum     uint32
+	size    uint64
+	data    []byte
+	refused int // others that were begun, since the last chunk
 }
+
+// maxRefused is how many others are refused between two chunks: then the sender is not there any more.
+const maxRefused = 3
 
 // Take takes a chunk for a replica that has applied all up to a slot. The answer is to be sent, once the snapshot is installed if there is one.
 func (in *Incoming) Take(c SnapshotChunk, applied Slot) (answer SnapshotWanted, whole *Snapshot) {
@@ -96,14 +184,17 @@ func (in *Incoming) Take(c SnapshotChunk, applied Slot) (answer SnapshotWanted, 
 	same := in.slot == c.Slot && in.sum == c.Sum && in.size == c.Size
 	switch {
 	case same:
-	case c.Slot < in.slot && len(in.data) > 0:
-		return answer, nil // an older one: its sender need not go on
+	case c.Slot <= in.slot && len(in.data) > 0 && (c.Offset > 0 || in.refused < maxRefused):
+		if c.Offset == 0 {
+			in.refused++
+		}
+		return answer, nil // its sender need not go on
 	default:
 		*in = Incoming{slot: c.Slot, sum: c.Sum, size: c.Size}
 	}
 	have := uint64(len(in.data))
 	if c.Offset == have && uint64(len(c.Data)) <= in.size-have {
-		in.data = append(in.data, c.Data...)
+		in.data, in.refused = append(in.data, c.Data...), 0
 	}
 	answer.Offset = uint64(len(in.data))
 	if answer.Offset < in.size {

@@ -2,11 +2,13 @@ package smr
 
 import (
 	"bytes"
+	"io"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/kv"
 )
 
 func randomBytes(seed uint64, n int) []byte {
@@ -18,12 +20,27 @@ func randomBytes(seed uint64, n int) []byte {
 	return b
 }
 
+// outgoing begins a transfer of some bytes.
+func outgoing(slot Slot, data []byte) *Outgoing {
+	return &Outgoing{slot: slot, from: stateSource{bytes.NewReader(data)}}
+}
+
+// chunksOf returns the chunks that a call has sent.
+func chunksOf(env *protocol.Env[Message]) (out []SnapshotChunk) {
+	for _, e := range env.Out {
+		if c, ok := e.Msg.(SnapshotChunk); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // TestTransfer moves snapshots over a bad link: messages are lost, repeated and overtaken.
 func TestTransfer(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		data := randomBytes(seed, 1+rnd.IntN(20*chunkBytes))
-		out := NewOutgoing(Snapshot{Slot: 7, Data: data})
+		out := outgoing(7, data)
 		var in Incoming
 		env := protocol.NewEnv[Message](nil, 1, rnd)
 		var wire []Message
@@ -34,11 +51,11 @@ func TestTransfer(t *testing.T) {
 			}
 			env.Begin(time.Duration(step) * time.Millisecond)
 			out.Continue(env, 2, 1, 50*time.Millisecond)
-			for _, e := range env.Out {
-				if c := e.Msg.(SnapshotChunk); len(c.Data) > chunkBytes {
+			for _, c := range chunksOf(env) {
+				if len(c.Data) > chunkBytes {
 					t.Fatalf("a chunk of %d bytes", len(c.Data))
 				}
-				wire = append(wire, e.Msg)
+				wire = append(wire, c)
 			}
 			if len(wire) > transferWindow*chunkBytes {
 				t.Fatalf("%d messages are under way", len(wire))
@@ -77,23 +94,23 @@ func TestTransfer(t *testing.T) {
 // TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes.
 func TestReceiverCrashes(t *testing.T) {
 	data := randomBytes(1, 30*chunkBytes)
-	out := NewOutgoing(Snapshot{Slot: 7, Data: data})
+	out := outgoing(7, data)
 	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	var in Incoming
 	var got *Snapshot
 	chunks := 0
 	for step := 0; got == nil; step++ {
-		if step == 2 {
-			in = Incoming{}
+		if step == 9 {
+			in = Incoming{} // some chunks are there: all were made in the step before
 		}
-		if step > 20 {
+		if step > 30 {
 			t.Fatal("the snapshot does not arrive after a crash")
 		}
 		env.Begin(time.Duration(step) * time.Millisecond)
 		out.Continue(env, 2, 1, 50*time.Millisecond)
-		for _, e := range env.Out {
+		for _, c := range chunksOf(env) {
 			var answer SnapshotWanted
-			answer, got = in.Take(e.Msg.(SnapshotChunk), 0)
+			answer, got = in.Take(c, 0)
 			out.Wanted(env, answer)
 			chunks++
 		}
@@ -123,6 +140,33 @@ func TestNewerSnapshotTakesOver(t *testing.T) {
 	}
 	if a, whole := in.Take(chunk(6, newer, 0, 60), 6); a.Offset != 120 || whole != nil {
 		t.Errorf("one that is not needed is answered with %d", a.Offset)
+	}
+}
+
+// TestTwoSendersOfOneSlot has two replicas send a snapshot of the same slot as different bytes: it is written in other segments. The one that came first arrives, also if the other one begins again
+// and again; and if it ends half way, the other one does.
+func TestTwoSendersOfOneSlot(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		one, other := randomBytes(1, 100), randomBytes(2, 100)
+		var in Incoming
+		var got *Snapshot
+		offset := 0 // of the other one
+		for at := 0; at < 100 && got == nil; at += 10 {
+			if at < 50 || !dies {
+				_, got = in.Take(chunk(5, one, at, at+10), 0)
+			}
+			for got == nil && offset < 100 {
+				var a SnapshotWanted
+				if a, got = in.Take(chunk(5, other, offset, offset+10), 0); a.Offset == 100 {
+					break // it is told that it is not needed, or arrived
+				}
+				offset = int(a.Offset)
+			}
+		}
+		want := map[bool][]byte{false: one, true: other}[dies]
+		if got == nil || !bytes.Equal(got.Data, want) {
+			t.Errorf("the first one ends half way: %v; %v arrived, the other one was taken up to %d", dies, got, offset)
+		}
 	}
 }
 
@@ -171,5 +215,134 @@ func TestSavedSnapshots(t *testing.T) {
 	delete(keys, string(chunkKey(0, 0)))
 	if _, _, err := LoadSnapshot(env); err == nil {
 		t.Error("a snapshot without a chunk was read")
+	}
+}
+
+// TestTransferInSteps counts how much of a state each call reads. Nothing is sent before all is read, and each call but the last has a timer for the next.
+func TestTransferInSteps(t *testing.T) {
+	const most = collectedChunks * chunkBytes
+	data := randomBytes(3, 30*chunkBytes+5)
+	from := &countingReader{Reader: bytes.NewReader(data)}
+	out := &Outgoing{slot: 7, from: stateSource{from}}
+	env := protocol.NewEnv[Message](nil, 1, nil)
+	for calls := 1; ; calls++ {
+		from.read = 0
+		env.Begin(0)
+		out.Continue(env, 2, 1, time.Second)
+		if from.read > most {
+			t.Fatalf("call %d read %d bytes", calls, from.read)
+		}
+		if !out.Collecting() {
+			if calls < len(data)/most {
+				t.Errorf("%d bytes were read in %d calls", len(data), calls)
+			}
+			break
+		}
+		if e := env.Out; len(e) != 1 || e[0].Timer != (TransferTimer{2}) || e[0].Delay != collectPause {
+			t.Fatalf("call %d ends with %v", calls, e)
+		}
+	}
+	if got := len(chunksOf(env)); got != transferWindow {
+		t.Errorf("%d chunks were sent once all was read", got)
+	}
+}
+
+type countingReader struct {
+	io.Reader
+	read int
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.read += n
+	return n, err
+}
+
+// brief is a key space that keeps to what it promises, and no more: bytes that it has handed out are others after the call.
+type brief struct {
+	memory
+	out  [][]byte
+	read int
+}
+
+func (b *brief) Get(key []byte) ([]byte, bool) {
+	v, ok := b.memory.Get(key)
+	v = bytes.Clone(v)
+	b.out = append(b.out, v)
+	b.read += len(v)
+	return v, ok
+}
+
+func (b *brief) end() {
+	for _, v := range b.out {
+		clear(v)
+	}
+	b.out, b.read = nil, 0
+}
+
+// TestStoredSnapshotGoesInSteps sends a snapshot of several segments from the disk, of which each call reads a part only. What arrives is what LoadSnapshot returns.
+func TestStoredSnapshotGoesInSteps(t *testing.T) {
+	b := newSavingBench(kv.New())
+	for key := range 20 {
+		b.slot++
+		put := kv.Put([]byte{byte(key)}, randomBytes(uint64(key), 200_000))
+		b.Apply(b.slot, Entry{Kind: Command, Client: 1, Session: 1, Seq: Seq(b.slot), Acked: Seq(b.slot), Command: put})
+		if key%10 < 9 {
+			continue
+		}
+		for done := b.begin(t, chunkBytes); !done; {
+			b.do(func() { done, _ = b.ContinueSave(b.env) })
+		}
+	}
+	keys := &brief{memory: b.keys}
+	env := protocol.NewEnv[Message](keys, 1, nil)
+	want, ok, err := LoadSnapshot(env)
+	if !ok || err != nil || len(want.Data) < 4_000_000 {
+		t.Fatal(len(want.Data), ok, err)
+	}
+	keys.end()
+	out, ok, err := SendSnapshot(env)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	var in Incoming
+	var got *Snapshot
+	for now := time.Duration(0); got == nil; now += time.Millisecond {
+		if now > time.Second {
+			t.Fatal("the snapshot does not arrive")
+		}
+		env.Begin(now)
+		keys.end()
+		out.Continue(env, 2, 1, time.Second)
+		if most := (collectedChunks + 2) * chunkBytes; keys.read > most {
+			t.Fatalf("a call read %d bytes", keys.read)
+		}
+		for _, c := range chunksOf(env) {
+			var answer SnapshotWanted
+			answer, got = in.Take(c, 0)
+			out.Wanted(env, answer)
+		}
+	}
+	if got.Slot != want.Slot || !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("%d bytes of slot %d arrived, not %d of %d", len(got.Data), got.Slot, len(want.Data), want.Slot)
+	}
+	// One that is replaced while it is read is not sent, and its timer says so.
+	out, _, _ = SendSnapshot(env)
+	env.Begin(0)
+	out.Continue(env, 2, 1, time.Second)
+	b.do(func() { b.Save(b.env, Snapshot{Slot: b.slot, Data: randomBytes(1, 5_000_000)}) })
+	for calls := 0; !out.Failed(); calls++ {
+		if calls > 20 || !out.Collecting() {
+			t.Fatal("half of a snapshot and half of another were sent")
+		}
+		env.Begin(0)
+		out.Continue(env, 2, 1, time.Second)
+	}
+	if e := env.Out; len(e) != 1 || e[0].Timer != (TransferTimer{2}) {
+		t.Errorf("the call in which it fails ends with %v", e)
+	}
+	env.Begin(0)
+	if out.Continue(env, 2, 1, time.Second); len(env.Out) > 0 || out.Wanted(env, SnapshotWanted{Slot: out.Slot()}) {
+		t.Errorf("one that has failed goes on: %v", env.Out)
 	}
 }

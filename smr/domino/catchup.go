@@ -274,16 +274,26 @@ func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 		out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 		return
 	}
-	data, err := r.state.Snapshot()
+	out, err := r.state.SendState(r.learner.executed, nil)
 	if err != nil {
 		return // it is asked for again
 	}
 	if len(r.outgoing) >= maxMembers {
 		clear(r.outgoing)
 	}
-	out := smr.NewOutgoing(smr.Snapshot{Slot: r.learner.executed, Data: data})
 	r.outgoing[to] = out
 	out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+}
+
+// onTransferTimer goes on with what is to be sent of a snapshot.
+func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
+	switch out := r.outgoing[to]; {
+	case out == nil:
+	case out.Failed():
+		delete(r.outgoing, to) // it is asked for again
+	default:
+		out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+	}
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {

@@ -314,7 +314,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	if r.admission.Refused() || r.role == removed {
 		return
 	}
-	switch t.(type) {
+	switch t := t.(type) {
 	case smr.AdmissionTimer:
 		r.admission.Expire(env)
 		r.maybeTakePart(env)
@@ -330,6 +330,8 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.soon(env)
 	case campaignTimer:
 		r.campaign(env)
+	case smr.TransferTimer:
+		r.onTransferTimer(env, t.To)
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -167,13 +167,24 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 		o.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
 		return
 	}
-	s, ok, err := smr.LoadSnapshot(env)
-	if !ok || err != nil || s.Slot == 0 {
+	out, ok, err := smr.SendSnapshot(env)
+	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
-	r.out[to] = smr.NewOutgoing(s)
-	r.out[to].Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
+	r.out[to] = out
+	out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
 	r.tick(env)
+}
+
+// onTransferTimer goes on with what is to be sent of a snapshot.
+func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
+	switch out := r.out[to]; {
+	case out == nil:
+	case out.Failed():
+		delete(r.out, to) // it is asked for again
+	default:
+		out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
+	}
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {

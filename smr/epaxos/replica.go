@@ -314,13 +314,15 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	if r.broken || r.admission.Refused() {
 		return
 	}
-	switch t.(type) {
+	switch t := t.(type) {
 	case smr.AdmissionTimer:
 		r.admission.Expire(env)
 		r.maybeTakePart(env)
 	case tickTimer:
 		r.ticking = false
 		r.onTick(env)
+	case smr.TransferTimer:
+		r.onTransferTimer(env, t.To)
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -206,13 +206,26 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 		r.tellParts(env, from, items)
 		return
 	}
-	data, err := r.state.Snapshot()
-	if err != nil || len(r.outgoing) >= maxOutgoing {
+	if len(r.outgoing) >= maxOutgoing {
 		return // it asks again
 	}
-	out := smr.NewOutgoing(smr.Snapshot{Slot: r.state.Applied(), Data: data})
+	out, err := r.state.SendState(r.state.Applied(), nil)
+	if err != nil {
+		return
+	}
 	r.outgoing[from] = out
 	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
+}
+
+// onTransferTimer goes on with what is to be sent of a snapshot.
+func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
+	switch out := r.outgoing[to]; {
+	case out == nil:
+	case out.Failed():
+		delete(r.outgoing, to) // it is asked for again
+	default:
+		out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
+	}
 }
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks for the rest.

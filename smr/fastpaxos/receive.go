@@ -168,11 +168,13 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	if r.admission.Refused() || r.removed {
 		return
 	}
-	switch t.(type) {
+	switch t := t.(type) {
 	case smr.AdmissionTimer:
 		r.admission.Expire(env)
 	case beatTimer:
 		r.onTick(env)
+	case smr.TransferTimer:
+		r.onTransferTimer(env, t.To)
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

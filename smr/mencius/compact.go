@@ -86,13 +86,26 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 			return
 		}
 	}
-	s, err := snapshotOf(r.epoch, r.state)
-	if err != nil || len(r.outgoing) >= maxOutgoing {
+	if len(r.outgoing) >= maxOutgoing {
 		return // it asks again
 	}
-	out := smr.NewOutgoing(s)
+	out, err := r.state.SendState(r.state.Applied(), r.epoch.front())
+	if err != nil {
+		return
+	}
 	r.outgoing[from] = out
 	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
+}
+
+// onTransferTimer goes on with what is to be sent of a snapshot.
+func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
+	switch out := r.outgoing[to]; {
+	case out == nil:
+	case out.Failed():
+		delete(r.outgoing, to) // it is asked for again
+	default:
+		out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
+	}
 }
 
 const (

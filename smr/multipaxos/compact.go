@@ -28,12 +28,24 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the log that is left, or for a new member to find itself in it.
 func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
-	data, err := r.state.Snapshot()
+	out, err := r.state.SendState(r.commit, nil)
 	if err != nil {
 		return // it is asked for again
 	}
-	p.out = smr.NewOutgoing(smr.Snapshot{Slot: r.commit, Data: data})
+	p.out = out
 	p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+}
+
+// onTransferTimer goes on with what is to be sent of a snapshot.
+func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
+	p := r.peer(to)
+	switch {
+	case r.role != leader || p == nil || p.out == nil:
+	case p.out.Failed():
+		p.out = nil // it is asked for again
+	default:
+		p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+	}
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {

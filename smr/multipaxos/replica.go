@@ -296,7 +296,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	if r.admission.Refused() {
 		return
 	}
-	switch t.(type) {
+	switch t := t.(type) {
 	case smr.AdmissionTimer:
 		r.admission.Expire(env)
 		r.maybeTakePart(env)
@@ -310,6 +310,8 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onQuorumCheck(env)
 	case proposeTimer:
 		r.onProposeTimer(env)
+	case smr.TransferTimer:
+		r.onTransferTimer(env, t.To)
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

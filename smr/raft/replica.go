@@ -139,7 +139,7 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	if r.halted != "" || r.adm.Refused() {
 		return
 	}
-	switch t.(type) {
+	switch t := t.(type) {
 	case electionTimer:
 		r.onElectionTimer(env)
 	case beatTimer:
@@ -147,6 +147,8 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
+	case smr.TransferTimer:
+		r.onTransferTimer(env, t.To)
 	case smr.AdmissionTimer:
 		r.admit(env, func() { r.adm.Expire(env) })
 	}

@@ -156,21 +156,46 @@ func (r *replica) voters() []uint64 {
 	return ids
 }
 
-// sendSnapshot begins to send a snapshot in chunks in place of the library's one message.
+// sendSnapshot begins to send the state as it is, in chunks, in place of the library's one message with the newest snapshot.
 func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message) bool {
 	if m.GetType() != raftpb.MsgSnap {
 		return false
 	}
-	to := protocol.ID(m.GetTo())
-	snap, ok, err := smr.LoadSnapshot(env)
-	if err != nil || !ok || uint64(snap.Slot) < m.GetSnapshot().GetMetadata().GetIndex() {
-		r.halt(env, fmt.Sprintf("raft: the snapshot at slot %d is not on disk any more: %v", m.GetSnapshot().GetMetadata().GetIndex(), err))
+	to, at := protocol.ID(m.GetTo()), r.state.Applied()
+	term, err := r.core.log.Term(uint64(at))
+	if err != nil {
+		r.giveUpTransfer(to) // not yet in the storage
 		return true
 	}
-	o := &outgoing{smr.NewOutgoing(snap), env.Now}
+	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: &term, ConfState: &raftpb.ConfState{Voters: r.voters()}}
+	transfer, err := r.state.SendState(at, wrapSnapshot(meta, nil))
+	if err != nil {
+		r.giveUpTransfer(to)
+		return true
+	}
+	o := &outgoing{transfer, env.Now}
 	r.outgoing[to] = o
 	o.Continue(env, to, r.adm.Own(), 2*r.cfg.RoundTrip)
 	return true
+}
+
+// onTransferTimer goes on with what is to be sent of a snapshot.
+func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
+	switch o := r.outgoing[to]; {
+	case o == nil:
+	case o.Failed():
+		r.giveUpTransfer(to)
+		r.core.flush(env)
+	default:
+		o.since = env.Now
+		o.Continue(env, to, r.adm.Own(), 2*r.cfg.RoundTrip)
+	}
+}
+
+// giveUpTransfer has the library begin another one.
+func (r *replica) giveUpTransfer(to protocol.ID) {
+	delete(r.outgoing, to)
+	r.core.node.ReportSnapshot(uint64(to), raft.SnapshotFailure)
 }
 
 // continueTransfers sends what got lost again. A transfer that does not come to an end begins anew.
@@ -181,8 +206,7 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 			continue
 		}
 		if env.Now-o.since > 20*r.cfg.RoundTrip {
-			delete(r.outgoing, id)
-			r.core.node.ReportSnapshot(uint64(id), raft.SnapshotFailure)
+			r.giveUpTransfer(id)
 			continue
 		}
 		o.Continue(env, id, r.adm.Own(), 2*r.cfg.RoundTrip)

@@ -29,6 +29,7 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	before := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
+	t.Run("transfers in steps", func(t *testing.T) { Transfers(t, p) })
 	all := scripts()
 	if p.Learns {
 		all = append(all, learnerScripts()...)
