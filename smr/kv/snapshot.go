@@ -113,8 +113,8 @@ func (s *Store) readChange(r *wirefmt.Reader) {
 
 // frozen is a moment of a store as bytes, which are made as they are read.
 type frozen struct {
-	items *btree.Map[string, item]    // nil once all that is wanted of it is in w, or was read
-	next  func(size int) (whole bool) // adds about so many bytes of it
+	items *btree.Map[string, item]
+	next  func(size int) (whole bool) // adds about so many bytes of what comes next; nil once all is in w, or was read
 	keys  []string                    // that are wanted, if not all
 	after string                      // the newest key that is in w, if all are wanted. Keys may be empty: begun tells whether there is one.
 	begun bool
@@ -133,7 +133,7 @@ func (f *frozen) Read(p []byte) (int, error) {
 	if f.read == len(f.w.Buf) {
 		f.w.Buf, f.read = f.w.Buf[:0], 0
 	}
-	if len(f.w.Buf) == 0 || f.items != nil && len(f.w.Buf)-f.read < len(p) {
+	if len(f.w.Buf) == 0 || f.next != nil && len(f.w.Buf)-f.read < len(p) {
 		f.w.Buf, f.read = append(f.w.Buf[:0], f.w.Buf[f.read:]...), 0 // what was read is not kept
 		f.fill(len(p))
 	}
@@ -147,9 +147,12 @@ func (f *frozen) Read(p []byte) (int, error) {
 
 // fill adds about so many bytes.
 func (f *frozen) fill(size int) {
-	if f.items != nil && f.next(size) {
-		f.items = nil
-		f.end()
+	for f.next != nil && len(f.w.Buf) < size {
+		if f.next(size) && f.items != nil {
+			f.items = nil
+			f.middle()
+			f.next = f.allChanges
+		}
 	}
 }
 
@@ -192,8 +195,8 @@ func (f *frozen) item(i item) {
 	f.w.Uint(uint64(i.lease))
 }
 
-// end adds what comes behind the keys.
-func (f *frozen) end() {
+// middle adds what comes between the keys and the changes.
+func (f *frozen) middle() {
 	f.w.List(len(f.leases))
 	for _, l := range f.leases {
 		l.write(&f.w)
@@ -201,9 +204,19 @@ func (f *frozen) end() {
 	f.w.Bool(f.loading)
 	f.w.Uint(f.forgotten)
 	f.w.List(len(f.changes))
-	for _, i := range f.changes {
+}
+
+// allChanges adds what was changed last, of which there are megabytes, and what comes behind it.
+func (f *frozen) allChanges(size int) (whole bool) {
+	for n, i := range f.changes {
+		if len(f.w.Buf)-f.read >= size {
+			f.changes = f.changes[n:]
+			return false
+		}
 		i.write(&f.w)
 	}
 	f.w.Uint(f.quota.Bytes)
 	f.w.Uint(f.quota.Keys)
+	f.changes, f.next = nil, nil
+	return true
 }

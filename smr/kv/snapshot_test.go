@@ -165,3 +165,32 @@ func TestPatchForgetsChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestFrozenMakesChangesAsTheyAreRead: what a store remembers of its changes is megabytes, and is made as it is read, like the keys. Else the last part of a snapshot takes as long as all others.
+func TestFrozenMakesChangesAsTheyAreRead(t *testing.T) {
+	const part, valueBytes, remembered = 16 << 10, 4 << 10, 4 << 20
+	store := kv.New()
+	store.Mark()
+	for n := range 2000 {
+		store.Apply(kv.Put([]byte{byte(n % 8)}, make([]byte, valueBytes)))
+	}
+	for name, moment := range map[string]io.Reader{"all": store.Freeze(), "what has changed": store.Changes()} {
+		p, total, most := make([]byte, part), 0, uint64(0)
+		for {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			n, err := moment.Read(p)
+			runtime.ReadMemStats(&after)
+			total, most = total+n, max(most, after.TotalAlloc-before.TotalAlloc)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if total < remembered*9/10 || most > 16*part {
+			t.Errorf("%s: %d bytes were read in parts of %d, of which one took %d bytes of memory", name, total, part, most)
+		}
+	}
+}
