@@ -84,7 +84,8 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message], checkpoint *insta
 	r.saved(env, done, err)
 }
 
-// saved cuts the log if a snapshot is on disk. What was before the one that it replaces is forgotten, so that a replica that lags a little needs no snapshot.
+// saved cuts the log if a snapshot is on disk. An eighth of what is new in it stays in memory, so that a replica that lags a little needs no snapshot; all of it while the one before is on its way
+// to somebody, who goes on from there.
 func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	switch {
 	case err != nil:
@@ -92,7 +93,11 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	case done:
 		r.snapshot = r.state.Saved()
 		for p := range r.rows {
-			r.rows[p].forget(r.onDisk[p])
+			to := r.onDisk[p]
+			if stable := r.saving.stable[p]; len(r.out) == 0 {
+				to = stable - (stable-to)/8
+			}
+			r.rows[p].forget(to)
 		}
 		r.onDisk = r.saving.stable
 		env.Truncate(r.saving.first)

@@ -93,13 +93,12 @@ func (x *conflictIndex) conflicts(f footprint) Deps {
 
 // forget drops what is only about instances up to some.
 func (x *conflictIndex) forget(stable Deps) {
-	for _, k := range slices.Sorted(maps.Keys(x.byKey)) {
-		gone := true
-		for i, v := range x.byKey[k] {
-			gone = gone && v <= stable[i]
+	maps.DeleteFunc(x.byKey, func(_ string, d Deps) bool {
+		for i, v := range d {
+			if v > stable[i] {
+				return false
+			}
 		}
-		if gone {
-			delete(x.byKey, k)
-		}
-	}
+		return true
+	})
 }
