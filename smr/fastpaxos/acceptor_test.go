@@ -143,3 +143,24 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 		}
 	}
 }
+
+// TestDecidedCommandIsInMemoryOnce: a replica that voted for what is decided in its slot does not keep the bytes of both messages until its log is cut.
+func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
+	r, env, _ := begun(t, 3, 0)
+	follow(r, env, newEra(0, 2), 10)
+	r.Receive(env, 77, command(1))
+	vote := r.cell(10).vote.Entry
+	if vote.Kind != smr.Command {
+		t.Fatalf("it voted for %v in slot 10", vote)
+	}
+	told := vote
+	told.Command = slices.Clone(vote.Command)
+	r.Receive(env, 2, Commit{Head: Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}, Items: []Placed{{10, told}}})
+	c := r.cell(10)
+	if !c.decided || !c.value.Equal(told) {
+		t.Fatalf("slot 10: %v, %v", c.decided, c.value)
+	}
+	if &c.value.Command[0] != &vote.Command[0] {
+		t.Error("the command is in memory twice")
+	}
+}

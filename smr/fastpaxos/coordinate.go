@@ -274,8 +274,7 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 
 // decide notes what is chosen in a slot.
 func (r *Replica) decide(s smr.Slot, e smr.Entry) {
-	c := r.cell(s)
-	c.decided, c.value = true, e
+	r.cell(s).decide(e)
 	if e.Kind != smr.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}

@@ -136,8 +136,7 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 	}
 	for _, p := range m.Items {
 		if r.near(p.Slot) && p.Entry.Kind != 0 {
-			c := r.cell(p.Slot)
-			c.decided, c.value = true, p.Entry
+			r.cell(p.Slot).decide(p.Entry)
 			r.top = max(r.top, p.Slot)
 		}
 	}
@@ -179,7 +178,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 		e := n.Entry
 		e.Command = c.vote.Entry.Command
 		if uint64(len(e.Command)) == n.Length && e.Equal(c.vote.Entry) && crc32.Checksum(e.Command, crc32.MakeTable(crc32.Castagnoli)) == n.Sum {
-			c.decided, c.value = true, e
+			c.decide(e)
 		}
 	}
 	r.execute(env)

@@ -61,6 +61,14 @@ type cell struct {
 	value   smr.Entry
 }
 
+// decide notes what is chosen. If that is what the replica voted for, it is in memory once, and not as two messages' bytes until the log is cut.
+func (c *cell) decide(e smr.Entry) {
+	if e.Equal(c.vote.Entry) {
+		e = c.vote.Entry
+	}
+	c.decided, c.value = true, e
+}
+
 type record struct {
 	index uint64
 	last  smr.Slot
