@@ -115,10 +115,15 @@ func (r *Replica) open(o ReplicaOptions) error {
 	return r.addNodes()
 }
 
+// diskCaches returns a store's options with small caches: a replica reads its disk when it starts, and what it has read is in its state then.
+func diskCaches() wal.Options { return wal.Options{CacheBytes: 4 << 20, ReadCacheBytes: 512 << 10} }
+
 // addNodes adds the replicas, on their disks, and the node that hands out their status.
 func (r *Replica) addNodes() error {
 	var err error
-	if r.store, err = wal.Open(r.cfg.Data, wal.Options{Logger: r.log}); err != nil {
+	options := diskCaches()
+	options.Logger = r.log
+	if r.store, err = wal.Open(r.cfg.Data, options); err != nil {
 		return err
 	}
 	r.status, err = host.Add(r.host, host.Spec[statusMessage]{
