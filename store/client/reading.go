@@ -16,7 +16,7 @@ type reading struct {
 
 // Start implements foresay.Transport.
 func (r *reading) Start(ctx context.Context, a *foresay.Attempt) {
-	if r.validation != nil {
+	if r.validation != nil && a.MayPredict() { // else nobody goes on before the actual answer, and no commit is sent that would bring it
 		go r.validate(ctx, a)
 	} else {
 		go r.quorum(ctx, a)
