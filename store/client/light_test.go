@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,4 +44,32 @@ func TestReadThatIsNotGuessed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A function that only writes needs no task, which costs more than all the rest.
+func TestWritesNeedNoTask(t *testing.T) {
+	f := &fake{commit: func(context.Context, []store.Read, []store.Write) client.Decision {
+		return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
+	}}
+	c, _ := client.New(client.Config{Backend: f})
+	type result [5]byte // so that no other test's transactions make a difference
+	put := func() {
+		_, err := client.Run(t.Context(), c, func(_ context.Context, tx *client.Tx) (out result, err error) { return out, tx.Put("k", nil) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		put()
+	}
+	var began, ended runtime.MemStats
+	runtime.ReadMemStats(&began)
+	const n = 1000
+	for range n {
+		put()
+	}
+	runtime.ReadMemStats(&ended)
+	if got := (ended.TotalAlloc - began.TotalAlloc) / n; got > 3000 {
+		t.Errorf("a transaction allocates %d bytes", got)
+	}
 }

@@ -83,7 +83,7 @@ func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx
 	}
 	return foresay.Do(ctx, func(ctx context.Context) (outcome[T], error) {
 		out, err := play(ctx, a, f)
-		if err == nil && a.validation != nil {
+		if err == nil && a.validation != nil && len(out.reads) > 0 { // what rests on no read of the transaction's own leaves when the task has ended
 			a.validation.submit(ctx, out.reads, out.writes, func() { submitted = out })
 		}
 		return out, err
@@ -92,7 +92,7 @@ func once[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx
 
 // play is one run. What the function fails with is an outcome too, which must stand on valid reads; it writes nothing then. Only what ended its reads is an error.
 func play[T any](ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error)) (out outcome[T], err error) {
-	tx := &Tx{attempt: a, lane: foresay.Lane(ctx)}
+	tx := &Tx{attempt: a, lane: func() any { return foresay.Lane(ctx) }}
 	a.watch.note(tx)
 	returned := false
 	defer func() {

@@ -16,7 +16,7 @@ import (
 type Tx struct {
 	attempt *attempt
 
-	lane any // of the function's own goroutine
+	lane func() any // of the function's own goroutine; who asks has the engine make a task, which a function that only writes does not need
 
 	mu     sync.Mutex
 	buffer store.Buffer
@@ -30,7 +30,8 @@ type Tx struct {
 func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	k := store.Key(key)
 	lane := foresay.Lane(ctx)
-	v, known, others, err := tx.find(lane, k)
+	other := lane != tx.lane()
+	v, known, others, err := tx.find(lane, other, k)
 	if err == nil && !known {
 		if v, err = tx.attempt.performRead(ctx, k); err == nil {
 			others = !tx.saw(lane, k, v)
@@ -40,7 +41,7 @@ func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err e
 		// Whoever put it there may stand on guesses that this goroutine does not stand on.
 		tx.attempt.validation.hurry()
 		if err = foresay.Barrier(ctx); err == nil {
-			v, _, _, err = tx.find(lane, k)
+			v, _, _, err = tx.find(lane, other, k)
 		}
 	}
 	if err != nil {
@@ -54,14 +55,14 @@ func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err e
 	return bytes.Clone(v.Bytes), v.Present, nil
 }
 
-// find returns what the attempt knows of a key, and whether that may come from another goroutine.
-func (tx *Tx) find(lane any, key store.Key) (v store.Value, known, others bool, err error) {
+// find returns what the attempt knows of a key, and whether that may come from another goroutine. It is told whether who asks is another than the function's own.
+func (tx *Tx) find(lane any, other bool, key store.Key) (v store.Value, known, others bool, err error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if tx.err != nil {
 		return v, false, false, tx.err
 	}
-	tx.shared = tx.shared || lane != tx.lane
+	tx.shared = tx.shared || other
 	v, known = tx.buffer.Get(key)
 	if reads, _ := tx.buffer.Accesses(); !known && len(reads) >= store.MaxAccesses {
 		return v, false, false, &RejectedError{Detail: fmt.Sprintf("read %.40q: it has read %d keys already (that is the limit)", key, store.MaxAccesses)}
