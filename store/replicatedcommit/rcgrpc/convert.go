@@ -26,16 +26,29 @@ func priorityFromWire(p *pb.Priority) store.Priority {
 }
 
 func commitToWire(m rc.CommitRequest, epoch uint64) *pb.CommitRequest {
+	out := txnToWire(m.Txn)
+	out.Recover, out.Firm, out.Hold, out.Epoch = m.Recover, m.Firm, m.Hold, epoch
+	return out
+}
+
+// txnToWire returns what is the same for all sites that are asked to commit a transaction, and however often.
+func txnToWire(t store.Txn) *pb.CommitRequest {
 	out := &pb.CommitRequest{
-		Id: versionToWire(m.Txn.ID), Priority: priorityToWire(m.Txn.Priority), Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch,
-		Reads: make([]*pb.Read, 0, len(m.Txn.Reads)), Writes: make([]*pb.Write, 0, len(m.Txn.Writes)),
+		Id: versionToWire(t.ID), Priority: priorityToWire(t.Priority), Reads: make([]*pb.Read, 0, len(t.Reads)), Writes: make([]*pb.Write, 0, len(t.Writes)),
 	}
-	for _, r := range m.Txn.Reads {
+	for _, r := range t.Reads {
 		out.Reads = append(out.Reads, &pb.Read{Key: []byte(r.Key), Version: versionToWire(r.Version)})
 	}
-	for _, w := range m.Txn.Writes {
+	for _, w := range t.Writes {
 		out.Writes = append(out.Writes, &pb.Write{Key: []byte(w.Key), Delete: w.Delete, Value: w.Bytes})
 	}
+	return out
+}
+
+// encodedToWire is commitToWire with what is the same for all sites as bytes, which are not encoded again: a message has fields that it does not know as such.
+func encodedToWire(m rc.CommitRequest, txn []byte, epoch uint64) *pb.CommitRequest {
+	out := &pb.CommitRequest{Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch}
+	out.ProtoReflect().SetUnknown(txn)
 	return out
 }
 

@@ -41,17 +41,23 @@ func TestCommitTravels(t *testing.T) {
 		Reads:  []store.Read{{Key: "a", Version: store.Version{Time: 1, Client: 2}}, {Key: "b\xff"}},
 		Writes: []store.Write{{Key: "b\xff", Delete: true}, {Key: "c", Bytes: []byte("v")}},
 	}}
-	data, err := proto.Marshal(commitToWire(want, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m pb.CommitRequest
-	if err := proto.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
-	got := gateCommit(&m)(7).(rc.GateCommit)
-	if diff := cmp.Diff(rc.GateCommit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true}, got); diff != "" {
-		t.Errorf("the request changed on its way:\n%s", diff)
+	var r request
+	for name, m := range map[string]*pb.CommitRequest{
+		"alone": commitToWire(want, 1), "for all sites": encodedToWire(want, r.encode(want.Txn), 1), "again": encodedToWire(want, r.encode(store.Txn{}), 1),
+	} {
+		data, err := proto.Marshal(&pb.CallBatch{Calls: []*pb.Call{{Request: &pb.Call_Commit{Commit: m}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var arrived pb.CallBatch
+		if err := proto.Unmarshal(data, &arrived); err != nil {
+			t.Fatal(err)
+		}
+		m := arrived.GetCalls()[0].GetCommit()
+		got := gateCommit(m)(7).(rc.GateCommit)
+		if diff := cmp.Diff(rc.GateCommit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true}, got); diff != "" || m.GetEpoch() != 1 {
+			t.Errorf("%s: the request changed on its way, epoch %d:\n%s", name, m.GetEpoch(), diff)
+		}
 	}
 }
 

@@ -209,7 +209,7 @@ func (l *line) take() *pb.CallBatch {
 		case rc.ReadRequest:
 			wire.Request = &pb.Call_Read{Read: readToWire(m, l.c.cfg.Topology.Epoch)}
 		case rc.CommitRequest:
-			wire.Request = &pb.Call_Commit{Commit: commitToWire(m, l.c.cfg.Topology.Epoch)}
+			wire.Request = &pb.Call_Commit{Commit: encodedToWire(m, s.request.encode(m.Txn), l.c.cfg.Topology.Epoch)}
 			bytes += m.Bytes()
 		}
 		if batch == nil {

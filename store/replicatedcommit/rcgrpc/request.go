@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -24,6 +25,18 @@ type request struct {
 	ref   uint64
 	calls []*call
 	wg    sync.WaitGroup // of the calls whose messages may still be sent
+	txn   []byte         // as it is sent to all sites; nil: it has not been encoded
+}
+
+// encode returns the transaction that all messages of the request are about as it is sent.
+func (r *request) encode(t store.Txn) []byte {
+	if r.txn == nil {
+		var err error
+		if r.txn, err = proto.Marshal(txnToWire(t)); err != nil {
+			panic(fmt.Sprintf("rcgrpc: a transaction cannot be encoded: %v", err)) // it has no field that could be invalid
+		}
+	}
+	return r.txn
 }
 
 // taken tells whether a machine may have got it.
