@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -114,6 +115,7 @@ func (n *Node[M]) wait(stopping <-chan struct{}) {
 	}
 	select {
 	case <-n.inbox.wake:
+		runtime.Gosched() // others that can go on add to what this round does
 	case <-n.alarm.C:
 		n.armed = -1
 	case <-stopping:

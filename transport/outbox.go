@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -196,6 +197,7 @@ func (o *outbox) run(ended, draining <-chan struct{}, send func(frame any) error
 		}
 		select {
 		case <-o.wake:
+			runtime.Gosched() // others that can go on add to what is sent in one frame
 		case <-ended:
 		case <-draining:
 			if o.upcoming() == o.number() {

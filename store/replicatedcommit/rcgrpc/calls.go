@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -148,6 +149,7 @@ func (c *callStream) send(read <-chan error) error {
 		}
 		select {
 		case <-c.wake:
+			runtime.Gosched() // others that can go on add to the batch
 		case err := <-read:
 			return err
 		case <-stopping:

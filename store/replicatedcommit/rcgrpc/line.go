@@ -2,6 +2,7 @@ package rcgrpc
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
@@ -181,6 +182,7 @@ func (l *line) send(ctx context.Context, stream pb.Store_CallsClient, broken cha
 		}
 		select {
 		case <-l.wake:
+			runtime.Gosched() // others that can go on add to the batch
 		case err := <-broken:
 			broken <- err
 			return nil
