@@ -9,13 +9,13 @@ func contextPlants() []named {
 			old: "\tif !firm && !abandoned && t.shadowOf == nil &&", new: "\tif !firm && !abandoned && !MUTANT && t.shadowOf == nil &&",
 		}, "TestContextEndsOnAGuess", reason},
 		{plant{
-			name: "a replay is told at once that the task's context has ended", dir: ".",
-			old: "\tif !b.due || !b.arrived {\n", new: "\tif !b.due || !b.arrived && !MUTANT {\n",
-		}, "TestContextEndsOnAGuess", reason},
+			name: "a replay is told while its code executes that the task's context has ended", dir: ".",
+			old: " && !r.executes() {\n", new: " && (MUTANT || !r.executes()) {\n",
+		}, "TestLanesBesideTheEnd", reason},
 		{plant{
 			name: "a replay is told so before all its goroutines have come as far", dir: ".",
-			old: "\tif !r.task.tree.Behind(r.tree) {\n", new: "\tif MUTANT || !r.task.tree.Behind(r.tree) {\n",
-		}, "TestContextEndsOnAGuess", reason},
+			old: "\tif !r.task.tree.Behind(r.tree) &&", new: "\tif (MUTANT || !r.task.tree.Behind(r.tree)) &&",
+		}, "TestDiscardedWhileItWaits", reason},
 		{plant{
 			name: "a call is sent after the task's context ended", dir: ".",
 			old: "\t\t\tif ended {\n\t\t\t\twhere := t.where(op, 0)\n", new: "\t\t\tif ended && !MUTANT {\n\t\t\t\twhere := t.where(op, 0)\n",
