@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,8 +107,11 @@ func testNoTask(w *world, f func(ctx context.Context, c kvpb.TestKVClient) strin
 	}
 	r, _, addr := w.kv("a", impl)
 	seen := ""
+	var mu sync.Mutex
 	within := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		mu.Lock()
 		seen += fmt.Sprint(" ", method, foresay.InTask(ctx))
+		mu.Unlock()
 		if req, ok := req.(*kvpb.GetRequest); ok && req.GetKey() == "panic" {
 			panic("ouch")
 		}

@@ -196,15 +196,18 @@ func TestManyCommitsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustOpen(t, "/data", Options{FS: &slowFS{FS: faultfs.New(), delay: time.Millisecond}})
 		n := mustNode(t, s, "n")
-		write := func(commits int) (took time.Duration) {
-			start := time.Now()
+		write := func(commits int) time.Duration {
+			start, took := time.Now(), make(chan time.Duration, commits)
 			for range commits {
 				var b Batch
 				b.Append(n.NextIndex(), nil)
-				n.Commit(&b, func(error) { took = time.Since(start) })
+				n.Commit(&b, func(error) { took <- time.Since(start) })
 			}
 			time.Sleep(time.Second)
-			return took
+			for range commits - 1 {
+				<-took
+			}
+			return <-took
 		}
 		if took := write(1); took != time.Millisecond {
 			t.Errorf("alone: %v", took)
