@@ -136,9 +136,9 @@ func TestStoreInVirtualTime(t *testing.T) {
 		t.Errorf("mean attempts of %v take %v ms", rcSystems(), means)
 	}
 	// What happens at one instant has no order: a vote may find the disk busy in one run and idle in the other, and the last transaction that is
-	// measured may be one of another site's.
+	// measured may be one of another site's: one in sixteen of those that a site's rate comes from.
 	alike := cmp.Comparer(func(a, b int) bool { return a-b <= 1 && b-a <= 1 })
-	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 0.05*max(a, b) })
+	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= max(a, b)/15 })
 	fixed := func(rows []Row) []Row { return rows[:4*slices.Index(rcSystems(), client.Auto)] } // auto goes by what it measures
 	if diff := cmp.Diff(fixed(rows), fixed(run()), alike, almost); diff != "" {
 		t.Errorf("two runs with one seed differ:\n%s", diff)
