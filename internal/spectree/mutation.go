@@ -51,6 +51,7 @@ const (
 	forgetHurried                 // a call that waited for a while is helped on then or never
 	trustNames                    // lanes that goroutines start in another order each time have one name each
 	renameWritesOnly              // reads of lanes that swapped their names are made anew
+	nameByGuesses                 // what a lane does on a wrong guess tells whether it swapped its name
 	pinRepeated                   // goroutines that share a lane wait before they write what took effect
 	mutations
 )

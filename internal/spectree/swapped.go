@@ -90,9 +90,29 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 		return true
 	}
 	its, mine := o.run.forked[l.id], l.run.forked[o.id]
-	return its != nil && (!sameStart(l, its) || its.does(remote(l.uses[:uses]), op)) ||
-		mine != nil && (!sameStart(mine, o) || !sameCalls(mine.uses, o.uses, false))
+	return its != nil && !its.misled() && (t.startedElsewhere(l, its) || t.does(its, l.uses[:uses], op)) ||
+		mine != nil && !mine.misled() && (t.startedElsewhere(mine, o) || t.differ(mine.uses, o.uses, false))
 }
+
+// misled reports whether a lane that this one waited for, or what the lane computes, went on
+// with a wrong guess, or the same of what it comes from: on the result the code may do
+// anything, which tells nothing of names.
+func (l *Lane) misled() bool {
+	uses, joined := l.uses, l.joined
+	for {
+		if slices.ContainsFunc(uses, func(u *Use) bool { return u.Call.spec.Local && u.wrong() }) ||
+			slices.ContainsFunc(joined, func(j *Lane) bool { return slices.ContainsFunc(j.uses, (*Use).wrong) || j.misled() }) {
+			return true
+		}
+		if l.parent == nil {
+			return false
+		}
+		uses, joined, l = l.parent.uses[:l.parentUses], l.parent.joined[:l.parentJoined], l.parent
+	}
+}
+
+// wrong reports whether the run went on with a guess that is known to be wrong.
+func (u *Use) wrong() bool { return u.answer >= 0 && u.Call.answered && u.Call.result != u.answer }
 
 // forker returns the lane that started l, or what it comes from, where o comes from another.
 func forker(l, o *Lane) *Lane {
@@ -102,26 +122,52 @@ func forker(l, o *Lane) *Lane {
 	return l.parent
 }
 
-// sameStart reports whether two lanes were started after the same calls of those that started them.
-func sameStart(a, b *Lane) bool {
+// startedElsewhere reports whether two lanes were started after other calls of those that started them.
+func (t *Tree) startedElsewhere(a, b *Lane) bool {
 	if a.parent == nil || b.parent == nil {
-		return a.parent == b.parent
+		return a.parent != b.parent
 	}
-	return sameCalls(a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses], true) && sameStart(a.parent, b.parent)
+	return t.differ(a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses], true) || t.startedElsewhere(a.parent, b.parent)
 }
 
-// does reports whether the lane's n-th call, from 0, was another operation.
-func (l *Lane) does(n int, op string) bool {
-	for _, u := range l.uses {
-		if u.Call.spec.Local {
-			continue
+// differ reports whether two lanes asked for other things: in all, or as far as both came.
+// Where they went on with other answers the code may do anything, which tells nothing of names.
+func (t *Tree) differ(a, b []*Use, all bool) bool {
+	for {
+		a, b = skipLocal(a), skipLocal(b)
+		switch {
+		case len(a) == 0 || len(b) == 0:
+			return all && len(a) != len(b)
+		case a[0].Call.spec.Op != b[0].Call.spec.Op:
+			return true
+		case a[0].parts(b[0]) && !t.breaks(nameByGuesses):
+			return false
 		}
-		if n == 0 {
-			return u.Call.spec.Op != op
-		}
-		n--
+		a, b = a[1:], b[1:]
 	}
-	return false
+}
+
+// does reports whether the lane, which asked for the same as another one that has made these
+// calls, then asked for another operation.
+func (t *Tree) does(l *Lane, others []*Use, op string) bool {
+	uses := l.uses
+	for {
+		others, uses = skipLocal(others), skipLocal(uses)
+		switch {
+		case len(uses) == 0:
+			return false
+		case len(others) == 0:
+			return uses[0].Call.spec.Op != op
+		case uses[0].parts(others[0]) && !t.breaks(nameByGuesses):
+			return false
+		}
+		others, uses = others[1:], uses[1:]
+	}
+}
+
+// parts reports whether two lanes went on with other answers for what they asked.
+func (u *Use) parts(o *Use) bool {
+	return u.wrong() || o.wrong() || u.Call == o.Call && u.answer != o.answer
 }
 
 // alike reports whether the lane's first n calls are another one's first m, and the same
@@ -133,15 +179,15 @@ func (l *Lane) alike(n int, o *Lane, m int) bool {
 	if l.parent == nil || o.parent == nil {
 		return false
 	}
-	return sameCalls(l.uses[:n], o.uses[:m], true) && l.parent.alike(int(l.parentUses), o.parent, int(o.parentUses))
+	return sameCalls(l.uses[:n], o.uses[:m]) && l.parent.alike(int(l.parentUses), o.parent, int(o.parentUses))
 }
 
-// sameCalls reports whether two lanes asked for the same: all of it, or as far as both came.
-func sameCalls(a, b []*Use, all bool) bool {
+// sameCalls reports whether two lanes asked for the same.
+func sameCalls(a, b []*Use) bool {
 	for {
 		a, b = skipLocal(a), skipLocal(b)
 		if len(a) == 0 || len(b) == 0 {
-			return !all || len(a) == len(b)
+			return len(a) == len(b)
 		}
 		if a[0].Call.spec.Op != b[0].Call.spec.Op {
 			return false
@@ -153,16 +199,6 @@ func sameCalls(a, b []*Use, all bool) bool {
 // before returns how many calls the lane made before the use.
 func (l *Lane) before(u *Use) int {
 	return sort.Search(len(l.uses), func(i int) bool { return l.uses[i].index >= u.index })
-}
-
-// remote returns how many of the uses are not of local calls.
-func remote(uses []*Use) (n int) {
-	for _, u := range uses {
-		if !u.Call.spec.Local {
-			n++
-		}
-	}
-	return n
 }
 
 func skipLocal(uses []*Use) []*Use {

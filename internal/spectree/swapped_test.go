@@ -130,6 +130,31 @@ func TestSwappedReads(t *testing.T) {
 	}
 }
 
+// TestNamesOnAGuess checks that a lane that did something else on a wrong guess of its own is
+// not taken for one that swapped its name: of two that do the same each reads for itself.
+func TestNamesOnAGuess(t *testing.T) {
+	for _, m := range []mutation{sound, nameByGuesses} {
+		cfg := replayable
+		cfg.mutation = m
+		s := play(t, cfg)
+		one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		p := s.read(other, "p", 1)
+		s.read(other, "r of a wrong guess", 0)
+		s.Answered(s.read(one, "p", 0).Call, Actual)
+		r := s.read(one, "r", 0)
+		s.Answered(r.Call, Actual)
+		w := s.write(one, "w", Immediate, 0)
+		s.Answered(w.Call, Actual)
+		s.Answered(p.Call, Actual)
+		s.Fork(s.lane(2))
+		other = s.Fork(s.lane(2))
+		s.read(other, "p", 0)
+		if u := s.read(other, "r", 0); (u.Call != r.Call) != (m == sound) {
+			t.Errorf("mutation %d: the reading is call %d", m, u.Call.ID)
+		}
+	}
+}
+
 // TestSwappedAtOneMoment checks that a run gives way that made, under another lane's name, what
 // takes effect in a run beside it: goroutines came to their Groups at one moment, and in
 // another order in each.
