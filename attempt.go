@@ -383,6 +383,9 @@ func (a *Attempt) Predict(v any) {
 		t.mu.Unlock()
 	}
 	if !a.finished && c.attempt == a && !c.abandoned && c.mayOffer() {
+		if len(c.predictions) == 0 && t.shadowOf == nil {
+			c.op.Site.trip.probe()
+		}
 		c.predictions = append(c.predictions, v)
 		if t.rec != nil {
 			t.rec.predicted(c)

@@ -150,6 +150,51 @@ func TestRests(t *testing.T) {
 	})
 }
 
+// predictingTransport is a server that predicts all its answers at once.
+type predictingTransport struct{ fakeTransport }
+
+func (p *predictingTransport) Start(ctx context.Context, a *Attempt) {
+	if a.WantPredictions() {
+		v, _ := p.answer()
+		a.Predict(v)
+	}
+	p.fakeTransport.Start(ctx, a)
+}
+
+// TestRestsBesideServer: a site that rests tries as few of its server's predictions as of its
+// own each time.
+func TestRestsBesideServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{})
+		s := siteCase(t, c, SiteConfig{Name: "/s/a", Mode: ModeOn, Effect: EffectNone, ServerPredictions: true})
+		calls := func() int64 {
+			before := s.Stats().Predicted
+			for range 60 {
+				if _, err := Do(t.Context(), func(ctx context.Context) (any, error) {
+					return Perform(ctx, &Operation{
+						Site: s, Identity: "a", CanSpeculate: true, Transport: &predictingTransport{fakeTransport{ms, val("a")}},
+					})
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return s.Stats().Predicted - before
+		}
+		for calls(); c.Status().Sites[0].State != StateTripped; calls() { // until there is enough to judge
+		}
+		for range 5 {
+			time.Sleep(c.cfg.Retry)
+			if n := calls(); n != enough {
+				t.Errorf("%d predictions were tried, want %d", n, enough)
+			}
+			time.Sleep(judgeEvery)
+			if st := c.Status().Sites[0]; st.State != StateTripped {
+				t.Errorf("%v: %s", st.State, st.Reason)
+			}
+		}
+	})
+}
+
 // TestForcedGuesses: without a budget a site guesses although that saves nothing.
 func TestForcedGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -196,7 +196,8 @@ func (t *trip) holds() bool {
 	}
 }
 
-// probe counts predictions that a probing site is about to take.
+// probe counts a call for which a probing site has predictions: its own, or the first of its
+// server.
 func (t *trip) probe() {
 	if SiteState(t.state.Load()) == StateProbing {
 		t.probes.Add(-1)
