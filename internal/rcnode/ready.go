@@ -77,9 +77,9 @@ func (n *Node) obstacles(ctx context.Context) string {
 	for _, p := range n.Peers() {
 		switch {
 		case p.Refused:
-			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %v", p.Machine, p.Err))
+			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %s", p.Machine, p.trouble()))
 		case !p.Reachable && p.Err != nil:
-			out = append(out, fmt.Sprintf("machine %s cannot be reached: %v", p.Machine, p.Err))
+			out = append(out, fmt.Sprintf("machine %s cannot be reached: %s", p.Machine, p.trouble()))
 		case !p.Reachable:
 			out = append(out, fmt.Sprintf("machine %s does not answer", p.Machine))
 		}

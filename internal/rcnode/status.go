@@ -3,6 +3,8 @@ package rcnode
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,6 +125,26 @@ type Peer struct {
 	Refused       bool  // the two do not belong together: by certificate, store or epoch
 }
 
+// trouble says why the machine is not reached, without what gRPC adds.
+func (p Peer) trouble() string {
+	text := p.Err.Error()
+	if _, after, ok := strings.Cut(text, "rpc error: code = "); ok {
+		if _, desc, ok := strings.Cut(after, " desc = "); ok {
+			text = desc
+		}
+	}
+	const quoted = "connection error: desc = "
+	if rest, ok := strings.CutPrefix(text, quoted); ok {
+		if said, err := strconv.Unquote(rest); err == nil {
+			text = said
+		}
+	}
+	for _, layer := range []string{"transport: ", "Error while dialing: ", "authentication handshake failed: "} {
+		text = strings.TrimPrefix(text, layer)
+	}
+	return text
+}
+
 // Peers returns how the machine stands with the others, in the topology's order.
 func (n *Node) Peers() []Peer {
 	links := map[protocol.ID]transport.PeerStats{}
@@ -164,7 +186,7 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	for _, p := range n.Peers() {
 		row := &pb.PeerStatus{Machine: p.Machine, Site: p.Site, Reachable: p.Reachable, Refused: p.Refused}
 		if p.Err != nil {
-			row.Error = p.Err.Error()
+			row.Error = p.trouble()
 		}
 		out.Peers = append(out.Peers, row)
 	}

@@ -67,7 +67,12 @@ func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 					if log := w.running["a"].log.String(); !strings.Contains(log, "store: machine does not take part yet") || !strings.Contains(log, tc.want) {
 						t.Errorf("the log does not tell of %q:\n%s", tc.want, log)
 					}
-					w.page("a", "/ready", http.StatusServiceUnavailable, "new\n", tc.want)
+					page := w.page("a", "/ready", http.StatusServiceUnavailable, "new\n", tc.want)
+					for _, word := range []string{"rpc error", "desc =", "transport:", "Error while dialing"} {
+						if strings.Contains(page, word) {
+							t.Errorf("/ready has gRPC's words %q:\n%s", word, page)
+						}
+					}
 					look, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 					defer cancel()
 					if s := Complaints(conn.Status(look)); !strings.Contains(s, "machine a is new") || !strings.Contains(s, tc.want) {
