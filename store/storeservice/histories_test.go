@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/randtest"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
@@ -24,12 +26,63 @@ import (
 func TestRandomReplacements(t *testing.T) {
 	lost := false
 	for seed := range randtest.Seeds(t, randtest.Scale(2)) {
-		inWorld(t, func(w *world) { w.replaceUnderLoad(seed, lost) })
+		inWorld(t, func(w *world) {
+			for _, err := range w.replaceUnderLoad(seed, lost, nil) {
+				w.Errorf("seed %d: %v", seed, err)
+			}
+		})
 		lost = !lost
 	}
 }
 
-func (w *world) replaceUnderLoad(seed uint64, lost bool) {
+// TestReplacementsAreJudged plants bugs in what clients are told while a site leaves: the judge of TestRandomReplacements notices each.
+func TestReplacementsAreJudged(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		plant      func(client.Backend, *atomic.Bool) client.Backend
+	}{
+		{"a commit is acknowledged and not made", "appended 0 times", func(b client.Backend, leaving *atomic.Bool) client.Backend { return &forgetful{b, leaving} }},
+		{"reads are not validated", "not strictly serializable", func(b client.Backend, leaving *atomic.Bool) client.Backend { return &unvalidated{b, leaving} }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				found := w.replaceUnderLoad(1, false, tc.plant)
+				if !slices.ContainsFunc(found, func(err error) bool { return strings.Contains(err.Error(), tc.want) }) {
+					t.Errorf("the judge finds %v, want %q", found, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// forgetful acknowledges what writes, once the site has begun to leave, and forgets it.
+type forgetful struct {
+	client.Backend
+	leaving *atomic.Bool
+}
+
+func (f *forgetful) Commit(ctx context.Context, s client.Submission) client.Decision {
+	if len(s.Writes) == 0 || !f.leaving.Load() {
+		return f.Backend.Commit(ctx, s)
+	}
+	return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
+}
+
+// unvalidated commits what writes, once the site has begun to leave, whether or not what it read is still there.
+type unvalidated struct {
+	client.Backend
+	leaving *atomic.Bool
+}
+
+func (u *unvalidated) Commit(ctx context.Context, s client.Submission) client.Decision {
+	if len(s.Writes) > 0 && u.leaving.Load() {
+		s.Reads = nil
+	}
+	return u.Backend.Commit(ctx, s)
+}
+
+// replaceUnderLoad returns what is wrong with what the clients saw. plant is what stands between them and the store, and is told when the site begins to leave; nil: nothing does.
+func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backend, *atomic.Bool) client.Backend) (found []error) {
 	w.Helper()
 	stop := map[string]func(){}
 	for _, name := range []string{"a", "b", "c"} {
@@ -43,6 +96,7 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool) {
 	w.client(func(ctx context.Context, operator *Client, _ *client.Client) {
 		w.ready(ctx, operator)
 		l := newLists(w, seed)
+		l.plant = plant
 		load, end := context.WithCancel(ctx)
 		var clients sync.WaitGroup
 		for i := range 4 {
@@ -57,6 +111,7 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool) {
 			delete(stop, "c")
 			time.Sleep(time.Second)
 		}
+		l.leaving.Store(true)
 		next, err := operator.newest().store.Replaced("c", storeconfig.Site{Name: "d", Machines: []storeconfig.Machine{{Name: "d", Peers: "d:1", Client: "d:2"}}})
 		if err != nil {
 			w.Fatal(err)
@@ -73,17 +128,20 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool) {
 		time.Sleep(time.Second)
 		end()
 		clients.Wait()
-		l.judge(ctx)
+		found = l.judge(ctx)
 	})
+	return found
 }
 
 // lists are clients' transactions on lists, whose elements are words.
 type lists struct {
 	*world
-	rec   history.TxnRecorder
-	seed  uint64
-	began time.Time
-	last  atomic.Uint64
+	rec     history.TxnRecorder
+	seed    uint64
+	began   time.Time
+	last    atomic.Uint64
+	plant   func(client.Backend, *atomic.Bool) client.Backend // nil: none
+	leaving atomic.Bool                                       // a site is, or has left
 }
 
 const listKeys = 6
@@ -105,7 +163,11 @@ func (l *lists) run(ctx context.Context, from wan.Site, number int) {
 		return
 	}
 	defer conn.Close()
-	c, err := conn.Transactions(client.Spec, 0)
+	var backend client.Backend = conn
+	if l.plant != nil {
+		backend = l.plant(conn, &l.leaving)
+	}
+	c, err := client.New(client.Config{Backend: backend, Mode: client.Spec})
 	if err != nil {
 		l.Error(err)
 		return
@@ -169,8 +231,8 @@ func (l *lists) txn(ctx context.Context, conn *Client, c *client.Client, number 
 	return err
 }
 
-// judge reads all lists, and checks the history.
-func (l *lists) judge(ctx context.Context) {
+// judge reads all lists, and returns what is wrong with the history.
+func (l *lists) judge(ctx context.Context) (found []error) {
 	l.Helper()
 	l.client(func(_ context.Context, conn *Client, c *client.Client) {
 		var keys []string
@@ -190,7 +252,7 @@ func (l *lists) judge(ctx context.Context) {
 		l.Fatal(err)
 	}
 	if report.Verdict() != history.OK {
-		l.Errorf("seed %d: not strictly serializable: %v", l.seed, report)
+		found = append(found, fmt.Errorf("not strictly serializable: %v", report))
 	}
 	there := map[string]int{}
 	committed := 0
@@ -206,11 +268,12 @@ func (l *lists) judge(ctx context.Context) {
 		committed++
 		for _, a := range txn.Accesses {
 			if a.Kind == history.Append && there[a.Key+" "+a.Value] != 1 {
-				l.Errorf("seed %d: %s has what %v appended %d times", l.seed, a.Key, txn.ID, there[a.Key+" "+a.Value])
+				found = append(found, fmt.Errorf("%s has what %v appended %d times", a.Key, txn.ID, there[a.Key+" "+a.Value]))
 			}
 		}
 	}
 	if l.Logf("seed %d: %d of %d transactions are committed", l.seed, committed, len(h.Txns)); committed < 30 {
-		l.Errorf("seed %d: only %d transactions are committed", l.seed, committed)
+		found = append(found, fmt.Errorf("only %d transactions are committed", committed))
 	}
+	return found
 }
