@@ -8,22 +8,24 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/foresay/foresay/bench/replicated"
 )
 
 func rcAway() Experiment {
 	return Experiment{
 		Name:    "rc-away",
-		Summary: "48 clients write to a store of three processes, one of which is killed and comes back: commits, errors, processor time and memory by second",
+		Summary: "48 clients write to a store of three processes, one of which is killed and comes back, and in another run is not: commits, errors, processor time and memory by second",
 		Modes:   []Mode{Real},
 		whole:   away,
 		figures: []figure{
 			{
 				suffix: "commits", title: "A site leaves and comes back: commits", x: "second", xLabel: "seconds",
-				y: "commits_per_s", yLabel: "commits per second", series: []string{"phase"},
+				y: "commits_per_s", yLabel: "commits per second", series: []string{"run", "phase"},
 			},
 			{
 				suffix: "memory", title: "A site leaves and comes back: memory of the machines", x: "second", xLabel: "seconds",
-				y: "memory_mb", yLabel: "resident memory (MB)", series: []string{"phase"},
+				y: "memory_mb", yLabel: "resident memory (MB)", series: []string{"run", "phase"},
 			},
 		},
 	}
@@ -36,6 +38,7 @@ const (
 	awayRoundTrip = 50 * time.Millisecond
 	awayRetain    = 10 * time.Second
 	awayGone      = peersServers - 1 // the machine that is killed
+	awayWindow    = 5                // seconds whose throughput is compared together, as that of one depends on what else the computer does
 )
 
 // awayPhase is a part of the experiment.
@@ -49,6 +52,27 @@ func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
 	if w.Program == "" {
 		return nil, errNoProgram
 	}
+	// A store grows, and its commits cost more, whether or not a machine is killed: the same run without that tells what a site's absence and return take.
+	var undisturbed []Row
+	for _, kill := range []bool{false, true} {
+		if rows, err = awayOnce(ctx, w, kill); err != nil {
+			return nil, err
+		}
+		if !kill {
+			undisturbed = rows
+		}
+	}
+	awayCompare(rows, undisturbed)
+	return append(undisturbed, rows...), nil
+}
+
+// awayOnce runs a store from its beginning to its end, and kills a machine or does not.
+func awayOnce(ctx context.Context, w wholeRun, kill bool) (rows []Row, err error) {
+	run, killed, restarted := "undisturbed", func(*replicated.Processes) error { return nil }, func(*replicated.Processes) error { return nil }
+	if kill {
+		run = "killed"
+		killed, restarted = func(s *replicated.Processes) error { return s.Kill(awayGone) }, func(s *replicated.Processes) error { return s.Restart(awayGone) }
+	}
 	err = withTempDir(func(dir string) error {
 		store, err := startRivalStore(ctx, w.Program, dir, rivalOptions{roundTrip: awayRoundTrip, retain: awayRetain})
 		if err != nil {
@@ -59,12 +83,12 @@ func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
 		if err := store.load(ctx, peersClients); err != nil {
 			return err
 		}
-		m := &awayRun{store: store, wholeRun: w, keys: pick(w.scale, awayQuickKeys, awayKeys)}
+		m := &awayRun{name: run, store: store, wholeRun: w, keys: pick(w.scale, awayQuickKeys, awayKeys)}
 		rows, err = m.run(ctx, []awayPhase{
 			{"warm", pick(w.scale, 3, 10), func() error { return nil }},
 			{"up", pick(w.scale, 8, 20), func() error { return nil }},
-			{"away", pick(w.scale, 25, 600), func() error { return store.servers.Kill(awayGone) }},
-			{"back", pick(w.scale, 25, 120), func() error { return store.servers.Restart(awayGone) }},
+			{"away", pick(w.scale, 25, 600), func() error { return killed(store.servers) }},
+			{"back", pick(w.scale, 25, 120), func() error { return restarted(store.servers) }},
 		})
 		return err
 	})
@@ -74,6 +98,7 @@ func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
 // awayRun drives clients and counts by second.
 type awayRun struct {
 	wholeRun
+	name  string
 	store rival
 	keys  int
 
@@ -129,7 +154,7 @@ func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 			if p.name == "up" {
 				up.add(s)
 			}
-			rows = append(rows, append(Row{{"phase", p.name}, {"second", len(rows)}}, s.cells(up, i > 1)...))
+			rows = append(rows, append(Row{{"run", m.name}, {"phase", p.name}, {"second", len(rows)}}, s.cells(up, i > 1)...))
 		}
 		if err := <-begin; err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -199,6 +224,25 @@ func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
 	defer m.mu.Unlock()
 	s.failure, m.failure = m.failure, nil
 	return s, nil
+}
+
+// awayCompare adds to the seconds of a run what it has of the throughput of the same seconds of another one, in which nothing is killed, and of awayWindow seconds together.
+func awayCompare(rows, undisturbed []Row) {
+	rate := func(rows []Row, from, to int) (sum float64) {
+		for _, r := range rows[max(from, 0):to] {
+			n, _ := r.Number("commits_per_s")
+			sum += n
+		}
+		return sum
+	}
+	for i := range min(len(rows), len(undisturbed)) {
+		if base := rate(undisturbed, i, i+1); base > 0 {
+			rows[i] = append(rows[i], measure("of_undisturbed", rate(rows, i, i+1)/base))
+		}
+		if base := rate(undisturbed, i+1-awayWindow, i+1); base > 0 {
+			rows[i] = append(rows[i], measure("of_undisturbed_window", rate(rows, i+1-awayWindow, i+1)/base))
+		}
+	}
 }
 
 // errNoProgram says what an experiment with processes needs.
