@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -177,7 +178,10 @@ func (p detained) run(t *testing.T, guessed, writes bool) (log []string, at []ti
 		m.site = m.lab.put
 	}
 	start := time.Now()
+	var mu sync.Mutex // two runs may come to one place at once
 	m.mark = func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if !slices.Contains(log, what) { // else another run's code has come here, too
 			log, at = append(log, what), append(at, time.Since(start))
 		}
