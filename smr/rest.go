@@ -14,6 +14,11 @@ type Vouched struct {
 	At  time.Duration // when it was heard last, by the clock of this host's nodes
 }
 
+// within tells whether it was heard for less than so long. Nodes of a host run beside each other: the moment may be a little after the one at which a call of the node that asks began.
+func (v Vouched) within(now, patience time.Duration) bool {
+	return now-v.At < patience && v.At-now < patience
+}
+
 type (
 	// HostBeat says that a host is there.
 	HostBeat struct{ Run uint64 }
@@ -110,7 +115,7 @@ func (r *Rest) Ask(env *protocol.Env[Message], m RestNow, followers []protocol.I
 		return 0, false
 	}
 	for _, id := range followers {
-		if v, ok := r.vouch(id); !ok || env.Now < v.At || env.Now-v.At > 2*r.roundTrip {
+		if v, ok := r.vouch(id); !ok || !v.within(env.Now, 2*r.roundTrip) {
 			return 0, false
 		}
 	}
@@ -161,7 +166,7 @@ func (r *Rest) Heard(now, patience time.Duration) (at time.Duration, ok bool) {
 	at = now
 	for id, run := range r.relied { //pure:ok the minimum of all, in any order
 		v, there := r.vouch(id)
-		if !there || v.Run != run || now-v.At >= patience || now < v.At {
+		if !there || v.Run != run || !v.within(now, patience) {
 			return 0, false
 		}
 		at = min(at, v.At)
