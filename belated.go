@@ -123,13 +123,15 @@ func (t *task) overdue() bool {
 // finishLater gives the result of an attempt that failed once the task's context has ended:
 // its own came to the deadline first. A context of a user's type may never end.
 func (a *Attempt) finishLater(v any, err error) {
-	var once sync.Once
-	finish := func() { once.Do(func() { a.finish(v, err) }) }
-	timer := time.AfterFunc(endsWithin, finish)
-	context.AfterFunc(a.call.task.ctx, func() {
-		timer.Stop()
-		finish()
-	})
+	go func() {
+		timer := time.NewTimer(endsWithin)
+		defer timer.Stop()
+		select {
+		case <-a.call.task.ctx.Done():
+		case <-timer.C:
+		}
+		a.finish(v, err)
+	}()
 }
 
 // wait waits for the end of the run's belated context, since a lane has come to a call that

@@ -228,23 +228,27 @@ func TestBelatedTimers(t *testing.T) {
 	}
 }
 
-// deaf is a context that does not end at its deadline.
+// deaf is a context that does not end at its deadline, nor ever.
 type deaf struct {
 	context.Context
 	deadline time.Time
+	end      chan struct{}
 }
+
+func (o *deaf) Done() <-chan struct{} { return o.end }
 
 func (o *deaf) Deadline() (time.Time, bool) { return o.deadline, true }
 
 // TestDeadlineThatDoesNotEnd: a transport that tells of a failure after the deadline is not
-// kept until the task's context says that it has ended.
+// kept until the task's context says that it has ended, and nor is anything else: the bubble's
+// end would find a goroutine.
 func TestDeadlineThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, start := testSites(t).get, time.Now()
 		op := read(site, "a", time.Hour, val(2))
 		told := &timedEnd{fakeTransport: op.Transport.(*fakeTransport)}
 		op.Transport = told
-		_, err := Do(&deaf{t.Context(), start.Add(30 * ms)}, func(ctx context.Context) (int, error) {
+		_, err := Do(&deaf{t.Context(), start.Add(30 * ms), make(chan struct{})}, func(ctx context.Context) (int, error) {
 			_, err := Perform(ctx, op)
 			return 0, err
 		})
