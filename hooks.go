@@ -40,7 +40,7 @@ func (l *lane) hook(h hooks) {
 	t := l.run.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !l.run.tree.Discarded() {
+	if !l.run.tree.Discarded() && !t.ended { // what has ended calls its hooks now, and code that outlives it adds none
 		l.commit = append(l.commit, h)
 		l.run.hooked = l.run.hooked || h.f != nil
 	}
@@ -56,7 +56,10 @@ func (r *run) release() {
 	defer func() { r.task.request.waits(WaitHooks, "", began, int(r.task.ledger.number)) }()
 	done := make(map[*lane]bool)
 	r.main.release(done)
-	for _, l := range r.forked { // those that nobody waited for
+	r.task.mu.Lock()
+	forked := r.forked // code that outlives its task may add to them
+	r.task.mu.Unlock()
+	for _, l := range forked { // those that nobody waited for
 		l.release(done)
 	}
 }
@@ -66,7 +69,10 @@ func (l *lane) release(done map[*lane]bool) {
 		return
 	}
 	done[l] = true
-	for _, h := range l.commit {
+	l.run.task.mu.Lock()
+	commit := l.commit // as above
+	l.run.task.mu.Unlock()
+	for _, h := range commit {
 		lanes := h.lanes
 		if h.future != nil {
 			lanes = h.future.lanes
