@@ -36,8 +36,9 @@ func (t *task) cut() *ending {
 }
 
 func (t *task) note(e *ending) {
-	if t.ending == nil {
+	if t.ending == nil && e != nil {
 		t.ending = e
+		t.tree.ContextEnded()
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 // replay. The lanes are named in that order, so two of them may have swapped names. If
 // one of them makes a call that took effect under the other's name, it gets that one: two
 // requests that are equal, of lanes that did nothing else before, are the same to the world.
-// The same holds for reads before such a call: made anew they would see what came after.
+// The same holds for reads before such a call: made anew they would see what came after. It holds
+// for all reads once the task's context has ended: what the record does not have counts as not made
+// in time.
 //
 // It has to show that names are swapped: each of two goroutines of one Group may write the
 // same, and then these are two writes. It shows where the lane was started at another point
@@ -18,12 +20,13 @@ import (
 // counterpart returns a call that the right run makes under another lane's name, that this
 // run has yet to make and that the lane makes now, if lanes swapped their names, or nil.
 func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
-	if l.parent == nil || l.run.ID == 1 || t.madeAll(l.run) || t.breaks(trustNames) {
+	late := effect == None && t.late
+	if l.parent == nil || l.run.ID == 1 || !late && t.madeAll(l.run) || t.breaks(trustNames) {
 		return nil
 	}
 	calls := t.sent.equal(k.op)
 	if effect == None {
-		if !t.Behind(l.run) || t.breaks(renameWritesOnly) {
+		if !late && !t.Behind(l.run) || t.breaks(renameWritesOnly) {
 			return nil // made anew it reads the same
 		}
 		calls = t.record.all
@@ -32,7 +35,7 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once || c.spec.Effect == None != (effect == None) {
 			continue
 		}
-		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || effect == None && !t.owed(l.run, c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
+		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || effect == None && !late && !t.owed(l.run, c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
 			continue
 		} else if t.misnamed(l, len(l.uses), k.op, u.lane) {
 			t.Shared(forker(l, u.lane))

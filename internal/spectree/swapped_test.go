@@ -155,6 +155,42 @@ func TestNamesOnAGuess(t *testing.T) {
 	}
 }
 
+// TestSwappedReadsAfterTheContextEnded checks that a read of a lane that swapped its name with
+// another one is found in the record once the task's context has ended, though no effect is near.
+// Before that it is made anew, as the former name may be another lane's that reads the same.
+func TestSwappedReadsAfterTheContextEnded(t *testing.T) {
+	for _, tt := range []struct {
+		ended bool
+		m     mutation
+		found bool
+	}{{true, sound, true}, {false, sound, false}, {true, renameWritesOnly, false}} {
+		cfg := replayable
+		cfg.mutation = tt.m
+		s := play(t, cfg)
+		one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+		s.Answered(s.read(one, "x", 0).Call, Actual)
+		r := s.read(other, "r", 0)
+		s.Answered(r.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		if tt.ended {
+			s.ContextEnded()
+		}
+		l := s.Fork(s.lane(2))
+		if c, _ := s.Find(l, &CallSpec{Op: "r"}); (c == r.Call) != tt.found {
+			t.Errorf("%+v: got call %v", tt, c)
+		}
+		if !tt.found {
+			continue
+		}
+		if u := s.read(l, "r", 0); u.Call != r.Call {
+			t.Errorf("the reading is call %d", u.Call.ID)
+		}
+		if c, _ := s.Find(s.Fork(s.lane(2)), &CallSpec{Op: "r"}); c != nil {
+			t.Errorf("another lane finds call %d again", c.ID)
+		}
+	}
+}
+
 // TestSwappedAtOneMoment checks that a run gives way that made, under another lane's name, what
 // takes effect in a run beside it: goroutines came to their Groups at one moment, and in
 // another order in each.

@@ -78,6 +78,7 @@ type Tree struct {
 	doubtful  bool // see reconcile
 	limited   Limited
 	frozen    bool  // takes no predictions any more
+	late      bool  // the task's context has ended
 	over      bool  // committed, refuted or diverged: nothing happens any more
 	rekey     bool  // the record does not know of the last of the lanes that goroutines share
 	now       int32 // how many sendings and answers there were
@@ -180,6 +181,10 @@ func (t *Tree) Freeze() bool {
 	}
 	return false
 }
+
+// ContextEnded tells that the task's context has ended: what plain code would have made before is
+// in the record.
+func (t *Tree) ContextEnded() { t.late = true }
 
 // ConfirmCaller tells that the caller's assumptions held.
 func (t *Tree) ConfirmCaller() {
