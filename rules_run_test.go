@@ -274,6 +274,48 @@ func groupsInAnotherOrder(t *testing.T, groups [][]string, pause time.Duration) 
 	}
 }
 
+// TestGroupReadsBeforeTheWriteAfterIt: goroutines on the task's context each read in a Group what they
+// write after it. They come in another order in a replay, whose Groups have swapped names. Made anew
+// the reading would see the writing, and code that computes on that would be in a run that is right.
+func TestGroupReadsBeforeTheWriteAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testSites(t)
+		runs := 0
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			run := runs
+			runs++
+			var wg sync.WaitGroup
+			for i, key := range []string{"a", "b"} {
+				wg.Go(func() {
+					time.Sleep(time.Duration((run+i)%2) * ms)
+					g := NewGroup(ctx)
+					g.Go(func(ctx context.Context) error {
+						v, err := perform(ctx, w.op(t, s.get, "get %s", key))
+						if err == nil && v != 0 {
+							t.Errorf("run %d reads %s = %d before it writes that", run+1, key, v)
+						}
+						return err
+					})
+					time.Sleep(time.Duration(1+i) * 50 * ms) // so that no calls overlap in the first run
+					if err := g.Wait(); err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := perform(ctx, w.op(t, s.put, "put %s 1", key)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			return perform(Predicting(ctx, 99), w.op(t, s.get, "get k"))
+		})
+		slices.Sort(w.log)
+		if want := []string{"put a 1", "put b 1"}; err != nil || runs != 2 || !slices.Equal(w.log, want) {
+			t.Errorf("%v in %d runs, %v, want %v", err, runs, w.log, want)
+		}
+	})
+}
+
 // TestGoroutineThatSleeps: in a replay a goroutine on the task's context sleeps before it
 // repeats a write, while another one comes to its next write at once. That waits for the
 // first, however long: the function has done nothing wrong.

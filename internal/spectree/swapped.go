@@ -1,9 +1,6 @@
 package spectree
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
 // Goroutines that share a lane may start others, in Groups say, in another order in a
 // replay. The lanes are named in that order, so two of them may have swapped names. If
@@ -35,7 +32,7 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once || c.spec.Effect == None != (effect == None) {
 			continue
 		}
-		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || effect == None && !late && !t.owed(l.run, c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
+		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
 			continue
 		} else if t.misnamed(l, len(l.uses), k.op, u.lane) {
 			t.Shared(forker(l, u.lane))
@@ -43,11 +40,6 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		}
 	}
 	return nil
-}
-
-// owed reports whether the run has yet to make a call that took effect in the lane of a read.
-func (t *Tree) owed(r *Run, read *Call) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.Lane() == read.Lane() && !r.made(c) })
 }
 
 // taken returns a call that took effect in another run and is what the run, which has not
