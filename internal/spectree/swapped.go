@@ -1,6 +1,9 @@
 package spectree
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Goroutines that share a lane may start others, in Groups say, in another order in a
 // replay. The lanes are named in that order, so two of them may have swapped names. If
