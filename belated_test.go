@@ -342,3 +342,33 @@ func TestLanesBesideTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnLimitBeforeTheEnd: a run that begins after the end of the task's context waits for a time
+// limit of the code's own to run out once more. Nothing of it executes then, and yet the task's context
+// has not ended for the code, which has not come to where it was.
+func TestOwnLimitBeforeTheEnd(t *testing.T) {
+	for _, deadline := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			slow, s := newWorld(100*ms), testSites(t)
+			ctx, cancel := ending30(t, deadline)
+			defer cancel()
+			got, err := Do(ctx, func(ctx context.Context) (int, error) {
+				limited, cancel := context.WithTimeout(ctx, 5*ms)
+				defer cancel()
+				if _, err := perform(limited, slow.op(t, s.get, "get a")); err == nil {
+					return 8, nil
+				}
+				if ctx.Err() != nil {
+					return 9, nil
+				}
+				if _, err := perform(Predicting(ctx, 1), slow.op(t, s.get, "get b")); err == nil || ctx.Err() == nil {
+					return 10, nil
+				}
+				return 7, nil
+			})
+			if got != 7 || err != nil {
+				t.Errorf("deadline %v: got %d, %v, want 7", deadline, got, err)
+			}
+		})
+	}
+}

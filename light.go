@@ -197,7 +197,8 @@ const (
 	wantedPerLost = 16
 )
 
-// habits are those of functions by where their code is, as a profile of the program.
+// habits are those of functions by where their code is, as a profile of the program. They are the
+// process's, since Do has no receiver and its Control is optional: nothing narrower is sure to outlive a call.
 var habits sync.Map //tidy:ok it changes what calls cost, never what they do
 
 func habitOf[T any](f func(context.Context) (T, error)) *habit {
