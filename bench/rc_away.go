@@ -242,6 +242,10 @@ func awayCompare(rows, undisturbed []Row) {
 		if base := rate(undisturbed, i+1-awayWindow, i+1); base > 0 {
 			rows[i] = append(rows[i], measure("of_undisturbed_window", rate(rows, i+1-awayWindow, i+1)/base))
 		}
+		own, _ := rows[i].Number("commits_per_processor_s")
+		if base, _ := undisturbed[i].Number("commits_per_processor_s"); base > 0 {
+			rows[i] = append(rows[i], measure("per_processor_of_undisturbed", own/base))
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 func TestAwayIsCompared(t *testing.T) {
 	run := func(rates ...float64) (rows []Row) {
 		for _, r := range rates {
-			rows = append(rows, Row{{"commits_per_s", r}})
+			rows = append(rows, Row{{"commits_per_s", r}, {"commits_per_processor_s", 2 * r}})
 		}
 		return rows
 	}
@@ -18,9 +18,9 @@ func TestAwayIsCompared(t *testing.T) {
 	awayCompare(rows, run(100, 100, 100, 100, 100, 100))
 	var got [][]any
 	for _, r := range rows {
-		got = append(got, []any{r.Value("of_undisturbed"), r.Value("of_undisturbed_window")})
+		got = append(got, []any{r.Value("of_undisturbed"), r.Value("of_undisturbed_window"), r.Value("per_processor_of_undisturbed")})
 	}
-	want := [][]any{{1.0, 1.0}, {1.0, 1.0}, {1.0, 1.0}, {1.0, 1.0}, {0.5, 0.9}, {0.0, 0.7}}
+	want := [][]any{{1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {0.5, 0.9, 0.5}, {0.0, 0.7, 0.0}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("shares (-want +got):\n%s", diff)
 	}
