@@ -87,6 +87,9 @@ const (
 	Unknown
 )
 
+// Unsent begins the reason of a call that is rejected since nobody was found to take it.
+const Unsent = "nothing was sent"
+
 func (o Outcome) String() string {
 	switch o {
 	case Committed:

@@ -153,15 +153,13 @@ func (p *program) withLastingClient(ctx context.Context, f *clientFlags, do func
 	})
 }
 
-// outcome makes what became of a call an error of the command. Who is not reached is told beside it.
+// outcome makes what became of a call an error of the command. How the members stand is told beside it.
 func outcome(err error, c *service.Client) error {
 	unknown, isUnknown := errors.AsType[*client.UnknownError](err)
 	if _, unsent := errors.AsType[*client.RejectedError](err); !isUnknown && !unsent {
 		return err
 	}
-	if why := c.Unreachable(); why != "" && (isUnknown || !c.Reached()) && !strings.Contains(err.Error(), why) {
-		err = fmt.Errorf("%w (%s)", err, why)
-	}
+	err = c.Explain(err)
 	if !isUnknown || unknown.Kind == smr.Read {
 		return err // nothing is in doubt but the answer
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/smr/kv"
@@ -252,6 +253,37 @@ func (c *Client) Unreachable() string {
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// Explain adds to the error of a call that nobody answered how each member stands with this client: not reached and why, silent, or connected. Other errors are returned as they are.
+func (c *Client) Explain(err error) error {
+	_, unknown := errors.AsType[*client.UnknownError](err)
+	rejected, _ := errors.AsType[*client.RejectedError](err)
+	if !unknown && (rejected == nil || !strings.HasPrefix(rejected.Reason, smr.Unsent)) {
+		return err
+	}
+	var out []string
+	connected := 0
+	peers := c.host.Stats().Network.Peers
+	for _, p := range peers {
+		switch member := fmt.Sprintf("member %d at %s", p.ID, p.Address); {
+		case p.Err != nil:
+			out = append(out, strings.TrimPrefix(p.Err.Error(), "transport: ")) // which names the member
+		case p.State == transport.Up:
+			connected++
+			out = append(out, member+": connected, did not answer the call")
+		default:
+			out = append(out, member+": no answer")
+		}
+	}
+	said := strings.Join(out, "; ")
+	if connected > 0 && connected < quorum.Majority(len(peers)) {
+		said = fmt.Sprintf("%d of %d members are reached, which is no quorum: ", connected, len(peers)) + said
+	}
+	if said == "" || strings.Contains(err.Error(), said) {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, said)
 }
 
 // unreachable returns why this client does not reach a member, nil if it does, or has not tried to the end.

@@ -337,6 +337,37 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
+// TestWithoutAQuorum: a call that nobody takes names each member that was asked, and how it stands.
+func TestWithoutAQuorum(t *testing.T) {
+	for _, protocol := range []string{"raft", "mencius"} {
+		inWorld(t, protocol, func(w *world) {
+			w.start(1)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+			defer cancel()
+			err := WithClient(context.Background(), w.cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(_ context.Context, c *Client) error {
+				_, err := c.Put(ctx, "k", []byte("v"))
+				if err == nil {
+					t.Error("one replica of three took a command")
+				}
+				other := errors.New("of the code's own")
+				if got := c.Explain(other); got != other {
+					t.Errorf("another error became %v", got)
+				}
+				err = c.Explain(err)
+				for _, want := range []string{"1 of 3 members are reached, which is no quorum: ", "member 1 at ", ": connected, did not answer the call; member 2 at ", "; member 3 at "} {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%v does not tell %q", err, want)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestReplicasOfOtherProtocols: one whose file names another protocol is not heard, and both logs say why.
 func TestReplicasOfOtherProtocols(t *testing.T) {
 	inWorld(t, "raft", func(w *world) {

@@ -20,7 +20,7 @@ func (w *World) Change(change smr.Change, then func(smr.Done)) {
 func (w *World) ask(change smr.Change, then func(smr.Done)) {
 	k := &call{began: w.Sim.Now()}
 	k.then = func(d smr.Done) {
-		if d.Outcome == smr.Unknown || strings.HasPrefix(d.Reason, "nothing was sent") {
+		if d.Outcome == smr.Unknown || strings.HasPrefix(d.Reason, smr.Unsent) {
 			w.Sim.After(100*time.Millisecond, func() { w.ask(change, then) })
 			return
 		}
