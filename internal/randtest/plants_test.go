@@ -76,7 +76,7 @@ func plants() []plant {
 			new: "func (r *ServiceRegistrar) leaseOf(req *specv1.Request) time.Duration {\nif MUTANT {\nreturn 1000 * time.Hour\n}\n",
 		}, {
 			name: "commit hooks run in another order", dir: ".",
-			old: "\tfor _, h := range l.commit {\n", new: "\tfor i, j := 0, len(l.commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\nl.commit[i], l.commit[j] = l.commit[j], l.commit[i]\n}\nfor _, h := range l.commit {\n",
+			old: "\tfor _, h := range commit {\n", new: "\tfor i, j := 0, len(commit)-1; MUTANT && i < j; i, j = i+1, j-1 {\ncommit[i], commit[j] = commit[j], commit[i]\n}\nfor _, h := range commit {\n",
 		}, {
 			name: "rollback hooks run first first", dir: ".",
 			old: "\t\tf := x.rollback[n-1]\n\t\tx.rollback = x.rollback[:n-1]\n", new: "\t\tf := x.rollback[n-1]\nif MUTANT {\nf = x.rollback[0]\ncopy(x.rollback, x.rollback[1:])\n}\nx.rollback = x.rollback[:n-1]\n",
