@@ -97,13 +97,20 @@ func (t *task) agree(ctx context.Context, l *lane, c *call, v any, err error) (a
 
 // awaitEnd waits until the code's own context ends. Code that ended it before does so
 // again within as long as the task has taken so far, if it repeats itself at all. Where
-// it has not, it is not waited for as long again.
+// it has not, it is not waited for as long again. The task is not stuck meanwhile: the
+// wait ends by itself.
 func (t *task) awaitEnd(ctx context.Context, l *lane, byDeadline bool) {
 	t.mu.Lock()
 	l.idle.Store(true)
+	t.dog.ends++
 	l.run.rests()
 	t.unlock()
-	defer l.idle.Store(false)
+	defer func() {
+		t.mu.Lock()
+		l.idle.Store(false)
+		t.dog.ends--
+		t.unlock()
+	}()
 	var late <-chan time.Time
 	if !byDeadline {
 		most := endsWithin

@@ -206,6 +206,50 @@ func eachStall(t *testing.T, judge func(t *testing.T, took, plain time.Duration,
 	}
 }
 
+// TestEndsOfContextsAreNoStall: a replay whose code waits until a context of its own has
+// ended again, while other code waits for that code, is not stuck.
+func TestEndsOfContextsAreNoStall(t *testing.T) {
+	const limit = 100 * ms
+	guess := func(ctx context.Context, l *lab, took time.Duration) error {
+		_, err := l.call(ctx, l.get, "x", took, "wrong")
+		return err
+	}
+	await := func(ctx context.Context, f *Future[string]) error {
+		if v, err := f.Wait(ctx); err == nil {
+			return errors.New("a call that never answers: " + v)
+		}
+		return nil
+	}
+	for name, f := range map[string]func(ctx context.Context, l *lab) error{
+		"by a time limit": func(ctx context.Context, l *lab) error {
+			f := Go(ctx, func(ctx context.Context) (string, error) {
+				ctx, cancel := context.WithTimeout(ctx, limit)
+				defer cancel()
+				return l.call(ctx, l.get, "never", time.Hour)
+			})
+			return errors.Join(guess(ctx, l, limit+10*ms), await(ctx, f))
+		},
+		"by a cancel function": func(ctx context.Context, l *lab) error {
+			f := Go(ctx, func(ctx context.Context) (string, error) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(limit, cancel)
+				return l.call(ctx, l.get, "never", time.Hour)
+			})
+			return errors.Join(await(ctx, f), guess(ctx, l, 10*ms))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				took, stalls := (&stall{f: f}).run(t, newLab(t))
+				// The second run begins once x is known, and waits for the end once more.
+				if want := 2*limit + 10*ms; took != want || stalls > 0 {
+					t.Errorf("took %v, want %v; stuck %d times", took, want, stalls)
+				}
+			})
+		})
+	}
+}
+
 // TestDeadlineIsNoDivergence: a replay that is on its way through what took effect when the
 // task's deadline is over repeats that first. What it comes to then fails, as in plain code,
 // which would have come there earlier.

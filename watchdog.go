@@ -13,11 +13,12 @@ import (
 const stallTime = 10 * time.Millisecond
 
 // watchdog is a task's net under the rules of speculation: as long as code of
-// the task waits, an attempt whose caller is right is under way, or other code
-// executes. If neither is so for a while the task is stuck, and goes on without
-// speculation. Under the task's mu.
+// the task waits, an attempt whose caller is right is under way, other code
+// executes or waits for the end of its own context. If none of that is so for a while
+// the task is stuck, and goes on without speculation. Under the task's mu.
 type watchdog struct {
 	underWay int32       // attempts of right callers that have no result
+	ends     int32       // lanes that wait until a context of their code ends, see awaitEnd
 	turns    int32       // how often something happened in the task
 	seen     int32       // turns when the timer was set
 	timer    *time.Timer // nil until it is needed
@@ -43,12 +44,15 @@ func (t *task) notUnderWay(a *Attempt) {
 	}
 }
 
+// waits reports whether something is under way that ends by itself.
+func (d *watchdog) waits() bool { return d.underWay > 0 || d.ends > 0 }
+
 // watch has the watchdog look later if the task may be stuck now. It is called
 // after each turn, under mu.
 func (t *task) watch() {
 	d := &t.dog
 	d.turns++
-	if d.underWay > 0 || d.set || d.hopeless || !t.tree.Waiting() {
+	if d.waits() || d.set || d.hopeless || !t.tree.Waiting() {
 		return
 	}
 	d.set, d.seen = true, d.turns
@@ -100,7 +104,7 @@ func (t *task) tellStuck(wants []spectree.Wait) func() {
 
 // stuck reports whether the task waits for nothing that is under way. Under mu.
 func (t *task) stuck() bool {
-	if t.ended || t.dog.underWay > 0 || !t.tree.Waiting() || t.ending != nil {
+	if t.ended || t.dog.waits() || !t.tree.Waiting() || t.ending != nil {
 		return false
 	}
 	for r := range t.tree.Live() {
