@@ -23,6 +23,7 @@ const (
 	askFor      = 3 * time.Second // a machine may be busy, however near it is
 	recoverFrom = 2
 	silentFor   = time.Second // a site that says nothing for so long is away, as far as a client can tell
+	longAgo     = 1           // since when a site is silent that is known to be away
 )
 
 // slower is by how many powers of two a client waits longer after it has asked so often.
@@ -335,6 +336,9 @@ func (c *Client) onSubmit(env *protocol.Env[Message], m Submit) {
 	s := &submit{refs: []uint64{m.Ref}, txn: t, hold: noSite}
 	if m.Hold {
 		s.hold = c.home()
+	}
+	for _, i := range m.Absent {
+		c.silent[i] = longAgo
 	}
 	c.begin(env, s)
 }

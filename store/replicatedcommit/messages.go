@@ -206,6 +206,8 @@ type (
 		Writes   []store.Write
 		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before there were reads, as nobody knows which site that is.
 		Hold bool
+		// Absent are the places of sites that there is no connection to: they are away until they answer.
+		Absent []int
 	}
 
 	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers it.

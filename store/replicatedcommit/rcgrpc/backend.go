@@ -84,8 +84,12 @@ func (c *Conn) unavailable(key store.Key, r *request, err error) error {
 
 // Commit implements client.Backend.
 func (c *Conn) Commit(ctx context.Context, s client.Submission) client.Decision {
+	var absent []int
+	if len(s.Writes) > 0 {
+		absent = c.absent(ctx)
+	}
 	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes}, func(ref uint64) rc.Message {
-		return rc.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold}
+		return rc.Submit{Ref: ref, Priority: s.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold, Absent: absent}
 	})
 	switch {
 	case r == nil:

@@ -77,6 +77,8 @@ type machine struct {
 	conn *grpc.ClientConn
 	stub pb.StoreClient
 	line line
+	// waited says that a commit has waited for a connection that did not come. It is guarded by Conn.mu.
+	waited bool
 }
 
 // waiter is who waits for the answer to what it gave the node.
