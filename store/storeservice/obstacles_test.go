@@ -3,6 +3,7 @@ package storeservice
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -93,8 +94,7 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 		w.start("a", "b", "c")
 		w.client(func(ctx context.Context, conn *Client, c *client.Client) {
 			w.ready(ctx, conn)
-			w.stop("c")
-			w.block(ctx)
+			began := w.block(ctx, "c")
 			s := conn.Status(ctx)
 			var blocked []BlockedTxn
 			for _, m := range s[:2] {
@@ -102,8 +102,8 @@ func TestBlockedTransactionsAreTold(t *testing.T) {
 					blocked = append(blocked, sh.BlockedTransactions...)
 				}
 			}
-			if len(blocked) == 0 || blocked[0].AgeSeconds < 3 || blocked[0].AgeSeconds > 5 {
-				t.Errorf("the blocked transactions are %+v, of %+v", blocked, s)
+			if len(blocked) == 0 || math.Abs(blocked[0].AgeSeconds-time.Since(began).Seconds()) > 1 {
+				t.Errorf("after %v the blocked transactions are %+v, of %+v", time.Since(began), blocked, s)
 				return
 			}
 			r := Remedies(s, "dir")
@@ -136,16 +136,21 @@ func TestNewSiteThatHasNotStarted(t *testing.T) {
 	}
 }
 
-// block has a client at each of a and b write a key at the same time, without knowing that c is away: each site votes for the one that is near.
-func (w *world) block(ctx context.Context) {
+// block has a client at each of a and b write a key at the moment a third site is cut off, before they can know: each site votes for the one that is near. Then it is
+// stopped. It returns when they began.
+func (w *world) block(ctx context.Context, third string) (began time.Time) {
 	w.Helper()
 	cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
 	if err != nil {
 		w.Fatal(err)
 	}
-	var all sync.WaitGroup
+	var ready, all sync.WaitGroup
+	cut := make(chan struct{})
 	for _, site := range []wan.Site{"a", "b"} {
+		ready.Add(1)
 		all.Go(func() {
+			arrived := sync.OnceFunc(ready.Done)
+			defer arrived()
 			conn, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext(site)})
 			if err != nil {
 				w.Error(err)
@@ -157,11 +162,30 @@ func (w *world) block(ctx context.Context) {
 				w.Error(err)
 				return
 			}
+			if err := put(ctx, txns, "key of "+string(site), "v"); err != nil {
+				w.Errorf("the first write from %s: %v", site, err)
+			}
+			time.Sleep(time.Second) // the third site has answered
+			arrived()
+			<-cut
 			if err := put(ctx, txns, "k", string(site)); !errors.As(err, new(*client.BlockedError)) {
 				w.Errorf("the write from %s ended with %v", site, err)
 			}
 		})
 	}
+	ready.Wait()
+	cutOff := func(down bool) {
+		for _, site := range []wan.Site{"a", "b"} {
+			w.net.SetDown(site, wan.Site(third), down)
+			w.net.SetDown(wan.Site(third), site, down)
+		}
+	}
+	cutOff(true)
+	began = time.Now()
+	close(cut)
 	all.Wait()
+	w.stop(third)
+	cutOff(false) // connections to it are refused
 	time.Sleep(3 * time.Second)
+	return began
 }
