@@ -133,6 +133,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"trustNames":         {"TestSwappedNames", "goroutines start Groups in another order in few programs; the engine has TestGroupsInAnotherOrder"},
 		"renameWritesOnly":   {"TestSwappedReads", "as before"},
 		"nameByGuesses":      {"TestNamesOnAGuess", "two lanes that begin alike, one of which is guessed wrong while the other writes, are rare"},
+		"trustReads":         {"TestReadBesideAGuess", "goroutines that use the context around them, and come to an equal read by another way, are rare"},
 		"pinRepeated":        {"TestWhatHappenedNeedsNoPin", "goroutines that share a context and a guess given several times over meet in few programs"},
 		"keepPath":           {all, "few programs pin before they have come to what they chose"},
 		"keepPostponed":      {all, "nothing is postponed on a network that is not fast"},

@@ -301,7 +301,7 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if r.ID == 1 || c != nil && t.dropped == nil {
 		return c, k
 	}
-	right := t.record.confirmedAt(k)
+	right := t.rightAt(r, k)
 	switch {
 	case right == nil && c == nil && s.Effect == None:
 		c = t.counterpart(l, k, None)
@@ -403,6 +403,7 @@ func (t *Tree) detach(u *Use) {
 	if u.slot < 0 {
 		return
 	}
+	u.handOn()
 	last := len(c.uses) - 1
 	moved := c.uses[last]
 	c.uses[u.slot] = moved

@@ -63,7 +63,7 @@ func (r *Run) excused(c *Call) bool {
 // taken effect. If not, the call is not made.
 func (t *Tree) Late(l *Lane, s *CallSpec) bool {
 	occ, _ := l.occurrence(s.Op)
-	if l.run.ID > 1 && !s.Local && t.At(l.id, s, occ) != nil && t.owes(l) {
+	if l.run.ID > 1 && !s.Local && t.rightAt(l.run, keyAt(l.id, s, occ)) != nil && t.owes(l) {
 		return true
 	}
 	t.Skip(l, s)

@@ -110,7 +110,7 @@ func (t *Tree) wasSkipped(at key) bool {
 func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
 	at := k.place()
 	gaveUp := slices.ContainsFunc(t.dropped[at], drop.right)
-	right := t.record.confirmedAt(k)
+	right := t.rightAt(l.run, k)
 	other := right != nil && right != c
 	if !gaveUp && !other {
 		return false

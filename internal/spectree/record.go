@@ -59,15 +59,17 @@ func (t *Tree) Recorded(l *Lane, s *CallSpec) bool {
 	return c != nil && c.send != unsent
 }
 
-// At returns the call that the run that turns out right is known to have made
-// there: in this lane, as the occurrence-th of its operation from 0. nil: there is
-// none yet.
+// At returns a call that counts as right there: in this lane, as the occurrence-th of
+// its operation from 0. nil: there is none yet.
 func (t *Tree) At(lane string, s *CallSpec, occurrence int) *Call {
-	k := key{lane: lane, op: s.Op, occ: occurrence}
+	return t.record.confirmedAt(keyAt(lane, s, occurrence))
+}
+
+func keyAt(lane string, s *CallSpec, occurrence int) key {
 	if s.Once {
-		k = key{lane: onceLane, op: s.Op}
+		return key{lane: onceLane, op: s.Op}
 	}
-	return t.record.confirmedAt(k)
+	return key{lane: lane, op: s.Op, occ: occurrence}
 }
 
 const recordScan = 8

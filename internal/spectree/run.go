@@ -35,11 +35,12 @@ type Run struct {
 	// that the run it was started from had made, when it was started. The last
 	// comes first.
 	path         []choice
-	assumed      *Use  // the newest with a prediction, see guessed
-	assumptions  int   // in that list
-	stray        *Call // shows that the run is not on the right path, see Use.late
-	consumed     int32 // irrevocable calls that it made, without those with Once
-	consumedOnce int32 // irrevocable calls with Once that it made
+	assumed      *Use   // the newest with a prediction, see guessed
+	assumptions  int    // in that list
+	left         []*Use // see unsure
+	stray        *Call  // shows that the run is not on the right path, see Use.late
+	consumed     int32  // irrevocable calls that it made, without those with Once
+	consumedOnce int32  // irrevocable calls with Once that it made
 	fewUses      [4]*Use
 	uses         []*Use
 	parked       []*Lane // wait at a barrier
@@ -413,6 +414,7 @@ func (t *Tree) discard(r *Run, because *Call) {
 	if r.discarded {
 		return
 	}
+	r.leave(because)
 	r.discarded = true
 	r.parked = nil
 	for i, o := range t.runs {

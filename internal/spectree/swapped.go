@@ -35,7 +35,7 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once || c.spec.Effect == None != (effect == None) {
 			continue
 		}
-		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
+		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || t.astray(c, l.run) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
 			continue
 		} else if t.misnamed(l, len(l.uses), k.op, u.lane) {
 			t.Shared(forker(l, u.lane))

@@ -1,0 +1,85 @@
+package spectree
+
+import "slices"
+
+// A call without side effects counts as right once its own lane stands on no guess. Its code may know
+// more than that: what it was told in the lane around it, whose context it used for a call, say. If that
+// was a wrong guess, the code that turns out right may come to an equal call by another way, after
+// effects of its own, before which the answer may be from. So such a call is found only where it was made
+// after the same effects, unless a run that made it stood on nothing wrong in lanes related to its own.
+// Calls with side effects wait for these guesses: see standOnRelatives.
+
+// rightAt returns the call that counts as right at this place, and is no other for run r, or nil.
+func (t *Tree) rightAt(r *Run, k key) *Call {
+	c := t.record.confirmedAt(k)
+	if c == nil || !t.astray(c, r) {
+		return c
+	}
+	i := slices.IndexFunc(t.record.all, func(c *Call) bool {
+		return c.Confirmed() && c.key.place() == k.place() && !t.astray(c, r)
+	})
+	if i < 0 {
+		return nil
+	}
+	return t.record.all[i]
+}
+
+// astray reports whether all who made a call that counts as right may have come to it by another way
+// than run r does, if that turns out right.
+func (t *Tree) astray(c *Call, r *Run) bool {
+	if c.spec.Effect != None || c.spec.Once || t.breaks(trustReads) {
+		return false
+	}
+	return c.right.guessedOther(r) && !slices.ContainsFunc(c.uses, func(u *Use) bool { return u.dep.blocker() == nil && !u.guessedOther(r) })
+}
+
+// guessedOther reports whether the use's run went on before, in lanes related to the use's, with a guess
+// that is not known to be right and that r does not go on with.
+func (u *Use) guessedOther(r *Run) bool {
+	return u.Run != r && slices.ContainsFunc(u.Run.unsure(), func(g *Use) bool {
+		if g.index >= u.index || !covers(g.lane.id, u.lane.id) && !covers(u.lane.id, g.lane.id) {
+			return false
+		}
+		if g.Call.answered {
+			return g.wrong()
+		}
+		idx, ok := r.assumes(g.Call)
+		return !ok || idx != g.answer
+	})
+}
+
+// unsure returns the uses that the run goes on with guesses for of which it is not known whether they
+// are right, or, once it is discarded, of which that was not known then.
+func (r *Run) unsure() []*Use {
+	if r.discarded {
+		return r.left
+	}
+	return slices.Collect(r.guessed())
+}
+
+// leave notes what the run, which is about to be discarded because of a call, was not sure of.
+func (r *Run) leave(because *Call) {
+	r.left = slices.Collect(r.guessed())
+	if because == nil {
+		return
+	}
+	if u := because.useOf(r); u != nil && u.wrong() {
+		r.left = append(r.left, u)
+	}
+}
+
+// handOn has the use, whose run is discarded, be the one by which it was right to make its call, if
+// it is known to have been and the other one is not.
+func (u *Use) handOn() {
+	c := u.Call
+	if c.spec.Effect != None || c.right == nil || c.right.Run == u.Run || u.dep.blocker() != nil {
+		return
+	}
+	doubtful := func(g *Use) bool { return !g.Call.answered || g.wrong() }
+	before := func(o *Use) bool {
+		return slices.ContainsFunc(o.Run.unsure(), func(g *Use) bool { return g.index < o.index && doubtful(g) })
+	}
+	if before(c.right) && !before(u) {
+		c.right = u
+	}
+}

@@ -1,0 +1,79 @@
+package spectree
+
+import "testing"
+
+// TestReadBesideAGuess checks that a read that is right by its own lane is found after effects of the
+// lane's own unless its code may have come to it on a guess of the lane around that was wrong.
+func TestReadBesideAGuess(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		right bool // the guess
+		again bool // another run makes the read as before, beside no wrong guess
+		found bool
+		m     mutation
+	}{
+		{"the guess is right", true, false, true, sound},
+		{"the guess is wrong", false, false, false, sound},
+		{"the guess is wrong, and a right run reads the same", false, true, true, sound},
+		{"the rule is gone", false, false, true, trustReads},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := replayable
+			cfg.mutation = tt.m
+			s := play(t, cfg)
+			child := s.Fork(s.lane(1))
+			guess := s.read(s.lane(1), "guess", 1)
+			r := s.read(child, "r", 0) // the code may know of the guess
+			s.Answered(r.Call, Actual)
+			replays := s.answer(guess, tt.right, 1)
+			if tt.again {
+				child = s.Fork(s.lane(replays))
+				s.read(s.lane(replays), "guess", 0)
+				if u := s.read(child, "r", 0); u.Call != r.Call {
+					t.Errorf("after the same effects the reading is call %d", u.Call.ID)
+				}
+				s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
+			}
+			if tt.right || tt.again {
+				replays = s.answer(s.read(s.lane(replays), "another guess", 1), false, replays)
+			}
+			child = s.Fork(s.lane(replays))
+			s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
+			if u := s.read(child, "r", 0); (u.Call == r.Call) != tt.found {
+				t.Errorf("the reading after the writing is call %d", u.Call.ID)
+			}
+			s.skip()
+		})
+	}
+}
+
+// answer answers what the run guessed, and returns which run goes on.
+func (s *scenario) answer(guess *Use, right bool, run int) int {
+	if right {
+		s.Answered(guess.Call, 0)
+		return run
+	}
+	s.Answered(guess.Call, Actual)
+	return run + 1
+}
+
+// TestReadBesideAnotherGuess checks that a run does not find after its own effects what a run beside it
+// read on another guess, as long as neither is known to be right.
+func TestReadBesideAnotherGuess(t *testing.T) {
+	for _, m := range []mutation{sound, trustReads} {
+		cfg := replayable
+		cfg.mutation = m
+		s := play(t, cfg)
+		child := s.Fork(s.lane(1))
+		s.read(s.lane(1), "guess", 2)
+		r := s.read(child, "r", 0)
+		s.Answered(r.Call, Actual)
+		child = s.Fork(s.lane(2))
+		s.read(s.lane(2), "guess", 2)
+		s.write(child, "w", Staged, 1)
+		if u := s.read(child, "r", 0); (u.Call != r.Call) != (m == sound) {
+			t.Errorf("mutation %d: the reading after the writing is call %d", m, u.Call.ID)
+		}
+		s.skip()
+	}
+}
