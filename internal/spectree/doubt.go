@@ -28,24 +28,30 @@ func (t *Tree) Doubt(uses []*Use) {
 			u = o
 		}
 	}
-	if d := t.doubter(); d != nil && u != nil {
-		if now := d.doubts().useOf(u.Run); now != nil && now.index <= u.index {
+	if u == nil {
+		return
+	}
+	if d := t.doubter(); d != nil {
+		now := d.doubts().useOf(u.Run)
+		if now != nil && now.index <= u.index || !t.isNewBut(d, u.doubting(uses)) {
 			return
 		}
 		t.discard(d, nil)
 		t.reconcile()
 	}
-	if u == nil || !u.Doubtful() {
-		return
-	}
-	path := slices.DeleteFunc(u.Run.before(u.Call, u.index), func(ch choice) bool {
-		return slices.ContainsFunc(uses, func(o *Use) bool { return o.Call == ch.call })
-	})
-	if path = append([]choice{{u.Call, noGuess}}, path...); t.isNew(path) {
+	if path := u.doubting(uses); u.Doubtful() && t.isNew(path) {
 		t.extra++
 		t.startRun(u.Run, path).plain = true
 		t.out[len(t.out)-1].Call = u.Call
 	}
+}
+
+// doubting returns what a doubter of the use's call is to assume, which does without all of these guesses.
+func (u *Use) doubting(uses []*Use) []choice {
+	path := slices.DeleteFunc(u.Run.before(u.Call, u.index), func(ch choice) bool {
+		return slices.ContainsFunc(uses, func(o *Use) bool { return o.Call == ch.call })
+	})
+	return append([]choice{{u.Call, noGuess}}, path...)
 }
 
 // Doubtful reports whether the use's run is alive and went on with a prediction of

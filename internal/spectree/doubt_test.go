@@ -79,3 +79,39 @@ func TestDoubtOfAnEarlierCall(t *testing.T) {
 	s.Doubt([]*Use{b})
 	s.want()
 }
+
+// TestDoubtThatHasARun: a doubter stays when another one that was to take its place is not needed, since
+// a run that is behind has yet to go on with the guess.
+func TestDoubtThatHasARun(t *testing.T) {
+	s := play(t, replayable)
+	a, b := s.read(s.lane(1), "a", 0), s.read(s.lane(1), "b", 1) // by goroutines that share the lane
+	s.read(s.lane(1), "c", 2)
+	s.Predicted(a.Call)
+	s.skip()
+	s.Doubt([]*Use{b})
+	s.want("start run 3 call 2")
+	s.Doubt([]*Use{a, b})
+	s.want()
+}
+
+// TestDoubterThatIsGoneAtOnce: what random programs are held against lets one run more than the width be
+// alive for a doubter, also where the tree has discarded that in the same breath.
+func TestDoubterThatIsGoneAtOnce(t *testing.T) {
+	cfg := replayable
+	cfg.Limits = ample
+	cfg.Limits.Width = 1
+	s := &shell{p: &program{main: &block{code: []instr{{op: opEnd}}}}, t: New(cfg), stats: new(stats)}
+	run := s.t.Start()
+	a := s.t.Call(run.Main(), &CallSpec{Op: "a", Predictions: 1})
+	a.Call.Data = &shellCall{c: a.Call, site: new(site), state: inFlight}
+	s.t.Doubt([]*Use{a})
+	s.t.Answered(a.Call, 0)
+	for _, act := range s.t.Take() {
+		if act.Run != nil {
+			s.obeyOne(&act)
+		}
+	}
+	if s.problem != "" || len(s.runs) != 2 || s.alive != 1 {
+		t.Errorf("%s: %d runs, of which %d are alive", s.problem, len(s.runs), s.alive)
+	}
+}

@@ -3,6 +3,7 @@ package spectree
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,7 @@ type shellRun struct {
 	run       *Run
 	threads   []*shellThread
 	live      int
+	doubter   bool // when it was started
 	discarded bool
 	exited    bool
 }
@@ -477,6 +479,18 @@ func (s *shell) obey() {
 		for i := range acts {
 			s.obeyOne(&acts[i])
 		}
+		s.withinWidth(s.t.doubter() != nil)
+	}
+}
+
+// withinWidth checks that no more runs are alive than may be, beside a doubter or not.
+func (s *shell) withinWidth(doubter bool) {
+	width := s.t.cfg.Limits.Width
+	if doubter {
+		width++
+	}
+	if s.alive > width {
+		s.fail("%d runs are alive", s.alive)
 	}
 }
 
@@ -496,16 +510,12 @@ func (s *shell) obeyOne(a *Action) {
 	}
 	switch a.Kind {
 	case StartRun:
-		r := &shellRun{run: a.Run}
+		r := &shellRun{run: a.Run, doubter: a.Call != nil}
 		a.Run.Data = r
 		s.runs = append(s.runs, r)
-		width := s.t.cfg.Limits.Width
-		if s.t.doubter() != nil {
-			width++
-		}
-		if s.alive++; s.alive > width {
-			s.fail("%d runs are alive", s.alive)
-		}
+		s.alive++
+		// One that the tree has discarded by now was a doubter when this one was started.
+		s.withinWidth(slices.ContainsFunc(s.runs, func(r *shellRun) bool { return r.doubter && !r.discarded }))
 		s.newThread(r, nil, a.Run.Main(), true, thread{block: s.p.main})
 	case DiscardRun:
 		s.discard(a.Run.Data.(*shellRun))

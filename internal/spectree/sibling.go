@@ -122,9 +122,12 @@ func (r *Run) contradicts(path []choice) bool {
 // isNew reports whether no live run follows path or something that may turn out
 // to be path. Of two live runs one is wrong always: else what follows a
 // barrier would be executed by both.
-func (t *Tree) isNew(path []choice) bool {
+func (t *Tree) isNew(path []choice) bool { return t.isNewBut(nil, path) }
+
+// isNewBut is isNew once this run has gone.
+func (t *Tree) isNewBut(gone *Run, path []choice) bool {
 	for _, r := range t.runs {
-		if !r.contradicts(path) {
+		if r != gone && !r.contradicts(path) {
 			return t.breaks(twoSiblings)
 		}
 	}
