@@ -87,9 +87,17 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 	if t.sent.missing(l) != nil {
 		return true
 	}
-	its, mine := o.run.forked[l.id], l.run.forked[o.id]
-	return its != nil && !its.misled() && (t.startedElsewhere(l, its) || t.does(its, l.uses[:uses], op)) ||
-		mine != nil && !mine.misled() && (t.startedElsewhere(mine, o) || t.differ(mine.uses, o.uses, false))
+	if its := o.run.forked[l.id]; its != nil && !its.misled() {
+		if told := t.compareStarts(l, its); told == otherwise || told == alike && t.does(its, l.uses[:uses], op) {
+			return true
+		}
+	}
+	if mine := l.run.forked[o.id]; mine != nil && !mine.misled() {
+		if told := t.compareStarts(mine, o); told == otherwise || told == alike && t.compare(mine.uses, o.uses, false) == otherwise {
+			return true
+		}
+	}
+	return false
 }
 
 // misled reports whether a lane that this one waited for, or what the lane computes, went on
@@ -120,33 +128,47 @@ func forker(l, o *Lane) *Lane {
 	return l.parent
 }
 
-// startedElsewhere reports whether two lanes were started after other calls of those that started them.
-func (t *Tree) startedElsewhere(a, b *Lane) bool {
+// comparison is what the calls of two lanes tell of their names.
+type comparison uint8
+
+const (
+	alike     comparison = iota // they asked for the same
+	otherwise                   // they asked for other things
+	parted                      // they went on with other answers, after which code may do anything
+)
+
+// compareStarts compares what those did that started two lanes, from the outermost on.
+func (t *Tree) compareStarts(a, b *Lane) comparison {
 	if a.parent == nil || b.parent == nil {
-		return a.parent != b.parent
+		if a.parent != b.parent {
+			return otherwise
+		}
+		return alike
 	}
-	return t.differ(a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses], true) || t.startedElsewhere(a.parent, b.parent)
+	if told := t.compareStarts(a.parent, b.parent); told != alike {
+		return told
+	}
+	return t.compare(a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses], true)
 }
 
-// differ reports whether two lanes asked for other things: in all, or as far as both came.
-// Where they went on with other answers the code may do anything, which tells nothing of names.
-func (t *Tree) differ(a, b []*Use, all bool) bool {
+// compare compares what two lanes asked for: in all, or as far as both came.
+func (t *Tree) compare(a, b []*Use, all bool) comparison {
 	for {
 		a, b = skipLocal(a), skipLocal(b)
 		switch {
-		case len(a) == 0 || len(b) == 0:
-			return all && len(a) != len(b)
-		case a[0].Call.spec.Op != b[0].Call.spec.Op:
-			return true
+		case len(a) == 0 && len(b) == 0, !all && (len(a) == 0 || len(b) == 0):
+			return alike
+		case len(a) == 0 || len(b) == 0, a[0].Call.spec.Op != b[0].Call.spec.Op:
+			return otherwise
 		case a[0].parts(b[0]) && !t.breaks(nameByGuesses):
-			return false
+			return parted
 		}
 		a, b = a[1:], b[1:]
 	}
 }
 
 // does reports whether the lane, which asked for the same as another one that has made these
-// calls, then asked for another operation.
+// calls, and was told the same, then asked for another operation.
 func (t *Tree) does(l *Lane, others []*Use, op string) bool {
 	uses := l.uses
 	for {

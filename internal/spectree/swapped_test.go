@@ -219,3 +219,53 @@ func TestSwappedAtOneMoment(t *testing.T) {
 		t.Error("the task has no result")
 	}
 }
+
+// TestNamesAfterAGuess checks that a lane whose starter went on with another answer is not taken for one that
+// swapped its name: of two goroutines of one Group, the second of which was started on a wrong guess in the run
+// that came first, each reads for itself, though that comes first in the next run.
+func TestNamesAfterAGuess(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		open          bool // it is not known yet which guess is wrong
+		grandchildren bool // lanes that these start read
+		m             mutation
+	}{
+		{"a wrong guess", false, false, sound},
+		{"another guess", true, false, sound},
+		{"a wrong guess of what started the starter", false, true, sound},
+		{"the rule is gone", false, false, nameByGuesses},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := replayable
+			cfg.mutation = tt.m
+			s := play(t, cfg)
+			fork := func(run int) *Lane {
+				l := s.Fork(s.lane(run))
+				if tt.grandchildren {
+					l = s.Fork(l)
+				}
+				return l
+			}
+			one := fork(1)
+			r := s.read(one, "r", 0)
+			s.Answered(r.Call, Actual)
+			w := s.write(one, "w", Immediate, 0)
+			s.Answered(w.Call, Actual)
+			guess := s.read(s.lane(1), "guess", 2)
+			other := s.Fork(s.lane(1))
+			s.Answered(s.read(other, "what only the first guess asks for", 0).Call, Actual)
+			s.Fork(other)
+			one = fork(2)
+			s.read(s.lane(2), "guess", 2)
+			if !tt.open {
+				s.Answered(guess.Call, 1)
+			}
+			if u := s.read(fork(2), "r", 0); (u.Call != r.Call) != (tt.m == sound) {
+				t.Errorf("the reading is call %d", u.Call.ID)
+			}
+			if u := s.read(one, "r", 0); u.Call != r.Call && tt.m == sound {
+				t.Errorf("the reading that the lane made before is call %d now", u.Call.ID)
+			}
+		})
+	}
+}
