@@ -52,20 +52,20 @@ func (u *Use) guessedOther(r *Run) bool {
 // are right, or, once it is discarded, of which that was not known then.
 func (r *Run) unsure() []*Use {
 	if r.discarded {
-		return r.left
+		return *r.left
 	}
 	return slices.Collect(r.guessed())
 }
 
 // leave notes what the run, which is about to be discarded because of a call, was not sure of.
 func (r *Run) leave(because *Call) {
-	r.left = slices.Collect(r.guessed())
-	if because == nil {
-		return
+	left := slices.Collect(r.guessed())
+	if because != nil {
+		if u := because.useOf(r); u != nil && u.wrong() {
+			left = append(left, u)
+		}
 	}
-	if u := because.useOf(r); u != nil && u.wrong() {
-		r.left = append(r.left, u)
-	}
+	r.left = &left
 }
 
 // handOn has the use, whose run is discarded, be the one by which it was right to make its call, if

@@ -14,7 +14,6 @@ type Run struct {
 	tree      *Tree
 	from      *Run             // whose place it took, or beside which it was started
 	at        map[key]*Use     // the uses by place, see useAt
-	inAt      int              // so many are in it
 	forked    map[string]*Lane // by ID
 	main      Lane
 	discarded bool
@@ -35,12 +34,13 @@ type Run struct {
 	// that the run it was started from had made, when it was started. The last
 	// comes first.
 	path         []choice
-	assumed      *Use   // the newest with a prediction, see guessed
-	assumptions  int    // in that list
-	left         []*Use // see unsure
-	stray        *Call  // shows that the run is not on the right path, see Use.late
-	consumed     int32  // irrevocable calls that it made, without those with Once
-	consumedOnce int32  // irrevocable calls with Once that it made
+	assumed      *Use    // the newest with a prediction, see guessed
+	assumptions  int32   // in that list
+	inAt         int32   // so many uses are in at
+	left         *[]*Use // see unsure
+	stray        *Call   // shows that the run is not on the right path, see Use.late
+	consumed     int32   // irrevocable calls that it made, without those with Once
+	consumedOnce int32   // irrevocable calls with Once that it made
 	fewUses      [4]*Use
 	uses         []*Use
 	parked       []*Lane // wait at a barrier

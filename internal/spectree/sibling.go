@@ -25,7 +25,7 @@ func (t *Tree) assume(u *Use, idx int) {
 	u.assumed = r.assumed
 	r.assumed = u
 	u.earlier, u.lane.guess = u.lane.guess, u
-	if r.assumptions++; r.assumptions > 2*r.open+8 {
+	if r.assumptions++; int(r.assumptions) > 2*r.open+8 {
 		r.assumptions = 0
 		for range r.guessed() {
 			r.assumptions++

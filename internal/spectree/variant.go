@@ -210,7 +210,7 @@ func (r *Run) useAt(k key) *Use {
 	for _, u := range r.uses[r.inAt:] {
 		r.at[u.Call.key.place()] = u
 	}
-	r.inAt = len(r.uses)
+	r.inAt = int32(len(r.uses))
 	return r.at[k.place()]
 }
 
