@@ -19,7 +19,7 @@ func identityPlants() []plant {
 			name: "a call is the same whatever the lane that forked its own was told", first: []int{5055, 4032, 6019}, sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif l.parent != nil {\n\t\tif same, above", new: "\tif l.parent != nil && !MUTANT {\n\t\tif same, above",
 		}, {
-			name: "a call is the same whatever its lane waited for", first: []int{2582}, sketch: "lanes, then a tenant", dir: "internal/spectree",
+			name: "a call is the same whatever its lane waited for", first: []int{2621}, sketch: "lanes, then a tenant", dir: "internal/spectree",
 			old: "\tif same, final = l.knowsNoOther(o); !same {", new: "\tif same, final = l.knowsNoOther(o); !same && !MUTANT {",
 		}, {
 			name: "a goroutine makes for sure what another one made in its place", slow: true, sketch: "tenants that come to one place in turn", dir: ".",
