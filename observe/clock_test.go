@@ -38,6 +38,8 @@ func TestClock(t *testing.T) {
 		{"OnCommit and a call", []step{right, {kind: hook, took: 50}, read}, 50},
 		{"own time", []step{right, {kind: work, took: 20}}, 20},
 		{"a future", []step{right, {kind: future, parts: [][]step{{read}, {write}}}}, 0},
+		{"calls side by side while those of a wrong guess end", []step{{kind: get, took: 20, guess: "wrong"}, right,
+			{kind: group, parts: [][]step{{read}, {read}, {read}}}}, 50},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			plain := play(t, foresay.ModeObserve, test.steps, true)
@@ -111,6 +113,26 @@ func TestClockOfReplays(t *testing.T) {
 		t.Fatal("nothing is reported")
 	}
 	want(t, "reported", on.report.Realised.SavedMS, 0, 1e-3)
+}
+
+// TestClockOfLeftCode: a run that was discarded may still sleep when its request has ended, and changes no figure.
+func TestClockOfLeftCode(t *testing.T) {
+	call := func(took int, guess string) step { return step{kind: get, took: took, guess: guess} }
+	plain := func(took int) step { return step{kind: get, took: took, guess: "right", plain: true} }
+	own := func(took int) step { return step{kind: work, took: took} }
+	steps := []step{{kind: future, parts: [][]step{
+		{
+			{kind: group, parts: [][]step{{call(20, "right"), own(2), call(27, "right")}}},
+			{kind: group, parts: [][]step{{call(38, "")}, {call(24, "right"), plain(38), {kind: put, took: 50}, call(6, "right")}}},
+			plain(43), own(4),
+		},
+		{{kind: act, took: 3}, call(50, "wrong"), {kind: served, parts: [][]step{{call(56, ""), own(3)}}}},
+	}}}
+	observed, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+	if on.report.Realised == nil {
+		t.Fatal("nothing is reported")
+	}
+	want(t, "reported", on.report.Realised.SavedMS, milliseconds(observed.took-on.took), 1e-3)
 }
 
 // TestUnknownServers: as long as no call was tried on a guess, observe foresees both: plain servers, and such that take it.

@@ -338,6 +338,19 @@ func (p *player) meet(t *testing.T) {
 	}
 }
 
+// crowd has the connection that speculates find out that its server admits 16 speculative calls at once: a new one begins
+// with four, and lets a call wait for up to a millisecond until it admits more.
+func (p *player) crowd(t *testing.T) {
+	t.Helper()
+	atOnce := step{kind: group}
+	for range 9 {
+		atOnce.parts = append(atOnce.parts, []step{{kind: get, took: 9}})
+	}
+	if err := p.request(t.Context(), []step{{kind: get, took: 20, guess: "right"}, atOnce}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // play runs a program in a mode, in a bubble of its own. met: the connections know what their servers are.
 func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) {
 	t.Helper()
@@ -369,6 +382,7 @@ func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) 
 		time.Sleep(time.Second) // the connections are there
 		if met {
 			p.meet(t)
+			p.crowd(t)
 			impl.own.meet(t)
 		}
 		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again} {
@@ -387,6 +401,7 @@ func play(t *testing.T, mode foresay.Mode, steps []step, met bool) (out played) 
 			t.Errorf("%v: %v", mode, err)
 		}
 		out.report = only(t, collector.Report(control))
+		time.Sleep(100 * time.Millisecond) // longer than what runs that were discarded may still do of their own
 	})
 	return out
 }
