@@ -285,6 +285,40 @@ func TestTrip(t *testing.T) {
 	})
 }
 
+// A site's rates are conclusive once enough predictions are judged, if its mode uses them; of a tripped site those that
+// it tripped with.
+func TestConclusive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
+		s := newShop(t, c, ModeOn, 0, "ann")
+		after := func(calls int, user string, state SiteState, conclusive bool) {
+			t.Helper()
+			for range calls {
+				if _, err := s.chain(t.Context(), user); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(50 * ms)
+			}
+			if st := c.Status().Sites[0]; st.State != state || st.Judged < 1 || st.Conclusive != conclusive {
+				t.Errorf("after %d calls of %s: %v, conclusive %v of %v judged; want %v, %v", calls, user, st.State, st.Conclusive, st.Judged, state, conclusive)
+			}
+		}
+		after(5, "ann", StateLearning, false)
+		after(25, "ann", StateActive, true)
+		if err := s.user.Reconfigure(ModeObserve, 0); err != nil {
+			t.Fatal(err)
+		}
+		after(0, "ann", StateActive, false)
+		if err := s.user.Reconfigure(ModeCanary, 1); err != nil {
+			t.Fatal(err)
+		}
+		after(0, "ann", StateActive, true)
+		after(120, "eve", StateTripped, true)
+		time.Sleep(time.Minute)
+		after(5, "ann", StateProbing, false)
+	})
+}
+
 // Above the budget the site that wastes most is tripped, and no other.
 func TestBudgetTrips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -41,12 +41,16 @@ type SiteStatus struct {
 	// of a tripped site, those that it tripped with. Judged is how many predictions
 	// they come from. BreakEven is Cost / (Cost + Gain), and at least 0.05: what a
 	// wrong prediction wastes, and what a right one spares.
-	HitRate   float64       `json:"hit_rate"`
-	BreakEven float64       `json:"break_even"`
-	ExtraLoad float64       `json:"extra_load"`
-	Judged    float64       `json:"judged"`
-	Gain      time.Duration `json:"gain_ns"`
-	Cost      time.Duration `json:"cost_ns"`
+	HitRate   float64 `json:"hit_rate"`
+	BreakEven float64 `json:"break_even"`
+	ExtraLoad float64 `json:"extra_load"`
+	Judged    float64 `json:"judged"`
+	// Conclusive says that the site is judged by HitRate and BreakEven: its mode uses
+	// predictions, and enough of them are judged, or it has tripped.
+	Conclusive bool `json:"conclusive"`
+
+	Gain time.Duration `json:"gain_ns"`
+	Cost time.Duration `json:"cost_ns"`
 	// Predictors is how many the site has. With none, what would have been right
 	// is the last response to the same request.
 	Predictors int       `json:"predictors"`
@@ -74,6 +78,7 @@ func (c *Control) Status() Status {
 			HitRate: seen.hitRate(), BreakEven: seen.breakEven(), ExtraLoad: t.window.wasted / useful,
 			Judged: seen.judged(), Gain: seconds(seen.gain()), Cost: seconds(seen.cost()), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
 		}
+		st.Conclusive = st.Mode >= ModeCanary && (st.Judged >= enough || st.State == StateTripped)
 		if st.State == StateTripped {
 			st.Until = time.Unix(0, t.until.Load())
 		}

@@ -71,7 +71,7 @@ func TestBrowser(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *browser)
-	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"accessible", browseAccessible}, {"fast", browseFast}} {
+	}{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"many sites", browseMany}, {"lost", browseLost}, {"several services", browseServices}, {"report", browseReport}, {"break-even", browseBreakEven}, {"accessible", browseAccessible}, {"fast", browseFast}} {
 		t.Run(test.name, func(t *testing.T) {
 			mine := b.in(t)
 			defer mine.open("about:blank") // before the servers go, which the page would complain about
@@ -286,6 +286,33 @@ func browseReport(t *testing.T, b *browser) {
 	s.control.SetProblem("a", "")
 	s.control.SetProblem("site file sites.yaml", "")
 	b.until(`document.getElementById("banners").textContent === ""`)
+	b.clean()
+}
+
+// browseBreakEven has the list of sites and the report name one break-even rate, and none while few predictions are judged.
+func browseBreakEven(t *testing.T, b *browser) {
+	collector, err := observe.NewCollector(observe.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t, foresay.ControlConfig{Budget: -1, OnRequest: []func(*foresay.RequestRecord){collector.Record}})
+	visit := func(from, to int) {
+		for i := from; i < to; i++ {
+			ctx, r := s.control.Begin(t.Context(), "GET /page", "")
+			s.task(t, ctx, fmt.Sprint(i), i%4 > 0, time.Millisecond)
+			r.End(nil)
+		}
+		// Each page is a new one, which has a report at once.
+		addr, _ := sockets(t, "127.0.0.1:0", dash.Handler(dash.Config{Control: s.control, Collector: collector, Name: "shop"}))
+		b.open(page(addr))
+	}
+	row := `document.querySelector("tr[data-site='/shop.Prices/Get'] div.hit")`
+	needs := `[...document.querySelectorAll(".verdicts tr")].find((e) => e.innerText.includes("Prices")).querySelector("[data-label=needs]").textContent`
+	visit(0, 8)
+	b.until(row + ` && ` + row + `.innerText.includes("too few to judge") && ` + row + `.querySelector(".meter b").hidden`)
+	visit(8, 60)
+	b.until(row + ` && ` + row + `.innerText.includes("needs ") && !` + row + `.querySelector(".meter b").hidden`)
+	b.until(`document.querySelector(".verdicts") && ` + row + `.innerText.split("needs ")[1].trim() === ` + needs + `.trim()`)
 	b.clean()
 }
 

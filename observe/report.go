@@ -130,7 +130,7 @@ type MethodReport struct {
 	Name   string `json:"name"`
 	Effect string `json:"effect"`
 	// Mode, Share, State and Reason are those of the method's site. The verdict of a site that has tripped, or is tried
-	// again, is its fuse's, and BreakEven that of the fuse once it has judged. A method that several connections call in
+	// again, is its fuse's, and BreakEven that of the fuse once that is Conclusive. A method that several connections call in
 	// different modes has the mode "mixed".
 	Mode   string  `json:"mode,omitempty"`
 	Share  float64 `json:"share,omitempty"`

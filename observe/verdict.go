@@ -26,7 +26,7 @@ type judge struct {
 
 // experience takes over what the fuse judges by, if it has: it counts what happened, not what is foreseen.
 func (j *judge) experience() {
-	if f := j.fuse; f != nil && (f.Judged >= enoughGuesses || j.State == foresay.StateTripped.String()) && f.Mode >= foresay.ModeCanary {
+	if f := j.fuse; f != nil && f.Conclusive {
 		j.BreakEven = f.BreakEven
 		if f.Gain > 0 || f.Cost > 0 {
 			j.GainMS, j.CostMS = milliseconds(f.Gain), milliseconds(f.Cost)

@@ -77,6 +77,7 @@ func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bo
 	if judged > 0 {
 		site.HitRate, site.BreakEven, site.Gain, site.Cost = 0.41, 0.59, 10*time.Millisecond, 14390*time.Microsecond
 	}
+	site.Conclusive = mode >= foresay.ModeCanary && (judged >= enoughGuesses || state == foresay.StateTripped)
 	if predicted {
 		site.Predictors, site.Stats.Predicted = 1, int64(judged)
 	}
@@ -99,8 +100,10 @@ func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bo
 		t.Errorf("probing and not so: %s", at)
 	case strings.Count(out.Why, "needs ") > 1 || strings.Contains(out.Why, "needs ") && !strings.Contains(out.Why, "needs "+percent(out.BreakEven)+":"):
 		t.Errorf("two break-evens: %s", at)
-	case judged >= enoughGuesses && mode >= foresay.ModeCanary && out.BreakEven != site.BreakEven:
+	case site.Conclusive && out.BreakEven != site.BreakEven:
 		t.Errorf("another break-even than the fuse's %v: %s", site.BreakEven, at)
+	case !site.Conclusive && judged > 0 && out.BreakEven == site.BreakEven:
+		t.Errorf("the break-even of a fuse that has judged too little: %s", at)
 	case out.Verdict == WorthIt && (out.HitRate < out.BreakEven || strings.Contains(out.Why, "saves 0 ms")):
 		t.Errorf("worth it for nothing: %s", at)
 	case out.Verdict == InUse && mode < foresay.ModeCanary:

@@ -162,15 +162,15 @@ function why(site) {
 
 function updateHits(r, site) {
   const j = judged(site);
-  const below = j.taken && j.rate < site.break_even;
+  const below = !j.why && j.rate < site.break_even;
   text(r.rate, percent(j.rate));
-  text(r.even, Number.isFinite(j.rate) ? (j.taken ? "needs " + percent(site.break_even) : "if it were used") : "no predictions");
-  r.meter.className = "meter" + (below ? " below" : "") + (j.taken ? "" : " seen");
+  text(r.even, j.why || "needs " + percent(site.break_even));
+  r.meter.className = "meter" + (below ? " below" : "") + (j.why ? " seen" : "");
   r.fill.style.width = (100 * (j.rate || 0)).toFixed(1) + "%";
   r.fill.hidden = !(j.rate > 0);
   r.tick.style.left = (100 * site.break_even).toFixed(1) + "%";
-  r.tick.hidden = !j.taken;
-  attr(r.meter, "title", j.taken ? `right ${percent(j.rate, 1)}, breaks even at ${percent(site.break_even, 1)}` : "predictions are only compared");
+  r.tick.hidden = j.why !== "";
+  attr(r.meter, "title", j.why || `right ${percent(j.rate, 1)}, breaks even at ${percent(site.break_even, 1)}`);
 }
 
 function updateTrend(r, site) {

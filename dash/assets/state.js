@@ -73,16 +73,21 @@ export const rates = (site) => site.service.sites.get(site.key);
 // per returns how much of something there is in a second.
 export const per = (r, what) => (r && r.seconds > 0 ? r.fade[what] / r.seconds : NaN);
 
-// judged returns the share of a site's predictions that were right lately, and
-// whether they were taken or only compared.
+const NONE = "no predictions", FEW = "too few to judge", COMPARED = "if it were used";
+
+// judged returns the share of a site's predictions that were right lately, of how
+// many, and what there is to say of them: why is empty if they are judged by the
+// site's break-even rate, as the report does it.
 export function judged(site) {
-  if (site.judged >= 1) return { rate: site.hit_rate, n: site.judged, taken: true };
+  if (site.conclusive) return { rate: site.judged > 0 ? site.hit_rate : NaN, n: site.judged, why: "" };
+  const used = site.mode === "on" || site.mode === "canary";
+  if (used && site.judged >= 1) return { rate: site.hit_rate, n: site.judged, why: FEW };
   const r = rates(site);
   const n = r ? r.fade.wouldRight + r.fade.wouldWrong : 0;
-  if (n >= 0.5) return { rate: r.fade.wouldRight / n, n, taken: false };
+  if (n >= 0.5) return { rate: r.fade.wouldRight / n, n, why: COMPARED };
   const c = site.stats;
   const ever = c.would_be_right + c.would_be_wrong;
-  return ever > 0 ? { rate: c.would_be_right / ever, n: ever, taken: false } : { rate: NaN, n: 0, taken: false };
+  return ever > 0 ? { rate: c.would_be_right / ever, n: ever, why: COMPARED } : { rate: NaN, n: 0, why: NONE };
 }
 
 export function addPoints(v, points) {

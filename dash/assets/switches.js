@@ -88,7 +88,7 @@ export async function changeMode(site, mode, share) {
   const uses = mode === "on" || mode === "canary";
   const sure = await ask(`Set ${short(site.name)} to ${to}?`, [
     effectOf(site, mode, share),
-    uses && Number.isFinite(j.rate) ? `Predictions were right ${percent(j.rate)} of the time lately${j.taken ? `; they pay from ${percent(site.break_even)} on` : ""}.` : uses ? "Nothing is known yet of how often its predictions are right." : "",
+    uses && Number.isFinite(j.rate) ? `Predictions were right ${percent(j.rate)} of the time lately${j.why ? "" : `; they pay from ${percent(site.break_even)} on`}.` : uses ? "Nothing is known yet of how often its predictions are right." : "",
     `It is ${was} now. The change is in force at once, on all connections of ${site.service.info.name || "the service"}, until it is taken back or the process ends.`,
   ], mode === "default" ? "Take back" : `Set to ${to}`, false);
   if (!sure || !(await post(site.service, "mode", { site: site.name, mode, share }))) return false;
