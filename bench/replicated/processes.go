@@ -67,6 +67,10 @@ func (p *Processes) run(one *process) error {
 	cmd.Stderr = &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
+	// Nothing is written there. It ends with this process, however that ends: see LeashFlag.
+	if _, err := cmd.StdinPipe(); err != nil {
+		return fmt.Errorf("start %s: %w", one.path, err)
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", one.path, err)
 	}
@@ -151,6 +155,10 @@ func (p *Processes) CPU() time.Duration {
 	return sum
 }
 
+// LeashFlag is the flag with which the foresay program's servers end when their standard input does: what a process starts
+// that is killed must not outlive it.
+const LeashFlag = "leash"
+
 // StartStore runs a store's machines: the foresay program at path, once for each of their files.
 func StartStore(ctx context.Context, path string, files []string) (*Processes, error) {
 	return startServing(ctx, path, "store", files)
@@ -164,7 +172,7 @@ func StartService(ctx context.Context, path string, files []string) (*Processes,
 func startServing(ctx context.Context, path, command string, files []string) (*Processes, error) {
 	p := newProcesses(ctx)
 	for _, file := range files {
-		if err := p.start(path, command, "serve", "--config", file); err != nil {
+		if err := p.start(path, command, "serve", "--"+LeashFlag, "--config", file); err != nil {
 			p.Close()
 			return nil, err
 		}

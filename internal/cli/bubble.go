@@ -14,8 +14,10 @@ import (
 	"testing/synctest"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/replicated"
 )
 
 // Bubbles of testing/synctest need a *testing.T, which testing.Main gives inside any
@@ -89,10 +91,7 @@ func (p *program) bubbleCommand() *cobra.Command {
 			o.Mode = bench.Virtual
 			o.Quick, _ = c.Flags().GetBool("quick") // both are bench's own flags
 			o.Seed, _ = c.Flags().GetUint64("seed")
-			go func() {
-				io.Copy(io.Discard, p.In) // ends with the parent process
-				os.Exit(1)
-			}()
+			p.endWithParent()
 			bar := newProgress(p.Err)
 			o.Progress = bar.report
 			os.Args = os.Args[:1] // testing.Main reads flags of its own
@@ -102,6 +101,20 @@ func (p *program) bubbleCommand() *cobra.Command {
 		},
 	}
 	return c
+}
+
+// endWithParent has the process end when its standard input does: with its parent, however that ends.
+func (p *program) endWithParent() {
+	go func() {
+		io.Copy(io.Discard, p.In)
+		os.Exit(1)
+	}()
+}
+
+// leashFlag adds the flag by which a parent has a server end with it.
+func leashFlag(flags *pflag.FlagSet, leashed *bool) {
+	flags.BoolVar(leashed, replicated.LeashFlag, false, "end at once when standard input does")
+	flags.Lookup(replicated.LeashFlag).Hidden = true
 }
 
 func inBubbles(t *testing.T, e bench.Experiment, o bench.Options, bar *progress, path string) {

@@ -18,6 +18,7 @@ import (
 
 func (p *program) smrServeCommand() *cobra.Command {
 	var file string
+	var leashed bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of a key-value service",
@@ -29,10 +30,14 @@ func (p *program) smrServeCommand() *cobra.Command {
 			if file == "" {
 				return usagef("smr serve: --config is missing; 'foresay smr init' makes files, 'foresay smr config' shows one")
 			}
+			if leashed {
+				p.endWithParent()
+			}
 			return p.serve(c.Context(), file)
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "the replica's `file`")
+	leashFlag(c.Flags(), &leashed)
 	return c
 }
 

@@ -17,6 +17,7 @@ import (
 
 func (p *program) storeServeCommand() *cobra.Command {
 	var file string
+	var leashed bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one machine of a store",
@@ -28,10 +29,14 @@ func (p *program) storeServeCommand() *cobra.Command {
 			if file == "" {
 				return usagef("store serve: --config is missing; 'foresay store init' makes files, 'foresay store config machine' shows one")
 			}
+			if leashed {
+				p.endWithParent()
+			}
 			return p.storeServe(c.Context(), file)
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "the machine's `file`")
+	leashFlag(c.Flags(), &leashed)
 	return c
 }
 
