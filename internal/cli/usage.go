@@ -107,10 +107,14 @@ func flagError(c *cobra.Command, err error) error {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
-				known = append(known, "--"+f.Name)
+				known = append(known, f.Name)
 			}
 		})
-		return usagef("%sunknown flag --%s%s", prefix(c), name, nearest.Hint("--"+name, known))
+		hint := ""
+		if k := nearest.To(name, known); k != "" { // of the names: the dashes are alike always
+			hint = "; did you mean --" + k + "?"
+		}
+		return usagef("%sunknown flag --%s%s", prefix(c), name, hint)
 	case errors.As(err, &missing):
 		return usagef("%s--%s has no value; want %s", prefix(c), missing.GetFlag().Name, wanted(missing.GetFlag(), nil))
 	case errors.As(err, &invalid):

@@ -62,6 +62,7 @@ func TestUsageErrors(t *testing.T) {
 		}
 		with := func(flag ...string) []string { return append(slices.Clone(path), flag...) }
 		complain(about+`unknown flag --zzzzzz$`, with("--zzzzzz")...)
+		complain(about+`unknown flag --nope$`, with("--nope")...) // nothing like --top, or --node
 		complain(about+`unknown flag -z; flags begin with two dashes$`, with("-z")...)
 		complain(about+`"--=3" is no flag; want --NAME or --NAME=VALUE$`, with("--=3")...)
 		if c.HasSubCommands() && c.Name() != "bench" {
