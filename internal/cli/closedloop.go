@@ -33,7 +33,7 @@ type closedLoop struct {
 func (l *closedLoop) add(flags *pflag.FlagSet) {
 	flags.IntVar(&l.clients, "clients", 64, "how many clients")
 	flags.DurationVar(&l.duration, "for", 5*time.Second, "how long to measure")
-	flags.DurationVar(&l.every, "every", 0, "also show each interval of this length, such as 1s")
+	flags.DurationVar(&l.every, "every", 0, "also show each interval of this length, such as 1s; one that is not whole has no rate")
 }
 
 func (l *closedLoop) validate() error {
@@ -76,11 +76,13 @@ type loadRow struct {
 
 // loadInterval is what an interval came to, all kinds together. A call counts where it ends.
 type loadInterval struct {
-	FromS        float64 `json:"from_s"`
-	Ops          int64   `json:"ops"`
-	Failed       int64   `json:"failed"`
-	OpsPerSecond float64 `json:"ops_per_s"`
-	MaxMs        float64 `json:"max_ms"`
+	FromS  float64 `json:"from_s"`
+	Ops    int64   `json:"ops"`
+	Failed int64   `json:"failed"`
+	// OpsPerSecond is nil for the last interval if the measurement ended within it, and for what ended after that: a few
+	// calls in a millisecond are no rate.
+	OpsPerSecond *float64 `json:"ops_per_s,omitempty"`
+	MaxMs        float64  `json:"max_ms"`
 }
 
 // loadError is an error that calls failed with.
@@ -234,9 +236,10 @@ func (m *meter) result(l *closedLoop, elapsed time.Duration) loadResult {
 		}
 	}
 	for i := range m.intervals {
-		in := &m.intervals[i]
-		length := min(l.every.Seconds(), elapsed.Seconds()-in.FromS) // the last may be shorter
-		in.OpsPerSecond = float64(in.Ops) / max(length, 1e-3)
+		if time.Duration(i+1)*l.every <= l.duration {
+			rate := float64(m.intervals[i].Ops) / l.every.Seconds()
+			m.intervals[i].OpsPerSecond = &rate
+		}
 	}
 	r.Intervals = m.intervals
 	return r
@@ -253,7 +256,11 @@ func (r loadResult) write(w io.Writer) error {
 	if len(r.Intervals) > 0 {
 		fmt.Fprintln(t, "\nfrom s\tops\tfailed\tops/s\tmax ms\t")
 		for _, in := range r.Intervals {
-			fmt.Fprintf(t, "%.4g\t%d\t%d\t%.0f\t%.2f\t\n", in.FromS, in.Ops, in.Failed, in.OpsPerSecond, in.MaxMs)
+			rate := "-"
+			if in.OpsPerSecond != nil {
+				rate = fmt.Sprintf("%.0f", *in.OpsPerSecond)
+			}
+			fmt.Fprintf(t, "%.4g\t%d\t%d\t%s\t%.2f\t\n", in.FromS, in.Ops, in.Failed, rate, in.MaxMs)
 		}
 		err = errors.Join(err, t.Flush())
 	}

@@ -34,7 +34,7 @@ func (p *program) writeBackupAnswer(f *clientFlags, file string, b *service.Back
 	if f.json {
 		return p.writeJSON(a)
 	}
-	_, err := fmt.Fprintf(p.Out, "%s %d keys and %d leases %s\n", did, a.Keys, a.Leases, of)
+	_, err := fmt.Fprintf(p.Out, "%s %s and %s %s\n", did, counted(a.Keys, "key"), counted(a.Leases, "lease"), of)
 	return err
 }
 
@@ -75,7 +75,7 @@ func (p *program) backup(ctx context.Context, client *service.Client, f *clientF
 	bar := newProgress(p.Err)
 	b, err := client.Backup(ctx, func(keys int) {
 		if bar.terminal {
-			fmt.Fprintf(p.Err, "\rsmr backup: %d keys%s", keys, clearedToEnd)
+			fmt.Fprintf(p.Err, "\rsmr backup: %s%s", counted(keys, "key"), clearedToEnd)
 		}
 	})
 	bar.clear()
