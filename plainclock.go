@@ -40,8 +40,9 @@ type lanePath struct {
 	// late[c][i] is how much later the code would have come past the first i pauses,
 	// by clock c.
 	late [clocks][]time.Duration
-	// owed is when what the code guessed would have been confirmed, by the confident clock.
-	owed time.Time
+	// owed[i] is when what the code guessed before its pause i would have been confirmed, by
+	// the confident clock; the last is for all.
+	owed []time.Time
 }
 
 // trail returns what is known of the lane's path, for which there is only room if
@@ -102,10 +103,10 @@ func (r *run) plainEnd() time.Time { return r.end(unguessed) }
 // end returns when the run would have ended by a clock. Under mu.
 func (r *run) end(by clock) time.Time {
 	end := r.left.time().Add(r.main.late(len(r.main.trail().pauses), by))
-	owed := r.main.path.owed
+	owed := r.main.path.owes()
 	for _, l := range r.forked { // those that nobody waited for, too
 		if !l.trail().unused {
-			end, owed = later(end, l.end(by)), later(owed, l.path.owed)
+			end, owed = later(end, l.end(by)), later(owed, l.path.owes())
 		}
 	}
 	if by == confident {
@@ -144,7 +145,13 @@ func (l *lane) late(n int, by clock) time.Duration {
 		start := time.Duration(0)
 		if l.parent != nil {
 			start = l.parent.late(p.forked, by)
-			p.owed = l.parent.trail().owed
+		}
+		if by == confident {
+			owed := time.Time{}
+			if l.parent != nil {
+				owed = l.parent.path.owed[p.forked] // not what it guessed later
+			}
+			p.owed = append(p.owed, owed)
 		}
 		late = append(make([]time.Duration, 0, len(p.pauses)+1), start)
 	}
@@ -155,6 +162,9 @@ func (l *lane) late(n int, by clock) time.Duration {
 			before--
 		}
 		from := w.began.Add(late[before])
+		if by == confident {
+			p.owed = append(p.owed, p.owed[i])
+		}
 		var end time.Time
 		switch {
 		case w.call != nil && by == unguessed:
@@ -194,13 +204,27 @@ func (w *pause) othersEnd(from time.Time, p *lanePath, by clock) time.Time {
 	for _, l := range lanes {
 		end = later(end, l.end(by))
 		if by == confident {
-			p.owed = later(p.owed, l.path.owed)
+			p.owe(l.path.owes())
 		}
 	}
 	if by == confident && w.took == 0 && w.lanes == nil && w.future == nil {
-		end = later(end, p.owed)
+		end = later(end, p.owes())
 	}
 	return end
+}
+
+// owes returns when all that the code guessed so far would have been confirmed. Under mu.
+func (p *lanePath) owes() time.Time {
+	if len(p.owed) == 0 {
+		return time.Time{}
+	}
+	return p.owed[len(p.owed)-1]
+}
+
+// owe notes that something would only have been confirmed then. Under mu.
+func (p *lanePath) owe(confirmed time.Time) {
+	last := len(p.owed) - 1
+	p.owed[last] = later(p.owed[last], confirmed)
 }
 
 // confidentEnd returns when the code would have had the answer to a call that it made
@@ -212,10 +236,12 @@ func (w *pause) confidentEnd(from time.Time, p *lanePath) time.Time {
 		return from.Add(w.ended.Sub(w.began))
 	}
 	sent := later(w.began, c.attempt.launched.time())
-	held := min(sent.Sub(w.began), max(0, p.owed.Sub(from)))
+	held := min(sent.Sub(w.began), max(0, p.owes().Sub(from)))
 	end := from.Add(held + max(0, c.result().time().Sub(sent)+c.plainlyMore))
-	if w.guessed {
-		p.owed = later(p.owed, end)
+	// A tentative answer is no guess here: a server whose caller is right has nothing to hold back.
+	tentative := c.attempt.answered != 0 && !w.ended.Before(c.attempt.answered.time())
+	if w.guessed && !tentative {
+		p.owe(end)
 		return from.Add(w.ended.Sub(w.began))
 	}
 	return end

@@ -87,6 +87,10 @@ func TestClockOfHandlers(t *testing.T) {
 		{"side by side", []step{right, in(own(5), step{kind: group, parts: [][]step{
 			{step{kind: barrier}, own(10)}, {own(60), step{kind: barrier}}, {in(step{kind: act, took: 20})}}})}, 43},
 		{"OnCommit", []step{right, in(own(10), step{kind: hook, took: 30})}, 10},
+		{"side by side with a held call, after a tentative answer", []step{{kind: get, took: 75, guess: "right"}, replayed(step{kind: group, parts: [][]step{
+			{{kind: staged, took: 43}}, {{kind: get, took: 39, plain: true}}}})}, 4},
+		{"a Group after a tentative answer with OnCommit", []step{{kind: get, took: 75, guess: "right"}, replayed(in(step{kind: hook, took: 41}),
+			step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 40},
 		{"OnCommit, two deep", []step{right, in(own(10), in(own(5), step{kind: hook, took: 30}))}, 15},
 	} {
 		t.Run(test.name, func(t *testing.T) {
