@@ -16,7 +16,7 @@ const (
 	defaultMaxPending    = 65536
 	defaultSnapshotEvery = 100_000
 	defaultPendingBytes  = 64 << 20
-	defaultLogBytes      = 64 << 20
+	defaultLogBytes      = 32 << 20
 	defaultAnswerBytes   = 64 << 20
 	defaultMaxSessions   = 10_000
 )

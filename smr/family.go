@@ -47,7 +47,7 @@ type ReplicaConfig struct {
 	// SnapshotEvery is how many commands are executed between two snapshots, after which the log is cut. 0 is 100000.
 	SnapshotEvery int
 	// LogBytes is about how many bytes of commands are executed between two snapshots, if SnapshotEvery does not come first; for a Machine that is no Differ as many as the last
-	// snapshot has, if that is more. 0 is 64 MiB.
+	// snapshot has, if that is more. 0 is 32 MiB.
 	LogBytes int
 	// SnapshotPartBytes is how much of a snapshot is written in one go; commands wait for that long. 0 is 128 KiB.
 	SnapshotPartBytes int

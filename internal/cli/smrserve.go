@@ -42,7 +42,7 @@ func (p *program) smrServeCommand() *cobra.Command {
 }
 
 // serveGarbage is how much garbage a replica's process has at most, about.
-const serveGarbage = 64 << 20
+const serveGarbage = 32 << 20
 
 func (p *program) serve(ctx context.Context, file string) error {
 	defer heap.BoundGarbage(serveGarbage)()
