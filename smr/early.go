@@ -3,7 +3,6 @@ package smr
 import (
 	"slices"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -17,23 +16,6 @@ type Early struct {
 type EarlyReply struct {
 	Seq  Seq
 	Slot Slot
-}
-
-func appendEarly(w *wirefmt.Writer, m Early) {
-	w.Uint(uint64(m.Session))
-	w.List(len(m.Items))
-	for _, i := range m.Items {
-		w.Uint(uint64(i.Seq))
-		w.Uint(uint64(i.Slot))
-	}
-}
-
-func readEarly(r *wirefmt.Reader) Early {
-	m := Early{Session: SessionID(r.Uint())}
-	for range r.List(2) {
-		m.Items = append(m.Items, EarlyReply{Seq(r.Uint()), Slot(r.Uint())})
-	}
-	return m
 }
 
 // EarlyReplies are what clients are to be told early, in one call of a replica. Its zero value is empty.

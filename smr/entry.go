@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -55,54 +54,6 @@ type MemberChange struct {
 	Change
 	Incarnation Incarnation // the new member's disk; of no other is a vote counted
 }
-
-// AppendEntry adds the bytes of an entry to w.
-func AppendEntry(w *wirefmt.Writer, e Entry) {
-	w.Buf = append(w.Buf, byte(e.Kind))
-	if e.Kind == NoOp {
-		return
-	}
-	w.Uint(uint64(e.Client))
-	w.Uint(uint64(e.Session))
-	w.Uint(uint64(e.Seq))
-	w.Uint(uint64(e.Acked))
-	switch e.Kind {
-	case Command:
-		w.Shared(e.Command)
-	case OpenSession:
-		w.Uint(e.Open.MaxSessions)
-		w.Uint(uint64(e.Open.Window))
-	case ChangeMembers:
-		appendChange(w, e.Members.Change)
-		w.Uint(uint64(e.Members.Incarnation))
-	}
-}
-
-// ReadEntry takes an entry from r.
-func ReadEntry(r *wirefmt.Reader) Entry {
-	e := Entry{Kind: EntryKind(r.Byte())}
-	if e.Kind == NoOp {
-		return e
-	}
-	e.Client = protocol.ID(r.Uint32())
-	e.Session = SessionID(r.Uint())
-	e.Seq = Seq(r.Uint())
-	e.Acked = Seq(r.Uint())
-	switch e.Kind {
-	case Command:
-		e.Command = r.Bytes()
-	case OpenSession:
-		e.Open = &Open{MaxSessions: r.Uint(), Window: Seq(r.Uint())}
-	case ChangeMembers:
-		e.Members = &MemberChange{Change: readChange(r), Incarnation: Incarnation(r.Uint())}
-	default:
-		r.Failf("%d is no kind of entry", e.Kind)
-	}
-	return e
-}
-
-// MinEntryBytes is the least that an entry takes, for lists of them.
-const MinEntryBytes = 1
 
 // Equal tells whether two entries are the same.
 func (e Entry) Equal(o Entry) bool {
@@ -155,22 +106,4 @@ func (c Change) Validate() error {
 		return fmt.Errorf("smr: change of members: Add.ID is 0")
 	}
 	return nil
-}
-
-func appendChange(w *wirefmt.Writer, c Change) {
-	appendMember(w, c.Add)
-	w.Uint(uint64(c.Remove))
-}
-
-func readChange(r *wirefmt.Reader) Change {
-	return Change{Add: readMember(r), Remove: protocol.ID(r.Uint32())}
-}
-
-func appendMember(w *wirefmt.Writer, m Member) {
-	w.Uint(uint64(m.ID))
-	w.String(m.Address)
-}
-
-func readMember(r *wirefmt.Reader) Member {
-	return Member{ID: protocol.ID(r.Uint32()), Address: r.String()}
 }

@@ -63,32 +63,17 @@ func (g *members) add(slot Slot, c MemberChange) Reply {
 	return Reply{Outcome: Committed, Slot: slot}
 }
 
-func (g *members) append(w *wirefmt.Writer) {
-	w.List(len(g.now))
-	for _, m := range g.now {
-		appendMember(w, m.Member)
-		w.Uint(uint64(m.incarnation))
-	}
-	w.List(len(g.removed))
-	for _, id := range g.removed {
-		w.Uint(uint64(id))
-	}
-}
-
-func readMembers(r *wirefmt.Reader) members {
-	var g members
-	for range r.List(3) {
-		g.now = append(g.now, identified{readMember(r), Incarnation(r.Uint())})
-	}
-	for range r.List(1) {
-		g.removed = append(g.removed, protocol.ID(r.Uint32()))
-	}
-	if r.Err() == nil {
+func (g *members) fields(c *wirefmt.Coder) {
+	wirefmt.List(c, &g.now, 3, func(c *wirefmt.Coder, m *identified) {
+		MemberFields(c, &m.Member)
+		wirefmt.Uint(c, &m.incarnation)
+	})
+	wirefmt.List(c, &g.removed, 1, wirefmt.Uint32)
+	if c.Reading() {
 		if err := g.check(); err != nil {
-			r.Failf("%v", err)
+			c.Failf("%v", err)
 		}
 	}
-	return g
 }
 
 func (g *members) check() error {

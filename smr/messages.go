@@ -1,9 +1,5 @@
 package smr
 
-import (
-	"github.com/foresay/foresay/internal/wirefmt"
-)
-
 // What clients and replicas of protocols with a leader say to each other.
 type (
 	// Request asks to have commands of a session executed.
@@ -93,29 +89,3 @@ type (
 		Reason  string
 	}
 )
-
-// SharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
-func SharedKinds() []wirefmt.Kind[Message] {
-	return append(append(tempoKinds(), restKinds()...),
-		wirefmt.NewKind[Message](1, appendRequest, readRequest),
-		wirefmt.NewKind[Message](2, func(w *wirefmt.Writer, m OpenRequest) { w.Uint(uint64(m.Nonce)) },
-			func(r *wirefmt.Reader) OpenRequest { return OpenRequest{Nonce: Seq(r.Uint())} }),
-		wirefmt.NewKind[Message](3, appendChangeRequest, readChangeRequest),
-		wirefmt.NewKind[Message](4, appendReadRequest, readReadRequest),
-		wirefmt.NewKind[Message](5, appendReplies, readReplies),
-		wirefmt.NewKind[Message](6, appendOpenReply, readOpenReply),
-		wirefmt.NewKind[Message](7, appendReadReplies, readReadReplies),
-		wirefmt.NewKind[Message](8, func(w *wirefmt.Writer, m Redirect) { appendMember(w, m.Leader) },
-			func(r *wirefmt.Reader) Redirect { return Redirect{Leader: readMember(r)} }),
-		wirefmt.NewKind[Message](9, appendBusy, readBusy),
-		wirefmt.NewKind[Message](10, appendNotYet, readNotYet),
-		wirefmt.NewKind[Message](11, appendChunk, readChunk),
-		wirefmt.NewKind[Message](12, appendWanted, readWanted),
-		wirefmt.NewEarlierKind[Message](13, func(m Hello) bool { return m.Mark == DiskMark{} && !m.Ask }, appendEarlierHello, readEarlierHello),
-		wirefmt.NewKind[Message](19, appendHello, readHello),
-		wirefmt.NewEarlierKind[Message](14, func(m Welcome) bool { return m.Mark == DiskMark{} }, appendEarlierWelcome, readEarlierWelcome),
-		wirefmt.NewKind[Message](20, appendWelcome, readWelcome),
-		wirefmt.NewKind[Message](15, appendEarly, readEarly),
-		wirefmt.NewKind[Message](16, func(*wirefmt.Writer, PartSaved) {}, func(*wirefmt.Reader) PartSaved { return PartSaved{} }),
-	)
-}

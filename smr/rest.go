@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -215,25 +214,4 @@ func (h *HostBeats) Receive(now time.Duration, from protocol.ID, m HostBeat) {
 func (h *HostBeats) Vouch(id protocol.ID) (Vouched, bool) {
 	v, ok := h.heard[id]
 	return v, ok
-}
-
-func restKinds() []wirefmt.Kind[Message] {
-	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](24, func(w *wirefmt.Writer, m HostBeat) { w.Uint(m.Run) }, func(r *wirefmt.Reader) HostBeat { return HostBeat{r.Uint()} }),
-		wirefmt.NewKind[Message](25, func(w *wirefmt.Writer, m RestNow) {
-			w.Uint(uint64(m.From))
-			w.Uint(m.Run)
-			w.Uint(m.Ballot)
-			w.Uint(uint64(m.Slot))
-			w.Uint(m.Number)
-		}, func(r *wirefmt.Reader) RestNow {
-			return RestNow{Incarnation(r.Uint()), r.Uint(), r.Uint(), Slot(r.Uint()), r.Uint()}
-		}),
-		wirefmt.NewKind[Message](26, func(w *wirefmt.Writer, m Rested) {
-			w.Uint(uint64(m.From))
-			w.Uint(m.Run)
-			w.Uint(m.Ballot)
-			w.Uint(m.Number)
-		}, func(r *wirefmt.Reader) Rested { return Rested{Incarnation(r.Uint()), r.Uint(), r.Uint(), r.Uint()} }),
-	}
 }

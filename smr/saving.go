@@ -262,7 +262,7 @@ func (s *State) freeze() (io.Reader, error) {
 func (s *State) seal(version byte, machine io.Reader) io.Reader {
 	w := wirefmt.Writer{Buf: []byte{version}}
 	w.Uint(uint64(s.applied))
-	s.members.append(&w)
+	s.members.fields(w.Coder())
 	s.sessions.append(&w)
 	return &sealed{from: io.MultiReader(bytes.NewReader(w.Buf), machine)}
 }

@@ -228,7 +228,7 @@ func readImage(b []byte, version byte) (image, error) {
 	}
 	r := wirefmt.NewReader(body[1:])
 	i := image{applied: Slot(r.Uint())}
-	i.members = readMembers(r)
+	i.members.fields(r.Coder())
 	i.sessions = readSessions(r)
 	if err := r.Err(); err != nil {
 		return image{}, fmt.Errorf("smr: snapshot: %w", err)

@@ -3,7 +3,6 @@ package smr
 import (
 	"time"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -84,13 +83,6 @@ func (t *Tempo) Beat(now time.Duration, n float64) bool {
 	}
 	t.beaten = now
 	return true
-}
-
-func tempoKinds() []wirefmt.Kind[Message] {
-	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](17, func(w *wirefmt.Writer, m Ping) { w.Uint(uint64(m.Sent)) }, func(r *wirefmt.Reader) Ping { return Ping{time.Duration(r.Uint())} }),
-		wirefmt.NewKind[Message](18, func(w *wirefmt.Writer, m Pong) { w.Uint(uint64(m.Sent)) }, func(r *wirefmt.Reader) Pong { return Pong{time.Duration(r.Uint())} }),
-	}
 }
 
 // Times returns a multiple of the present round trip.

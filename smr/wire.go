@@ -1,236 +1,220 @@
 package smr
 
-import (
-	"github.com/foresay/foresay/internal/wirefmt"
-)
+import "github.com/foresay/foresay/internal/wirefmt"
 
-func appendRequest(w *wirefmt.Writer, m Request) {
-	w.Uint(uint64(m.Session))
-	w.Uint(uint64(m.Acked))
-	w.Uint(uint64(m.After))
-	w.List(len(m.Commands))
-	for _, c := range m.Commands {
-		w.Uint(uint64(c.Seq))
-		w.Bool(c.Brief)
-		w.Bool(c.Early)
-		w.Shared(c.Command)
+// kind declares a message of the family.
+func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[Message] {
+	return wirefmt.NewKind[Message](tag, fields)
+}
+
+// SharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
+func SharedKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		kind(1, RequestFields), kind(2, openRequestFields), kind(3, changeRequestFields), kind(4, readRequestFields),
+		kind(5, repliesFields), kind(6, openReplyFields), kind(7, readRepliesFields), kind(8, redirectFields), kind(9, busyFields),
+		kind(10, notYetFields), kind(11, chunkFields), kind(12, wantedFields),
+		wirefmt.NewEarlierKind[Message](13, func(m Hello) bool { return m.Mark == DiskMark{} && !m.Ask }, earlierHelloFields),
+		wirefmt.NewEarlierKind[Message](14, func(m Welcome) bool { return m.Mark == DiskMark{} }, earlierWelcomeFields),
+		kind(15, earlyFields), kind(16, func(*wirefmt.Coder, *PartSaved) {}), kind(17, pingFields), kind(18, pongFields),
+		kind(19, helloFields), kind(20, welcomeFields), kind(24, hostBeatFields), kind(25, restNowFields), kind(26, restedFields),
 	}
 }
 
-func readRequest(r *wirefmt.Reader) Request {
-	m := Request{Session: SessionID(r.Uint()), Acked: Seq(r.Uint()), After: Slot(r.Uint())}
-	m.Commands = make([]RequestedCommand, r.List(4))
-	for i := range m.Commands {
-		m.Commands[i] = RequestedCommand{Seq: Seq(r.Uint()), Brief: r.Bool(), Early: r.Bool(), Command: r.Bytes()}
+// RequestFields are a Request's, for protocols whose messages hold one.
+func RequestFields(c *wirefmt.Coder, m *Request) {
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.Uint(c, &m.Acked)
+	wirefmt.Uint(c, &m.After)
+	wirefmt.List(c, &m.Commands, 4, requestedFields)
+}
+
+func requestedFields(c *wirefmt.Coder, m *RequestedCommand) {
+	wirefmt.Uint(c, &m.Seq)
+	wirefmt.Bool(c, &m.Brief)
+	wirefmt.Bool(c, &m.Early)
+	wirefmt.Shared(c, &m.Command)
+}
+
+func openRequestFields(c *wirefmt.Coder, m *OpenRequest) { wirefmt.Uint(c, &m.Nonce) }
+
+func changeRequestFields(c *wirefmt.Coder, m *ChangeRequest) {
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.Uint(c, &m.Acked)
+	wirefmt.Uint(c, &m.Seq)
+	changeFields(c, &m.Change)
+}
+
+func readRequestFields(c *wirefmt.Coder, m *ReadRequest) {
+	wirefmt.List(c, &m.Queries, 2, func(c *wirefmt.Coder, q *Query) {
+		wirefmt.Uint(c, &q.ID)
+		wirefmt.Bytes(c, &q.Body)
+	})
+}
+
+func repliesFields(c *wirefmt.Coder, m *Replies) {
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.List(c, &m.Items, 4, replyFields)
+}
+
+func replyFields(c *wirefmt.Coder, m *CommandReply) {
+	wirefmt.Uint(c, &m.Seq)
+	wirefmt.Enum(c, &m.Outcome, Committed, Unknown, "outcome")
+	wirefmt.Uint(c, &m.Slot)
+	wirefmt.Bytes(c, &m.Result)
+	if m.Outcome != Committed {
+		wirefmt.String(c, &m.Reason)
+		wirefmt.Bool(c, &m.Gone)
 	}
-	return m
 }
 
-func appendChangeRequest(w *wirefmt.Writer, m ChangeRequest) {
-	w.Uint(uint64(m.Session))
-	w.Uint(uint64(m.Acked))
-	w.Uint(uint64(m.Seq))
-	appendChange(w, m.Change)
+func openReplyFields(c *wirefmt.Coder, m *OpenReply) {
+	wirefmt.Uint(c, &m.Nonce)
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.Uint(c, &m.Window)
 }
 
-func readChangeRequest(r *wirefmt.Reader) ChangeRequest {
-	return ChangeRequest{Session: SessionID(r.Uint()), Acked: Seq(r.Uint()), Seq: Seq(r.Uint()), Change: readChange(r)}
+func readRepliesFields(c *wirefmt.Coder, m *ReadReplies) {
+	wirefmt.List(c, &m.Items, 3, func(c *wirefmt.Coder, i *ReadReply) {
+		wirefmt.Uint(c, &i.ID)
+		wirefmt.Bytes(c, &i.Result)
+		wirefmt.String(c, &i.Reason)
+	})
 }
 
-func appendReadRequest(w *wirefmt.Writer, m ReadRequest) {
-	w.List(len(m.Queries))
-	for _, q := range m.Queries {
-		w.Uint(q.ID)
-		w.Bytes(q.Body)
+func redirectFields(c *wirefmt.Coder, m *Redirect) { MemberFields(c, &m.Leader) }
+
+func busyFields(c *wirefmt.Coder, m *Busy) {
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.List(c, &m.Seqs, 1, wirefmt.Uint)
+	wirefmt.List(c, &m.Queries, 1, wirefmt.Uint)
+	wirefmt.Bool(c, &m.Open)
+}
+
+func notYetFields(c *wirefmt.Coder, m *NotYet) {
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.Uint(c, &m.Seq)
+	wirefmt.String(c, &m.Reason)
+}
+
+func chunkFields(c *wirefmt.Coder, m *SnapshotChunk) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Slot)
+	wirefmt.Uint(c, &m.Size)
+	wirefmt.Uint32(c, &m.Sum)
+	wirefmt.Uint(c, &m.Offset)
+	wirefmt.Shared(c, &m.Data)
+}
+
+func wantedFields(c *wirefmt.Coder, m *SnapshotWanted) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Slot)
+	wirefmt.Uint32(c, &m.Sum)
+	wirefmt.Uint(c, &m.Offset)
+}
+
+func earlierHelloFields(c *wirefmt.Coder, m *Hello) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Bool(c, &m.Join)
+}
+
+func helloFields(c *wirefmt.Coder, m *Hello) {
+	earlierHelloFields(c, m)
+	markFields(c, &m.Mark)
+	wirefmt.Bool(c, &m.Ask)
+}
+
+func markFields(c *wirefmt.Coder, m *DiskMark) {
+	wirefmt.Uint(c, &m.Next)
+	wirefmt.Uint(c, &m.Start)
+}
+
+func earlierWelcomeFields(c *wirefmt.Coder, m *Welcome) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Asked)
+	wirefmt.Uint(c, &m.Known)
+	wirefmt.String(c, &m.Reason)
+	wirefmt.List(c, &m.Members, 2, MemberFields)
+}
+
+func welcomeFields(c *wirefmt.Coder, m *Welcome) {
+	earlierWelcomeFields(c, m)
+	markFields(c, &m.Mark)
+}
+
+func earlyFields(c *wirefmt.Coder, m *Early) {
+	wirefmt.Uint(c, &m.Session)
+	wirefmt.List(c, &m.Items, 2, EarlyReplyFields)
+}
+
+// EarlyReplyFields are an EarlyReply's.
+func EarlyReplyFields(c *wirefmt.Coder, i *EarlyReply) {
+	wirefmt.Uint(c, &i.Seq)
+	wirefmt.Uint(c, &i.Slot)
+}
+
+func pingFields(c *wirefmt.Coder, m *Ping) { wirefmt.Uint(c, &m.Sent) }
+
+func pongFields(c *wirefmt.Coder, m *Pong) { wirefmt.Uint(c, &m.Sent) }
+
+func hostBeatFields(c *wirefmt.Coder, m *HostBeat) { wirefmt.Uint(c, &m.Run) }
+
+func restNowFields(c *wirefmt.Coder, m *RestNow) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Run)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Slot)
+	wirefmt.Uint(c, &m.Number)
+}
+
+func restedFields(c *wirefmt.Coder, m *Rested) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Run)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Number)
+}
+
+// MemberFields are a Member's.
+func MemberFields(c *wirefmt.Coder, m *Member) {
+	wirefmt.Uint32(c, &m.ID)
+	wirefmt.String(c, &m.Address)
+}
+
+func changeFields(c *wirefmt.Coder, m *Change) {
+	MemberFields(c, &m.Add)
+	wirefmt.Uint32(c, &m.Remove)
+}
+
+// MinEntryBytes is the least that an entry takes, for lists of them.
+const MinEntryBytes = 1
+
+// EntryFields are an Entry's.
+func EntryFields(c *wirefmt.Coder, e *Entry) {
+	if wirefmt.Enum(c, &e.Kind, NoOp, ChangeMembers, "kind of entry"); e.Kind == NoOp {
+		return
 	}
-}
-
-func readReadRequest(r *wirefmt.Reader) ReadRequest {
-	m := ReadRequest{Queries: make([]Query, r.List(2))}
-	for i := range m.Queries {
-		m.Queries[i] = Query{ID: r.Uint(), Body: r.Bytes()}
-	}
-	return m
-}
-
-func appendReplies(w *wirefmt.Writer, m Replies) {
-	w.Uint(uint64(m.Session))
-	w.List(len(m.Items))
-	for _, i := range m.Items {
-		w.Uint(uint64(i.Seq))
-		w.Buf = append(w.Buf, byte(i.Outcome))
-		w.Uint(uint64(i.Slot))
-		w.Bytes(i.Result)
-		if i.Outcome != Committed {
-			w.String(i.Reason)
-			w.Bool(i.Gone)
+	wirefmt.Uint32(c, &e.Client)
+	wirefmt.Uint(c, &e.Session)
+	wirefmt.Uint(c, &e.Seq)
+	wirefmt.Uint(c, &e.Acked)
+	switch e.Kind {
+	case Command:
+		wirefmt.Shared(c, &e.Command)
+	case OpenSession:
+		if c.Reading() {
+			e.Open = new(Open)
 		}
-	}
-}
-
-func readReplies(r *wirefmt.Reader) Replies {
-	m := Replies{Session: SessionID(r.Uint())}
-	m.Items = make([]CommandReply, r.List(4))
-	for n := range m.Items {
-		i := CommandReply{Seq: Seq(r.Uint()), Outcome: readOutcome(r), Slot: Slot(r.Uint()), Result: r.Bytes()}
-		if i.Outcome != Committed {
-			i.Reason, i.Gone = r.String(), r.Bool()
+		wirefmt.Uint(c, &e.Open.MaxSessions)
+		wirefmt.Uint(c, &e.Open.Window)
+	case ChangeMembers:
+		if c.Reading() {
+			e.Members = new(MemberChange)
 		}
-		m.Items[n] = i
-	}
-	return m
-}
-
-func readOutcome(r *wirefmt.Reader) Outcome {
-	o := Outcome(r.Byte())
-	if o < Committed || o > Unknown {
-		r.Failf("%d is no outcome", o)
-	}
-	return o
-}
-
-func appendOpenReply(w *wirefmt.Writer, m OpenReply) {
-	w.Uint(uint64(m.Nonce))
-	w.Uint(uint64(m.Session))
-	w.Uint(uint64(m.Window))
-}
-
-func readOpenReply(r *wirefmt.Reader) OpenReply {
-	return OpenReply{Nonce: Seq(r.Uint()), Session: SessionID(r.Uint()), Window: Seq(r.Uint())}
-}
-
-func appendReadReplies(w *wirefmt.Writer, m ReadReplies) {
-	w.List(len(m.Items))
-	for _, i := range m.Items {
-		w.Uint(i.ID)
-		w.Bytes(i.Result)
-		w.String(i.Reason)
+		changeFields(c, &e.Members.Change)
+		wirefmt.Uint(c, &e.Members.Incarnation)
 	}
 }
 
-func readReadReplies(r *wirefmt.Reader) ReadReplies {
-	m := ReadReplies{Items: make([]ReadReply, r.List(3))}
-	for i := range m.Items {
-		m.Items[i] = ReadReply{ID: r.Uint(), Result: r.Bytes(), Reason: r.String()}
-	}
-	return m
-}
-
-func appendBusy(w *wirefmt.Writer, m Busy) {
-	w.Uint(uint64(m.Session))
-	w.List(len(m.Seqs))
-	for _, q := range m.Seqs {
-		w.Uint(uint64(q))
-	}
-	w.List(len(m.Queries))
-	for _, q := range m.Queries {
-		w.Uint(q)
-	}
-	w.Bool(m.Open)
-}
-
-func readBusy(r *wirefmt.Reader) Busy {
-	m := Busy{Session: SessionID(r.Uint())}
-	for range r.List(1) {
-		m.Seqs = append(m.Seqs, Seq(r.Uint()))
-	}
-	for range r.List(1) {
-		m.Queries = append(m.Queries, r.Uint())
-	}
-	m.Open = r.Bool()
-	return m
-}
-
-func appendNotYet(w *wirefmt.Writer, m NotYet) {
-	w.Uint(uint64(m.Session))
-	w.Uint(uint64(m.Seq))
-	w.String(m.Reason)
-}
-
-func readNotYet(r *wirefmt.Reader) NotYet {
-	return NotYet{Session: SessionID(r.Uint()), Seq: Seq(r.Uint()), Reason: r.String()}
-}
-
-func appendChunk(w *wirefmt.Writer, m SnapshotChunk) {
-	w.Uint(uint64(m.From))
-	w.Uint(uint64(m.Slot))
-	w.Uint(m.Size)
-	w.Uint(uint64(m.Sum))
-	w.Uint(m.Offset)
-	w.Shared(m.Data)
-}
-
-func readChunk(r *wirefmt.Reader) SnapshotChunk {
-	return SnapshotChunk{
-		From: Incarnation(r.Uint()), Slot: Slot(r.Uint()), Size: r.Uint(), Sum: r.Uint32(), Offset: r.Uint(), Data: r.Bytes(),
-	}
-}
-
-func appendWanted(w *wirefmt.Writer, m SnapshotWanted) {
-	w.Uint(uint64(m.From))
-	w.Uint(uint64(m.Slot))
-	w.Uint(uint64(m.Sum))
-	w.Uint(m.Offset)
-}
-
-func readWanted(r *wirefmt.Reader) SnapshotWanted {
-	return SnapshotWanted{From: Incarnation(r.Uint()), Slot: Slot(r.Uint()), Sum: r.Uint32(), Offset: r.Uint()}
-}
-
-func appendEarlierHello(w *wirefmt.Writer, m Hello) {
-	w.Uint(uint64(m.From))
-	w.Bool(m.Join)
-}
-
-func readEarlierHello(r *wirefmt.Reader) Hello {
-	return Hello{From: Incarnation(r.Uint()), Join: r.Bool()}
-}
-
-func appendHello(w *wirefmt.Writer, m Hello) {
-	appendEarlierHello(w, m)
-	appendMark(w, m.Mark)
-	w.Bool(m.Ask)
-}
-
-func readHello(r *wirefmt.Reader) Hello {
-	m := readEarlierHello(r)
-	m.Mark, m.Ask = readMark(r), r.Bool()
-	return m
-}
-
-func appendMark(w *wirefmt.Writer, m DiskMark) {
-	w.Uint(m.Next)
-	w.Uint(m.Start)
-}
-
-func readMark(r *wirefmt.Reader) DiskMark { return DiskMark{r.Uint(), r.Uint()} }
-
-func appendEarlierWelcome(w *wirefmt.Writer, m Welcome) {
-	w.Uint(uint64(m.From))
-	w.Uint(uint64(m.Asked))
-	w.Uint(uint64(m.Known))
-	w.String(m.Reason)
-	w.List(len(m.Members))
-	for _, o := range m.Members {
-		appendMember(w, o)
-	}
-}
-
-func readEarlierWelcome(r *wirefmt.Reader) Welcome {
-	m := Welcome{From: Incarnation(r.Uint()), Asked: Incarnation(r.Uint()), Known: Incarnation(r.Uint()), Reason: r.String()}
-	for range r.List(2) {
-		m.Members = append(m.Members, readMember(r))
-	}
-	return m
-}
-
-func appendWelcome(w *wirefmt.Writer, m Welcome) {
-	appendEarlierWelcome(w, m)
-	appendMark(w, m.Mark)
-}
-
-func readWelcome(r *wirefmt.Reader) Welcome {
-	m := readEarlierWelcome(r)
-	m.Mark = readMark(r)
-	return m
+// EntriesFields are those of a list of entries.
+func EntriesFields(c *wirefmt.Coder, entries *[]Entry) {
+	wirefmt.List(c, entries, MinEntryBytes, EntryFields)
 }

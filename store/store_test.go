@@ -96,10 +96,13 @@ func TestWire(t *testing.T) {
 	}
 	value := Value{Version: Version{Time: 9, Client: 8}, Present: true, Bytes: []byte("y")}
 	var w wirefmt.Writer
-	AppendTxn(&w, txn)
-	AppendValue(&w, value)
+	TxnFields(w.Coder(), &txn)
+	ValueFields(w.Coder(), &value)
 	r := wirefmt.NewReader(w.Buf)
-	gotTxn, gotValue := ReadTxn(r), ReadValue(r)
+	var gotTxn Txn
+	var gotValue Value
+	TxnFields(r.Coder(), &gotTxn)
+	ValueFields(r.Coder(), &gotValue)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +111,8 @@ func TestWire(t *testing.T) {
 	}
 	for n := range w.Buf {
 		r := wirefmt.NewReader(w.Buf[:n])
-		ReadTxn(r)
-		ReadValue(r)
+		TxnFields(r.Coder(), &Txn{})
+		ValueFields(r.Coder(), &Value{})
 		if r.Close() == nil {
 			t.Errorf("%d of %d bytes are enough", n, len(w.Buf))
 		}

@@ -70,7 +70,8 @@ func scanned(d *disk, lo, hi []byte) []string {
 func TestBaseHasTheFirstVersion(t *testing.T) {
 	b, ok := newDisk(&device{}, newKeyspace(10_000_000, []byte("x"))).Keys().Get([]byte("vk9999999"))
 	r := wirefmt.NewReader(b)
-	got := store.ReadValue(r)
+	var got store.Value
+	store.ValueFields(r.Coder(), &got)
 	want := store.Value{Version: firstVersion(), Present: true, Bytes: []byte("x")}
 	if err := r.Close(); !ok || err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %v, %v, %v, want %v", got, ok, err, want)

@@ -24,7 +24,7 @@ type keyspace struct {
 
 func newKeyspace(n uint64, value []byte) keyspace {
 	var w wirefmt.Writer
-	store.AppendValue(&w, store.Value{Version: firstVersion(), Present: true, Bytes: value})
+	store.ValueFields(w.Coder(), &store.Value{Version: firstVersion(), Present: true, Bytes: value})
 	return keyspace{n: n, value: w.Buf}
 }
 

@@ -13,25 +13,50 @@ type Kind[M any] struct {
 	tag    byte
 	name   string
 	of     reflect.Type
-	encode func(*Writer, M)
-	decode func(*Reader) M
+	encode func(Writer, M) Writer
+	decode func(Reader) (M, error)
 	fits   func(M) bool // nil unless it is an earlier layout
 }
 
-// NewKind declares that messages of type T, each an M, have the tag. A tag in use is never given to another type.
-func NewKind[M, T any](tag byte, encode func(*Writer, T), decode func(*Reader) T) Kind[M] {
+// coding is a message that is being encoded or decoded. It is what a kind's function gets, which keeps none of it.
+type coding[T any] struct {
+	c   Coder
+	w   Writer
+	r   Reader
+	msg T
+}
+
+// NewKind declares that messages of type T, each an M, have the tag, and their fields. A tag in use is never given to another type.
+func NewKind[M, T any](tag byte, fields func(*Coder, *T)) Kind[M] {
 	of := reflect.TypeFor[T]()
+	pool := sync.Pool{New: func() any { return new(coding[T]) }}
 	return Kind[M]{
 		tag: tag, name: of.String(), of: of,
-		encode: func(w *Writer, m M) { encode(w, any(m).(T)) },
-		decode: func(r *Reader) M { return any(decode(r)).(M) },
+		encode: func(w Writer, m M) Writer {
+			x := pool.Get().(*coding[T])
+			x.c.w, x.w, x.msg = &x.w, w, any(m).(T)
+			fields(&x.c, &x.msg)
+			w = x.w
+			*x = coding[T]{}
+			pool.Put(x)
+			return w
+		},
+		decode: func(r Reader) (M, error) {
+			x := pool.Get().(*coding[T])
+			x.c.r, x.r = &x.r, r
+			fields(&x.c, &x.msg)
+			m, err := any(x.msg).(M), x.r.Close()
+			*x = coding[T]{}
+			pool.Put(x)
+			return m, err
+		},
 	}
 }
 
 // NewEarlierKind declares under which tag, and how, earlier versions of the program have messages of type T, which have got further fields since. They are read under both tags, and those that fit,
-// since the further fields are not set, are still written in this way, so that programs of both versions understand each other but for what only the later one knows.
-func NewEarlierKind[M, T any](tag byte, fits func(T) bool, encode func(*Writer, T), decode func(*Reader) T) Kind[M] {
-	k := NewKind[M](tag, encode, decode)
+// since the further fields are not set, are always written in this way, so that programs of both versions understand each other but for what only the later one knows.
+func NewEarlierKind[M, T any](tag byte, fits func(T) bool, fields func(*Coder, *T)) Kind[M] {
+	k := NewKind[M](tag, fields)
 	k.fits = func(m M) bool { return fits(any(m).(T)) }
 	return k
 }
@@ -44,8 +69,6 @@ type Format[M any] struct {
 	tags     [256]*Kind[M]
 	types    map[reflect.Type]*Kind[M]
 	earlier  map[reflect.Type]*Kind[M]
-	// Of no message at present. A kind's functions keep none.
-	writers, readers sync.Pool
 }
 
 // NewFormat returns the format of a protocol. It panics if two kinds share a tag or a type.
@@ -95,16 +118,8 @@ func (f *Format[M]) append(buf []byte, refs []protocol.Ref, msg M, share bool) (
 	if e := f.earlier[k.of]; e != nil && e.fits(msg) {
 		k = e
 	}
-	w, _ := f.writers.Get().(*Writer)
-	if w == nil {
-		w = new(Writer)
-	}
-	*w = Writer{Buf: append(buf, f.version, k.tag), refs: refs, share: share}
-	k.encode(w, msg)
-	buf, refs = w.Buf, w.refs
-	*w = Writer{}
-	f.writers.Put(w)
-	return buf, refs, nil
+	w := k.encode(Writer{Buf: append(buf, f.version, k.tag), refs: refs, share: share}, msg)
+	return w.Buf, w.refs, nil
 }
 
 // Decode returns the message whose bytes are all of b. The error is a *VersionError if the version is another.
@@ -120,17 +135,23 @@ func (f *Format[M]) Decode(b []byte) (M, error) {
 	if k == nil {
 		return none, fmt.Errorf("%s: message of unknown kind %d", f.protocol, b[1])
 	}
-	r, _ := f.readers.Get().(*Reader)
-	if r == nil {
-		r = new(Reader)
-	}
-	*r = Reader{rest: b[2:], size: len(b) - 2}
-	m := k.decode(r)
-	err := r.Close()
-	*r = Reader{}
-	f.readers.Put(r)
+	m, err := k.decode(Reader{rest: b[2:], size: len(b) - 2})
 	if err != nil {
 		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)
 	}
+	if e := f.earlier[k.of]; e != nil && e != k && e.fits(m) {
+		return none, fmt.Errorf("%s: %s has tag %d, want %d, as it has none of the later fields", f.protocol, k.name, k.tag, e.tag)
+	}
 	return m, nil
+}
+
+// Kinds returns the names of the kinds by tag.
+func (f *Format[M]) Kinds() map[byte]string {
+	names := map[byte]string{}
+	for tag, k := range f.tags {
+		if k != nil {
+			names[byte(tag)] = k.name
+		}
+	}
+	return names
 }

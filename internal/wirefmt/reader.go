@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A Reader takes fields from bytes. After its first error it returns zero values.
+// A Reader takes fields from bytes. What they say has no other bytes: a Reader accepts a number in its shortest form only. After its first error it returns zero values.
 type Reader struct {
 	rest []byte
 	size int
@@ -43,6 +43,10 @@ func (r *Reader) Uint() uint64 {
 		r.Failf("a number is cut off or too large")
 		return 0
 	}
+	if n > 1 && r.rest[n-1] == 0 {
+		r.Failf("a number has more bytes than it needs")
+		return 0
+	}
 	r.rest = r.rest[n:]
 	return v
 }
@@ -62,6 +66,10 @@ func (r *Reader) Int() int64 {
 	v, n := binary.Varint(r.rest)
 	if n <= 0 {
 		r.Failf("a number is cut off or too large")
+		return 0
+	}
+	if n > 1 && r.rest[n-1] == 0 {
+		r.Failf("a number has more bytes than it needs")
 		return 0
 	}
 	r.rest = r.rest[n:]

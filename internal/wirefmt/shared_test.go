@@ -10,12 +10,9 @@ import (
 
 // TestShared: large byte strings are left where they are, and put back make the same bytes.
 func TestShared(t *testing.T) {
-	codec := wirefmt.NewFormat("test", 7, wirefmt.NewKind[message](1,
-		func(w *wirefmt.Writer, m [][]byte) {
-			for _, b := range m {
-				w.Shared(b)
-			}
-		}, func(r *wirefmt.Reader) [][]byte { return [][]byte{r.View(), r.Bytes(), r.Bytes()} }))
+	codec := wirefmt.NewFormat("test", 7, wirefmt.NewKind[message](1, func(c *wirefmt.Coder, m *[][]byte) {
+		wirefmt.List(c, m, 1, wirefmt.Shared)
+	}))
 	large, small := bytes.Repeat([]byte{1}, 5000), []byte{2}
 	m := [][]byte{large, small, large}
 	want, err := codec.Append([]byte("x"), m)

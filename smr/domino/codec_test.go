@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
-	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record beside those of package smr.
@@ -29,8 +29,6 @@ func messages() []smr.Message {
 		domino.News{From: 1},
 		domino.News{From: 1, First: 3, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
 		domino.Lacking{From: 1, Number: 4},
-		smr.Hello{From: 1, Mark: smr.DiskMark{Next: 3, Start: 4}, Ask: true},
-		smr.Welcome{From: 1, Asked: 2, Known: 3, Mark: smr.DiskMark{Next: 3, Start: 4}},
 		domino.Accept{From: 1, Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2, Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
 		domino.Prepare{From: 1, Ballot: 2},
 		domino.Promise{From: 1, Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},
@@ -61,7 +59,7 @@ func messages() []smr.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { smrtest.Codec(t, domino.Codec(), messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, domino.Codec(), 64, messages()) }
 
 // TestLayouts: a message is written as earlier versions of the program know it, unless it has what these do not know.
 func TestLayouts(t *testing.T) {
@@ -79,4 +77,4 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, domino.Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, domino.Codec(), messages()) }

@@ -9,236 +9,185 @@ import (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return wirefmt.NewFormat("epaxos", 1, append(smr.SharedKinds(),
-		kind(64, func(w *wire, m PreAccept) { w.head(m.Head); w.id(m.ID); w.command(m.Cmd); w.deps(m.Deps) },
-			func(r *reader) PreAccept { return PreAccept{r.head(), r.id(), r.command(), r.deps()} }),
-		kind(65, func(w *wire, m PreAccepted) { w.head(m.Head); w.id(m.ID); w.deps(m.Deps); w.Bool(m.Fenced) },
-			func(r *reader) PreAccepted { return PreAccepted{r.head(), r.id(), r.deps(), r.Bool()} }),
-		kind(66, func(w *wire, m Accept) {
-			w.head(m.Head)
-			w.id(m.ID)
-			w.ballot(m.Ballot)
-			w.command(m.Cmd)
-			w.deps(m.Deps)
-		}, func(r *reader) Accept { return Accept{r.head(), r.id(), r.ballot(), r.command(), r.deps()} }),
-		kind(67, func(w *wire, m Accepted) { w.head(m.Head); w.id(m.ID); w.ballot(m.Ballot) },
-			func(r *reader) Accepted { return Accepted{r.head(), r.id(), r.ballot()} }),
-		kind(68, func(w *wire, m Commit) { w.head(m.Head); w.id(m.ID); w.command(m.Cmd); w.deps(m.Deps) },
-			func(r *reader) Commit { return Commit{r.head(), r.id(), r.command(), r.deps()} }),
-		kind(69, func(w *wire, m Recover) { w.head(m.Head); w.id(m.ID); w.ballot(m.Ballot) },
-			func(r *reader) Recover { return Recover{r.head(), r.id(), r.ballot()} }),
-		kind(70, writeRecovered, readRecovered),
-		kind(71, func(w *wire, m Validate) {
-			w.head(m.Head)
-			w.id(m.ID)
-			w.ballot(m.Ballot)
-			w.command(m.Cmd)
-			w.deps(m.Deps)
-		}, func(r *reader) Validate { return Validate{r.head(), r.id(), r.ballot(), r.needed(), r.deps()} }),
-		kind(72, writeValidated, readValidated),
-		kind(73, func(w *wire, m Waiting) { w.head(m.Head); w.id(m.ID); w.Uint(m.Agreed) },
-			func(r *reader) Waiting { return Waiting{r.head(), r.id(), r.Uint()} }),
-		kind(74, func(w *wire, m Refusal) { w.head(m.Head); w.id(m.ID); w.ballot(m.Promised) },
-			func(r *reader) Refusal { return Refusal{r.head(), r.id(), r.ballot()} }),
-		kind(75, func(w *wire, m News) { w.head(m.Head); w.deps(m.Top) },
-			func(r *reader) News { return News{r.head(), r.deps()} }),
-		kind(76, writeWant, readWant),
-		kind(77, writePoll, readPoll),
-		kind(78, func(w *wire, m Polled) { w.head(m.Head); w.Uint(m.Round); w.deps(m.Deps) },
-			func(r *reader) Polled { return Polled{r.head(), r.Uint(), r.deps()} }),
-		kind(79, func(w *wire, m Settled) { w.head(m.Head); w.id(m.ID) },
-			func(r *reader) Settled { return Settled{r.head(), r.id()} }),
-		kind(80, func(w *wire, m Submit) { w.Uint(uint64(m.After)); smr.AppendRequest(&w.Writer, m.Request) },
-			func(r *reader) Submit { return Submit{smr.Slot(r.Uint()), smr.TakeRequest(r.Reader)} }),
-		kind(81, func(w *wire, m Lacking) { w.head(m.Head); w.id(m.ID) },
-			func(r *reader) Lacking { return Lacking{r.head(), r.id()} }),
-		kind(90, writeRecord, readRecord),
+		kind(64, preAcceptFields), kind(65, preAcceptedFields), kind(66, acceptFields), kind(67, acceptedFields), kind(68, commitFields),
+		kind(69, recoverFields), kind(70, recoveredFields), kind(71, validateFields), kind(72, validatedFields), kind(73, waitingFields),
+		kind(74, refusalFields), kind(75, newsFields), kind(76, wantFields), kind(77, pollFields), kind(78, polledFields), kind(79, settledFields),
+		kind(80, submitFields), kind(81, lackingFields), kind(90, recordFields),
 	)...)
 }
 
-// wire and reader write and read what the messages are made of.
-type wire struct{ wirefmt.Writer }
-
-type reader struct{ *wirefmt.Reader }
-
-func kind[T any](tag byte, write func(*wire, T), read func(*reader) T) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag,
-		func(w *wirefmt.Writer, m T) {
-			x := wire{*w}
-			write(&x, m)
-			*w = x.Writer
-		},
-		func(r *wirefmt.Reader) T { return read(&reader{r}) })
+func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
+	return wirefmt.NewKind[smr.Message](tag, fields)
 }
 
-func (w *wire) head(h Head) { w.Uint(uint64(h.From)); w.Uint(h.Gen) }
-
-func (r *reader) head() Head { return Head{smr.Incarnation(r.Uint()), r.Uint()} }
-
-func (w *wire) id(i ID) { w.Uint(uint64(i.Row)); w.Uint(i.Index) }
-
-func (r *reader) id() ID { return ID{protocol.ID(r.Uint32()), r.Uint()} }
-
-func (w *wire) ballot(b Ballot) { w.Uint(uint64(b)) }
-
-func (r *reader) ballot() Ballot { return Ballot(r.Uint()) }
-
-func (w *wire) deps(d Deps) {
-	w.List(len(d))
-	for _, x := range d {
-		w.Uint(x)
-	}
+func headFields(c *wirefmt.Coder, m *Head) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Gen)
 }
 
-func (r *reader) deps() Deps {
-	var d Deps
-	for range r.List(1) {
-		d = append(d, r.Uint())
-	}
-	return d
+func idFields(c *wirefmt.Coder, m *ID) {
+	wirefmt.Uint32(c, &m.Row)
+	wirefmt.Uint(c, &m.Index)
 }
 
-func (w *wire) command(c *Command) {
-	if c == nil {
-		w.Buf = append(w.Buf, 0)
-		return
+func depsFields(c *wirefmt.Coder, d *Deps) { wirefmt.List(c, d, 1, wirefmt.Uint) }
+
+// commandFields are those of a command, if there is one.
+func commandFields(c *wirefmt.Coder, cmd **Command) {
+	var m Command
+	if *cmd != nil {
+		m = **cmd
 	}
-	w.Buf = append(w.Buf, byte(c.Kind))
-	if c.Kind == Nothing {
-		return
+	wirefmt.Enum(c, &m.Kind, 0, Fence, "kind of command")
+	if m.Kind > Nothing {
+		wirefmt.Uint(c, &m.Stamp)
 	}
-	w.Uint(c.Stamp)
-	if c.Kind != Work {
-		return
+	if m.Kind == Work {
+		smr.EntriesFields(c, &m.Entries)
 	}
-	w.List(len(c.Entries))
-	for _, e := range c.Entries {
-		smr.AppendEntry(&w.Writer, e)
+	if c.Reading() && m.Kind != 0 {
+		*cmd = &m
 	}
 }
 
-func (r *reader) command() *Command {
-	k := CommandKind(r.Byte())
-	if k == 0 {
-		return nil
-	}
-	if k > Fence {
-		r.Failf("there is no %v", k)
-		return nil
-	}
-	c := &Command{Kind: k}
-	if k == Nothing {
-		return c
-	}
-	c.Stamp = r.Uint()
-	if k == Work {
-		for range r.List(smr.MinEntryBytes) {
-			if r.Err() != nil {
-				return nil
-			}
-			c.Entries = append(c.Entries, smr.ReadEntry(r.Reader))
-		}
-	}
-	return c
+func phaseFields(c *wirefmt.Coder, p *uint8) {
+	wirefmt.Enum(c, p, uint8(unknown), uint8(committed), "phase")
 }
 
-// needed reads a command that has to be there.
-func (r *reader) needed() *Command {
-	c := r.command()
-	if c == nil {
-		r.Failf("there is no command")
+func preAcceptFields(c *wirefmt.Coder, m *PreAccept) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	commandFields(c, &m.Cmd)
+	depsFields(c, &m.Deps)
+}
+
+func preAcceptedFields(c *wirefmt.Coder, m *PreAccepted) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	depsFields(c, &m.Deps)
+	wirefmt.Bool(c, &m.Fenced)
+}
+
+func acceptFields(c *wirefmt.Coder, m *Accept) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Ballot)
+	commandFields(c, &m.Cmd)
+	depsFields(c, &m.Deps)
+}
+
+func acceptedFields(c *wirefmt.Coder, m *Accepted) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Ballot)
+}
+
+func commitFields(c *wirefmt.Coder, m *Commit) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	commandFields(c, &m.Cmd)
+	depsFields(c, &m.Deps)
+}
+
+func lackingFields(c *wirefmt.Coder, m *Lacking) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+}
+
+func recoverFields(c *wirefmt.Coder, m *Recover) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Ballot)
+}
+
+func recoveredFields(c *wirefmt.Coder, m *Recovered) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Ballot)
+	phaseFields(c, &m.Phase)
+	wirefmt.Uint(c, &m.Voted)
+	commandFields(c, &m.Cmd)
+	depsFields(c, &m.Init)
+	depsFields(c, &m.Deps)
+}
+
+func validateFields(c *wirefmt.Coder, m *Validate) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Ballot)
+	commandFields(c, &m.Cmd)
+	if m.Cmd == nil {
+		c.Failf("there is no command")
 	}
-	return c
+	depsFields(c, &m.Deps)
 }
 
-func writeRecovered(w *wire, m Recovered) {
-	w.head(m.Head)
-	w.id(m.ID)
-	w.ballot(m.Ballot)
-	w.Buf = append(w.Buf, m.Phase)
-	w.ballot(m.Voted)
-	w.command(m.Cmd)
-	w.deps(m.Init)
-	w.deps(m.Deps)
+func validatedFields(c *wirefmt.Coder, m *Validated) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Bool(c, &m.Invalid)
+	wirefmt.List(c, &m.Pending, 2, idFields)
 }
 
-func readRecovered(r *reader) Recovered {
-	return Recovered{r.head(), r.id(), r.ballot(), r.phase(), r.ballot(), r.command(), r.deps(), r.deps()}
+func waitingFields(c *wirefmt.Coder, m *Waiting) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Agreed)
 }
 
-func (r *reader) phase() uint8 {
-	p := r.Byte()
-	if p > uint8(committed) {
-		r.Failf("there is no phase %d", p)
-	}
-	return p
+func refusalFields(c *wirefmt.Coder, m *Refusal) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Promised)
 }
 
-func writeValidated(w *wire, m Validated) {
-	w.head(m.Head)
-	w.id(m.ID)
-	w.ballot(m.Ballot)
-	w.Bool(m.Invalid)
-	w.List(len(m.Pending))
-	for _, i := range m.Pending {
-		w.id(i)
-	}
+func newsFields(c *wirefmt.Coder, m *News) {
+	headFields(c, &m.Head)
+	depsFields(c, &m.Top)
 }
 
-func readValidated(r *reader) Validated {
-	m := Validated{Head: r.head(), ID: r.id(), Ballot: r.ballot(), Invalid: r.Bool()}
-	for range r.List(2) {
-		m.Pending = append(m.Pending, r.id())
-	}
-	return m
+func wantFields(c *wirefmt.Coder, m *Want) {
+	headFields(c, &m.Head)
+	wirefmt.List(c, &m.Missing, 3, rangeFields)
 }
 
-func writeWant(w *wire, m Want) {
-	w.head(m.Head)
-	w.List(len(m.Missing))
-	for _, x := range m.Missing {
-		w.Uint(uint64(x.Row))
-		w.Uint(x.First)
-		w.Uint(x.Last)
-	}
+func rangeFields(c *wirefmt.Coder, m *Range) {
+	wirefmt.Uint32(c, &m.Row)
+	wirefmt.Uint(c, &m.First)
+	wirefmt.Uint(c, &m.Last)
 }
 
-func readWant(r *reader) Want {
-	m := Want{Head: r.head()}
-	for range r.List(3) {
-		m.Missing = append(m.Missing, Range{protocol.ID(r.Uint32()), r.Uint(), r.Uint()})
-	}
-	return m
+func pollFields(c *wirefmt.Coder, m *Poll) {
+	headFields(c, &m.Head)
+	wirefmt.Uint(c, &m.Round)
+	wirefmt.Bool(c, &m.All)
+	wirefmt.List(c, &m.Keys, 1, wirefmt.String)
 }
 
-func writePoll(w *wire, m Poll) {
-	w.head(m.Head)
-	w.Uint(m.Round)
-	w.Bool(m.All)
-	w.List(len(m.Keys))
-	for _, k := range m.Keys {
-		w.String(k)
-	}
+func polledFields(c *wirefmt.Coder, m *Polled) {
+	headFields(c, &m.Head)
+	wirefmt.Uint(c, &m.Round)
+	depsFields(c, &m.Deps)
 }
 
-func readPoll(r *reader) Poll {
-	m := Poll{Head: r.head(), Round: r.Uint(), All: r.Bool()}
-	for range r.List(1) {
-		m.Keys = append(m.Keys, r.String())
-	}
-	return m
+func settledFields(c *wirefmt.Coder, m *Settled) {
+	headFields(c, &m.Head)
+	idFields(c, &m.ID)
 }
 
-func writeRecord(w *wire, m InstanceRecord) {
-	w.id(m.ID)
-	w.Buf = append(w.Buf, m.Phase)
-	w.ballot(m.Ballot)
-	w.ballot(m.Voted)
-	w.Bool(m.Nothing)
-	w.command(m.Cmd)
-	w.deps(m.Init)
-	w.deps(m.Deps)
+func submitFields(c *wirefmt.Coder, m *Submit) {
+	wirefmt.Uint(c, &m.After)
+	smr.RequestFields(c, &m.Request)
 }
 
-func readRecord(r *reader) InstanceRecord {
-	return InstanceRecord{r.id(), r.phase(), r.ballot(), r.ballot(), r.Bool(), r.command(), r.deps(), r.deps()}
+func recordFields(c *wirefmt.Coder, m *InstanceRecord) {
+	idFields(c, &m.ID)
+	phaseFields(c, &m.Phase)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Voted)
+	wirefmt.Bool(c, &m.Nothing)
+	commandFields(c, &m.Cmd)
+	depsFields(c, &m.Init)
+	depsFields(c, &m.Deps)
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/epaxos"
-	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record.
@@ -49,11 +49,11 @@ func messages() []smr.Message {
 
 func TestCodec(t *testing.T) {
 	codec := epaxos.Codec()
-	smrtest.Codec(t, codec, messages())
+	wiretest.Codec(t, codec, 64, messages())
 	for what, m := range map[string]smr.Message{
-		"there is no command kind 9": epaxos.Accept{Cmd: &epaxos.Command{Kind: 9}},
-		"there is no command":        epaxos.Validate{},
-		"there is no phase 4":        epaxos.InstanceRecord{Phase: 4},
+		"9 is no kind of command": epaxos.Accept{Cmd: &epaxos.Command{Kind: 9}},
+		"there is no command":     epaxos.Validate{},
+		"4 is no phase":           epaxos.InstanceRecord{Phase: 4},
 	} {
 		b, err := codec.Append(nil, m)
 		if err != nil {
@@ -65,4 +65,4 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, epaxos.Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, epaxos.Codec(), messages()) }

@@ -163,14 +163,14 @@ func (r *Replica) image() ([]byte, error) {
 }
 
 // front returns what an image has in front of the state: its size and bytes follow. The size is 0 if it was not known.
-func (r *Replica) front() wire {
-	w := wire{}
+func (r *Replica) front() wirefmt.Writer {
+	var w wirefmt.Writer
 	w.Buf = append(w.Buf, imageVersion)
 	w.Uint(r.gen)
 	w.Uint(r.taken)
 	w.Uint(r.stamp)
-	w.id(r.checkpoint)
-	w.deps(r.stable)
+	idFields(w.Coder(), &r.checkpoint)
+	depsFields(w.Coder(), &r.stable)
 	w.Uint(r.sessions.opened)
 	w.List(len(r.sessions.used))
 	for _, id := range slices.Sorted(maps.Keys(r.sessions.used)) {
@@ -190,11 +190,13 @@ type place struct {
 
 // restore puts the state of an image in the place of the replica's.
 func (r *Replica) restore(image []byte) (place, error) {
-	in := reader{wirefmt.NewReader(image)}
+	in := wirefmt.NewReader(image)
 	if v := in.Byte(); v != imageVersion {
 		return place{}, fmt.Errorf("image of version %d, this program knows version %d", v, imageVersion)
 	}
-	p := place{gen: in.Uint(), taken: in.Uint(), stamp: in.Uint(), checkpoint: in.id(), stable: in.deps()}
+	p := place{gen: in.Uint(), taken: in.Uint(), stamp: in.Uint()}
+	idFields(in.Coder(), &p.checkpoint)
+	depsFields(in.Coder(), &p.stable)
 	p.sessions.opened = in.Uint()
 	p.sessions.used = map[smr.SessionID]uint64{}
 	for range in.List(2) {

@@ -3,8 +3,8 @@ package fastpaxos
 import (
 	"testing"
 
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
@@ -16,13 +16,8 @@ func messages() []smr.Message {
 	items := []Placed{{1, command}, {2, smr.Entry{Kind: smr.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
 	votes := []Vote{{Slot: 1, Era: 5, Entry: command}, {Slot: 1 << 60, Era: 1, Classic: true, Entry: change}, {Slot: 2, Era: 5, Classic: true, Entry: change}}
 	out := []smr.Message{
-		smr.Request{Session: 3, Acked: 4, After: 9, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true, Early: true}}},
 		Copy{smr.Request{Session: 3, Acked: 4, After: 1 << 60, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
-		smr.OpenRequest{Nonce: 1 << 63},
 		smr.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 2}},
-		smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("get")}}},
-		smr.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
-		smr.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},
 		Ballot{Head: own, Need: 3, Session: 3, Items: []smr.EarlyReply{{Seq: 1, Slot: 2}}},
 		VoteRecord{Votes: votes},
 		PromiseRecord{Era: 7},
@@ -55,7 +50,7 @@ func messages() []smr.Message {
 	return out
 }
 
-func TestCodec(t *testing.T) { smrtest.Codec(t, Codec(), messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
 
 // TestLayouts: a message is written as earlier versions of the program know it, unless it has what these do not know.
 func TestLayouts(t *testing.T) {
@@ -73,4 +68,4 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }

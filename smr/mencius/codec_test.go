@@ -3,8 +3,8 @@ package mencius
 import (
 	"testing"
 
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
@@ -15,12 +15,6 @@ func messages() []smr.Message {
 	change := smr.Entry{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}
 	items := []Item{{Skips: 3, Entry: command}, {Entry: smr.Entry{Kind: smr.NoOp}}, {Entry: change}, {Skips: 1}}
 	return []smr.Message{
-		smr.Request{Session: 3, Acked: 4, After: 9, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true, Early: true}}},
-		smr.OpenRequest{Nonce: 1 << 63},
-		smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("get")}}},
-		smr.Early{Session: 3, Items: []smr.EarlyReply{{Seq: 1, Slot: 2}}},
-		smr.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
-		smr.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},
 		Accept{Place: at, First: 1, Commit: 2, Items: items},
 		Accept{Place: own, First: 1, Commit: 1, Items: items},
 		Accept{Place: at, First: 1, Items: []Item{{Skips: 1 << 40}}},
@@ -46,6 +40,6 @@ func messages() []smr.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { smrtest.Codec(t, Codec(), messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 64, messages()) }
 
-func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }

@@ -3,9 +3,9 @@ package multipaxos_test
 import (
 	"testing"
 
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/multipaxos"
-	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // messages are of all kinds that nodes send or record.
@@ -23,23 +23,7 @@ func messages() []smr.Message {
 		votes = append(votes, multipaxos.Vote{Ballot: multipaxos.Ballot(i), Entry: e})
 	}
 	return []smr.Message{
-		smr.Request{Session: 3, Acked: 4, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
-		smr.OpenRequest{Nonce: 1 << 63},
-		smr.ChangeRequest{Session: 3, Acked: 4, Seq: 5, Change: smr.Change{Remove: 2}},
-		smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("get")}, {ID: 2}}},
-		smr.Replies{Session: 3, Items: []smr.CommandReply{
-			{Seq: 5, Outcome: smr.Committed, Slot: 77, Result: []byte("ok")}, {Seq: 6, Outcome: smr.Unknown, Reason: "gone", Gone: true}}},
-		smr.OpenReply{Nonce: 1, Session: 3, Window: 100},
-		smr.ReadReplies{Items: []smr.ReadReply{{ID: 1, Result: []byte("x")}}},
-		smr.Redirect{Leader: smr.Member{ID: 2, Address: "host:2"}},
-		smr.Busy{Session: 3, Seqs: []smr.Seq{5}, Queries: []uint64{1}, Open: true},
-		smr.Ping{Sent: 5}, smr.Pong{Sent: 1 << 60},
-		smr.NotYet{Session: 3, Seq: 5, Reason: "later"},
-		smr.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
-		smr.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},
-		smr.Hello{From: 1, Join: true},
 		multipaxos.Lead{From: 1, Ballot: 2},
-		smr.Welcome{From: 1, Asked: 2, Known: 3, Reason: "no"},
 		multipaxos.PreVote{From: 1, Ballot: 1<<32 | 1, Commit: 9},
 		multipaxos.PreVoteReply{From: 1, Ballot: 2, Granted: true, Promised: 1},
 		multipaxos.Prepare{From: 1, Ballot: 2, Low: 3},
@@ -56,6 +40,6 @@ func messages() []smr.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { smrtest.Codec(t, multipaxos.Codec(), messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, multipaxos.Codec(), 64, messages()) }
 
-func FuzzCodec(f *testing.F) { smrtest.FuzzCodec(f, multipaxos.Codec(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, multipaxos.Codec(), messages()) }

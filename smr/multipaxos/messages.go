@@ -124,132 +124,95 @@ type (
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
 	return wirefmt.NewFormat("multipaxos", 1, append(smr.SharedKinds(),
-		wirefmt.NewKind[smr.Message](64, func(w *wirefmt.Writer, m PreVote) {
-			w.Uint(uint64(m.From))
-			w.Uint(uint64(m.Ballot))
-			w.Uint(uint64(m.Commit))
-		},
-			func(r *wirefmt.Reader) PreVote {
-				return PreVote{smr.Incarnation(r.Uint()), Ballot(r.Uint()), smr.Slot(r.Uint())}
-			}),
-		wirefmt.NewKind[smr.Message](65, appendPreVoteReply, readPreVoteReply),
-		wirefmt.NewKind[smr.Message](66, func(w *wirefmt.Writer, m Prepare) {
-			w.Uint(uint64(m.From))
-			w.Uint(uint64(m.Ballot))
-			w.Uint(uint64(m.Low))
-		},
-			func(r *wirefmt.Reader) Prepare {
-				return Prepare{smr.Incarnation(r.Uint()), Ballot(r.Uint()), smr.Slot(r.Uint())}
-			}),
-		wirefmt.NewKind[smr.Message](67, appendPromise, readPromise),
-		wirefmt.NewKind[smr.Message](68, appendAccept, readAccept),
-		wirefmt.NewKind[smr.Message](69, func(w *wirefmt.Writer, m Accepted) {
-			w.Uint(uint64(m.From))
-			w.Uint(uint64(m.Ballot))
-			w.Uint(uint64(m.Match))
-		},
-			func(r *wirefmt.Reader) Accepted {
-				return Accepted{smr.Incarnation(r.Uint()), Ballot(r.Uint()), smr.Slot(r.Uint())}
-			}),
-		wirefmt.NewKind[smr.Message](70, func(w *wirefmt.Writer, m Follows) { w.Uint(uint64(m.From)); w.Uint(uint64(m.Ballot)); w.Uint(m.Round) },
-			func(r *wirefmt.Reader) Follows { return Follows{smr.Incarnation(r.Uint()), Ballot(r.Uint()), r.Uint()} }),
-		wirefmt.NewKind[smr.Message](71, func(w *wirefmt.Writer, m Missing) {
-			w.Uint(uint64(m.From))
-			w.Uint(uint64(m.Ballot))
-			w.Uint(uint64(m.Want))
-		},
-			func(r *wirefmt.Reader) Missing {
-				return Missing{smr.Incarnation(r.Uint()), Ballot(r.Uint()), smr.Slot(r.Uint())}
-			}),
-		wirefmt.NewKind[smr.Message](72, func(w *wirefmt.Writer, m Refusal) { w.Uint(uint64(m.From)); w.Uint(uint64(m.Promised)) },
-			func(r *wirefmt.Reader) Refusal { return Refusal{smr.Incarnation(r.Uint()), Ballot(r.Uint())} }),
-		wirefmt.NewKind[smr.Message](73, func(w *wirefmt.Writer, m Removed) { w.Uint(uint64(m.From)) },
-			func(r *wirefmt.Reader) Removed { return Removed{smr.Incarnation(r.Uint())} }),
-		wirefmt.NewKind[smr.Message](74, func(w *wirefmt.Writer, m Lead) { w.Uint(uint64(m.From)); w.Uint(uint64(m.Ballot)) },
-			func(r *wirefmt.Reader) Lead { return Lead{smr.Incarnation(r.Uint()), Ballot(r.Uint())} }),
-		wirefmt.NewKind[smr.Message](80, func(w *wirefmt.Writer, m PromiseRecord) { w.Uint(uint64(m.Ballot)); w.Uint(uint64(m.Commit)) },
-			func(r *wirefmt.Reader) PromiseRecord { return PromiseRecord{Ballot(r.Uint()), smr.Slot(r.Uint())} }),
-		wirefmt.NewKind[smr.Message](81, appendAcceptRecord, readAcceptRecord),
+		kind(64, preVoteFields), kind(65, preVoteReplyFields), kind(66, prepareFields), kind(67, promiseFields), kind(68, acceptFields),
+		kind(69, acceptedFields), kind(70, followsFields), kind(71, missingFields), kind(72, refusalFields), kind(73, removedFields), kind(74, leadFields),
+		kind(80, promiseRecordFields), kind(81, acceptRecordFields),
 	)...)
 }
 
-func appendPreVoteReply(w *wirefmt.Writer, m PreVoteReply) {
-	w.Uint(uint64(m.From))
-	w.Uint(uint64(m.Ballot))
-	w.Bool(m.Granted)
-	w.Uint(uint64(m.Promised))
+func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
+	return wirefmt.NewKind[smr.Message](tag, fields)
 }
 
-func readPreVoteReply(r *wirefmt.Reader) PreVoteReply {
-	return PreVoteReply{smr.Incarnation(r.Uint()), Ballot(r.Uint()), r.Bool(), Ballot(r.Uint())}
+func preVoteFields(c *wirefmt.Coder, m *PreVote) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Commit)
 }
 
-func appendPromise(w *wirefmt.Writer, m Promise) {
-	w.Uint(uint64(m.From))
-	w.Uint(uint64(m.Ballot))
-	w.Uint(uint64(m.Low))
-	w.Uint(uint64(m.Base))
-	w.Uint(uint64(m.Commit))
-	w.Bool(m.Last)
-	w.List(len(m.Slots))
-	for _, v := range m.Slots {
-		w.Uint(uint64(v.Ballot))
-		smr.AppendEntry(w, v.Entry)
-	}
+func preVoteReplyFields(c *wirefmt.Coder, m *PreVoteReply) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Bool(c, &m.Granted)
+	wirefmt.Uint(c, &m.Promised)
 }
 
-func readPromise(r *wirefmt.Reader) Promise {
-	m := Promise{From: smr.Incarnation(r.Uint()), Ballot: Ballot(r.Uint()), Low: smr.Slot(r.Uint()), Base: smr.Slot(r.Uint())}
-	m.Commit, m.Last = smr.Slot(r.Uint()), r.Bool()
-	for range r.List(1 + smr.MinEntryBytes) {
-		m.Slots = append(m.Slots, Vote{Ballot(r.Uint()), smr.ReadEntry(r)})
-	}
-	return m
+func prepareFields(c *wirefmt.Coder, m *Prepare) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Low)
 }
 
-func appendAccept(w *wirefmt.Writer, m Accept) {
-	w.Uint(uint64(m.From))
-	w.Uint(uint64(m.Ballot))
-	w.Uint(uint64(m.First))
-	w.Uint(uint64(m.Commit))
-	w.Uint(m.Round)
-	appendEntries(w, m.Entries)
+func promiseFields(c *wirefmt.Coder, m *Promise) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Low)
+	wirefmt.Uint(c, &m.Base)
+	wirefmt.Uint(c, &m.Commit)
+	wirefmt.Bool(c, &m.Last)
+	wirefmt.List(c, &m.Slots, 1+smr.MinEntryBytes, func(c *wirefmt.Coder, v *Vote) {
+		wirefmt.Uint(c, &v.Ballot)
+		smr.EntryFields(c, &v.Entry)
+	})
 }
 
-func readAccept(r *wirefmt.Reader) Accept {
-	m := Accept{From: smr.Incarnation(r.Uint()), Ballot: Ballot(r.Uint()), First: smr.Slot(r.Uint()), Commit: smr.Slot(r.Uint()), Round: r.Uint()}
-	m.Entries = readEntries(r)
-	return m
+func acceptFields(c *wirefmt.Coder, m *Accept) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.First)
+	wirefmt.Uint(c, &m.Commit)
+	wirefmt.Uint(c, &m.Round)
+	smr.EntriesFields(c, &m.Entries)
 }
 
-func appendAcceptRecord(w *wirefmt.Writer, m AcceptRecord) {
-	w.Uint(uint64(m.Ballot))
-	w.Uint(uint64(m.First))
-	w.Uint(uint64(m.Commit))
-	appendEntries(w, m.Entries)
+func acceptedFields(c *wirefmt.Coder, m *Accepted) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Match)
 }
 
-func readAcceptRecord(r *wirefmt.Reader) AcceptRecord {
-	m := AcceptRecord{Ballot: Ballot(r.Uint()), First: smr.Slot(r.Uint()), Commit: smr.Slot(r.Uint())}
-	m.Entries = readEntries(r)
-	return m
+func leadFields(c *wirefmt.Coder, m *Lead) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
 }
 
-func appendEntries(w *wirefmt.Writer, entries []smr.Entry) {
-	w.List(len(entries))
-	for _, e := range entries {
-		smr.AppendEntry(w, e)
-	}
+func followsFields(c *wirefmt.Coder, m *Follows) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Round)
 }
 
-// readEntries reads entries one by one: an entry takes more memory than the byte that announces it, so none is made before its bytes are seen.
-func readEntries(r *wirefmt.Reader) []smr.Entry {
-	var entries []smr.Entry
-	for range r.List(smr.MinEntryBytes) {
-		if r.Err() != nil {
-			return nil
-		}
-		entries = append(entries, smr.ReadEntry(r))
-	}
-	return entries
+func missingFields(c *wirefmt.Coder, m *Missing) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Want)
+}
+
+func refusalFields(c *wirefmt.Coder, m *Refusal) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Promised)
+}
+
+func removedFields(c *wirefmt.Coder, m *Removed) { wirefmt.Uint(c, &m.From) }
+
+func promiseRecordFields(c *wirefmt.Coder, m *PromiseRecord) {
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.Commit)
+}
+
+func acceptRecordFields(c *wirefmt.Coder, m *AcceptRecord) {
+	wirefmt.Uint(c, &m.Ballot)
+	wirefmt.Uint(c, &m.First)
+	wirefmt.Uint(c, &m.Commit)
+	smr.EntriesFields(c, &m.Entries)
 }

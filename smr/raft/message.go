@@ -30,47 +30,44 @@ const (
 
 func kinds() []wirefmt.Kind[smr.Message] {
 	return []wirefmt.Kind[smr.Message]{
-		wirefmt.NewKind[smr.Message](tagRPC, encodeRPC, decodeRPC),
-		wirefmt.NewKind[smr.Message](tagRecord, encodeRecord, decodeRecord),
+		wirefmt.NewKind[smr.Message](tagRPC, rpcFields),
+		wirefmt.NewKind[smr.Message](tagRecord, recordFields),
 	}
 }
 
-func encodeRPC(w *wirefmt.Writer, m rpc) {
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(nil, m.Message)
-	if err != nil {
-		panic(fmt.Sprintf("raft: a message that we made cannot be encoded: %v", err))
+func rpcFields(c *wirefmt.Coder, m *rpc) {
+	wirefmt.Uint(c, &m.disk)
+	var b []byte
+	if !c.Reading() {
+		var err error
+		if b, err = (proto.MarshalOptions{Deterministic: true}).MarshalAppend(nil, m.Message); err != nil {
+			panic(fmt.Sprintf("raft: a message that we made cannot be encoded: %v", err))
+		}
 	}
-	w.Uint(uint64(m.disk))
-	w.Shared(b)
-}
-
-func decodeRPC(r *wirefmt.Reader) rpc {
-	disk, m := smr.Incarnation(r.Uint()), new(raftpb.Message)
-	if err := proto.Unmarshal(r.View(), m); err != nil {
-		r.Failf("raft message: %w", err)
-	}
-	return rpc{disk, m}
-}
-
-func encodeRecord(w *wirefmt.Writer, rec record) {
-	w.Uint(rec.hard.term)
-	w.Uint(rec.hard.vote)
-	w.Uint(rec.hard.commit)
-	w.List(len(rec.entries))
-	for _, e := range rec.entries {
-		w.Uint(uint64(e.GetType()))
-		w.Uint(e.GetTerm())
-		w.Uint(e.GetIndex())
-		w.Shared(e.GetData())
+	wirefmt.View(c, &b)
+	if c.Reading() {
+		m.Message = new(raftpb.Message)
+		if err := proto.Unmarshal(b, m.Message); err != nil {
+			c.Failf("raft message: %w", err)
+		}
 	}
 }
 
-func decodeRecord(r *wirefmt.Reader) record {
-	rec := record{hard: hardState{r.Uint(), r.Uint(), r.Uint()}}
-	n := r.List(4)
-	for range n {
-		kind, term, index := raftpb.EntryType(r.Uint32()), r.Uint(), r.Uint()
-		rec.entries = append(rec.entries, &raftpb.Entry{Type: &kind, Term: &term, Index: &index, Data: r.Bytes()})
-	}
-	return rec
+func recordFields(c *wirefmt.Coder, rec *record) {
+	wirefmt.Uint(c, &rec.hard.term)
+	wirefmt.Uint(c, &rec.hard.vote)
+	wirefmt.Uint(c, &rec.hard.commit)
+	wirefmt.List(c, &rec.entries, 4, func(c *wirefmt.Coder, e **raftpb.Entry) {
+		if c.Reading() {
+			*e = &raftpb.Entry{Type: new(raftpb.EntryType), Term: new(uint64), Index: new(uint64)}
+		}
+		entryType, term, index := uint32((*e).GetType()), (*e).GetTerm(), (*e).GetIndex()
+		wirefmt.Uint32(c, &entryType)
+		wirefmt.Uint(c, &term)
+		wirefmt.Uint(c, &index)
+		wirefmt.Shared(c, &(*e).Data)
+		if c.Reading() {
+			*(*e).Type, *(*e).Term, *(*e).Index = raftpb.EntryType(entryType), term, index
+		}
+	})
 }

@@ -87,7 +87,7 @@ func changeEntry(e smr.Entry) *raftpb.Entry {
 
 func encodeEntry(e smr.Entry) []byte {
 	var w wirefmt.Writer
-	smr.AppendEntry(&w, e)
+	smr.EntryFields(w.Coder(), &e)
 	return w.Buf
 }
 
@@ -116,7 +116,8 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e smr.E
 // decode returns an entry that some leader has encoded. What cannot be read stops the replica: it would come to differ from the others.
 func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) smr.Entry {
 	rd := wirefmt.NewReader(b)
-	e := smr.ReadEntry(rd)
+	var e smr.Entry
+	smr.EntryFields(rd.Coder(), &e)
 	if err := rd.Close(); err != nil {
 		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
 		return smr.Entry{Kind: smr.NoOp}

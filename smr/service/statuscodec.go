@@ -71,14 +71,14 @@ type (
 
 func statusCodec() protocol.Codec[statusMessage] {
 	return wirefmt.NewFormat("status", statusVersion,
-		wirefmt.NewKind[statusMessage](1, func(w *wirefmt.Writer, m ask) { w.Uint(m.Number) },
-			func(r *wirefmt.Reader) ask { return ask{r.Uint()} }),
-		wirefmt.NewKind[statusMessage](2, func(w *wirefmt.Writer, m answer) { w.Uint(m.Number); w.Bytes(m.Body) },
-			func(r *wirefmt.Reader) answer { return answer{r.Uint(), r.Bytes()} }),
-		wirefmt.NewKind[statusMessage](3, func(w *wirefmt.Writer, m here) { w.String(m.Address) },
-			func(r *wirefmt.Reader) here { return here{r.String()} }),
-		wirefmt.NewKind[statusMessage](4, func(w *wirefmt.Writer, m leadNow) { w.Uint(m.Number); w.Uint(uint64(m.To)); w.Uint(m.Group) },
-			func(r *wirefmt.Reader) leadNow { return leadNow{r.Uint(), protocol.ID(r.Uint32()), r.Uint()} }))
+		wirefmt.NewKind[statusMessage](1, func(c *wirefmt.Coder, m *ask) { wirefmt.Uint(c, &m.Number) }),
+		wirefmt.NewKind[statusMessage](2, func(c *wirefmt.Coder, m *answer) { wirefmt.Uint(c, &m.Number); wirefmt.Bytes(c, &m.Body) }),
+		wirefmt.NewKind[statusMessage](3, func(c *wirefmt.Coder, m *here) { wirefmt.String(c, &m.Address) }),
+		wirefmt.NewKind[statusMessage](4, func(c *wirefmt.Coder, m *leadNow) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Uint32(c, &m.To)
+			wirefmt.Uint(c, &m.Group)
+		}))
 }
 
 // statusNode hands questions about a replica's status and their answers to and fro. It keeps nothing.

@@ -194,7 +194,8 @@ func (w *proofWorld) durable(op host.Op) {
 		return
 	}
 	r := wirefmt.NewReader(op.Value)
-	v := store.ReadValue(r)
+	var v store.Value
+	store.ValueFields(r.Coder(), &v)
 	if err := r.Close(); err != nil {
 		w.fail(fmt.Errorf("%s on disk: %w", op.Key, err))
 		return

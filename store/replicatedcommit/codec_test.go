@@ -1,13 +1,9 @@
 package replicatedcommit
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -57,57 +53,6 @@ func messages() []Message {
 	}
 }
 
-func TestCodec(t *testing.T) {
-	codec := Codec()
-	for _, m := range messages() {
-		b, err := codec.Append([]byte("before"), m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b = b[len("before"):]
-		got, err := codec.Decode(b)
-		if err != nil {
-			t.Errorf("%T: %v", m, err)
-		}
-		if diff := cmp.Diff(m, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%T (-want +got):\n%s", m, diff)
-		}
-		for n := range b {
-			if _, err := codec.Decode(b[:n]); err == nil {
-				t.Errorf("%T cut off after %d bytes was decoded", m, n)
-			}
-		}
-	}
-	if _, err := codec.Append(nil, 7); err == nil || !strings.Contains(err.Error(), "int is no message") {
-		t.Errorf("an int was encoded: %v", err)
-	}
-}
+func TestCodec(t *testing.T) { wiretest.Codec(t, Codec(), 0, messages()) }
 
-// FuzzCodec decodes anything; what can be decoded is encoded to bytes that stand for the same.
-func FuzzCodec(f *testing.F) {
-	codec := Codec()
-	for _, m := range messages() {
-		b, err := codec.Append(nil, m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := codec.Decode(b)
-		if err != nil {
-			return
-		}
-		once, err := codec.Append(nil, m)
-		if err != nil {
-			t.Fatalf("%#v: %v", m, err)
-		}
-		again, err := codec.Decode(once)
-		if err != nil {
-			t.Fatalf("%#v: %v", m, err)
-		}
-		if twice, _ := codec.Append(nil, again); !bytes.Equal(once, twice) {
-			t.Errorf("%#v becomes %#v", m, again)
-		}
-	})
-}
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, Codec(), messages()) }

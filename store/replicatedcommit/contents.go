@@ -37,7 +37,7 @@ func (s *Server) save(env *protocol.Env[Message], r *record) {
 	if !r.ownKey && contentBytes(r.reads, r.writes) > ownKeyBytes {
 		r.ownKey = true
 		var w wirefmt.Writer
-		store.AppendTxn(&w, store.Txn{ID: r.id, Reads: r.reads, Writes: r.writes})
+		store.TxnFields(w.Coder(), &store.Txn{ID: r.id, Reads: r.reads, Writes: r.writes})
 		env.Put(contentsKey(r.id), w.Buf)
 	}
 	env.Put(txnKey(r.id), r.bytes())
@@ -60,7 +60,8 @@ func readRecord(env *protocol.Env[Message], b []byte) (*record, error) {
 	}
 	contents, _ := env.Get(contentsKey(r.id))
 	rd := wirefmt.NewReader(contents)
-	t := store.ReadTxn(rd)
+	var t store.Txn
+	store.TxnFields(rd.Coder(), &t)
 	r.reads, r.writes = t.Reads, t.Writes
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("replicatedcommit: the contents of transaction %v on disk: %w", r.id, err)

@@ -88,12 +88,18 @@ func (r *record) bytes() []byte {
 		t.Reads, t.Writes = nil, nil
 	}
 	w := wirefmt.Writer{Buf: make([]byte, 0, recordRoom+contentBytes(t.Reads, t.Writes)+accessRoom*(len(t.Reads)+len(t.Writes)))}
-	w.Uint(state)
-	appendReason(&w, r.reason, r.hint)
-	w.Bool(r.known)
-	appendShards(&w, r.shards)
-	store.AppendTxn(&w, t)
+	r.fields(w.Coder(), &state, &t)
 	return w.Buf
+}
+
+// fields are those of a record on disk, apart from its state and its contents.
+func (r *record) fields(c *wirefmt.Coder, state *uint64, t *store.Txn) {
+	wirefmt.Uint(c, state)
+	reasonFields(c, &r.reason)
+	wirefmt.Uint(c, &r.hint)
+	wirefmt.Bool(c, &r.known)
+	shardsFields(c, &r.shards)
+	store.TxnFields(c, t)
 }
 
 // ownKeyBit goes with the state of a record whose contents have a key of their own.
@@ -102,13 +108,14 @@ const ownKeyBit = 1 << 4
 // parseRecord returns a transaction without its contents if these have a key of their own.
 func parseRecord(b []byte) (*record, error) {
 	rd := wirefmt.NewReader(b)
-	state := rd.Uint()
+	var state uint64
+	var t store.Txn
+	r := &record{}
+	r.fields(rd.Coder(), &state, &t)
 	if state&^ownKeyBit > uint64(Aborted) {
 		rd.Failf("no such state: %d", state)
 	}
-	r := &record{state: State(state &^ ownKeyBit), ownKey: state&ownKeyBit != 0}
-	r.reason, r.hint, r.known, r.shards = readReason(rd), rd.Uint(), rd.Bool(), readShards(rd)
-	t := store.ReadTxn(rd)
+	r.state, r.ownKey = State(state&^ownKeyBit), state&ownKeyBit != 0
 	r.id, r.priority, r.reads, r.writes = t.ID, t.Priority, t.Reads, t.Writes
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("replicatedcommit: a transaction on disk: %w", err)
@@ -127,7 +134,8 @@ func value(env *protocol.Env[Message], key store.Key) store.Value {
 
 func parseValue(key store.Key, b []byte) store.Value {
 	r := wirefmt.NewReader(b)
-	v := store.ReadValue(r)
+	var v store.Value
+	store.ValueFields(r.Coder(), &v)
 	if err := r.Close(); err != nil {
 		panic(fmt.Sprintf("replicatedcommit: the value of %q on disk: %v", key, err)) // which runners stop at
 	}
@@ -136,6 +144,6 @@ func parseValue(key store.Key, b []byte) store.Value {
 
 func putValue(env *protocol.Env[Message], key store.Key, v store.Value) {
 	w := wirefmt.Writer{Buf: make([]byte, 0, accessRoom+len(v.Bytes))}
-	store.AppendValue(&w, v)
+	store.ValueFields(w.Coder(), &v)
 	env.Put([]byte(valuePrefix+string(key)), w.Buf)
 }

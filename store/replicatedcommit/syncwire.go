@@ -2,7 +2,6 @@ package replicatedcommit
 
 import (
 	"github.com/foresay/foresay/internal/wirefmt"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
 
@@ -15,83 +14,64 @@ const (
 
 func syncKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](48, func(w *writer, m Copy) {
-			w.Uint(uint64(m.Stage))
-			w.String(m.From)
-			w.Uint(m.Since)
-			w.Uint(m.Round)
-		}, func(r *reader) Copy { return Copy{readStage(r), r.String(), r.Uint(), r.Uint()} }),
-		wirefmt.NewKind[Message](49, appendPage, readPage),
-		wirefmt.NewKind[Message](50, func(w *writer, m Look) { store.AppendVersion(w, m.ID) }, func(r *reader) Look { return Look{store.ReadVersion(r)} }),
-		wirefmt.NewKind[Message](51, func(w *writer, m Seen) {
-			store.AppendVersion(w, m.ID)
-			w.Uint(uint64(m.State))
-			w.Bool(m.Old)
-		}, func(r *reader) Seen { return Seen{store.ReadVersion(r), readState(r), r.Bool()} }),
-		wirefmt.NewKind[Message](52, func(w *writer, m Owing) {
-			w.Uint(m.Serial)
-			w.Uint(m.Since)
-			w.Uint(m.To)
-		}, func(r *reader) Owing { return Owing{r.Uint(), r.Uint(), r.Uint()} }),
-		wirefmt.NewKind[Message](53, func(w *writer, m Paid) {
-			w.Uint(m.Serial)
-			w.Bool(m.Behind)
-		}, func(r *reader) Paid { return Paid{r.Uint(), r.Bool()} }),
+		kind(48, copyFields), kind(49, pageFields), kind(50, lookFields), kind(51, seenFields), kind(52, owingFields), kind(53, paidFields),
 	}
 }
 
-func appendPage(w *writer, m Page) {
-	w.Uint(uint64(m.Stage))
-	w.String(m.From)
-	w.Uint(m.Round)
-	w.String(m.Next)
-	w.Uint(m.Old)
-	w.Uint(uint64(m.Scanned))
-	w.List(len(m.Debts))
-	for _, d := range m.Debts {
-		w.Uint(uint64(d.Server))
-		w.Uint(d.Since)
-		w.Uint(d.Upto)
-	}
-	w.List(len(m.Txns))
-	for _, t := range m.Txns {
-		store.AppendTxn(w, t.Txn)
-		appendShards(w, t.Shards)
-		w.Bool(t.Commit)
-		w.Bool(t.Old)
-	}
-	w.List(len(m.Values))
-	for _, kv := range m.Values {
-		w.String(string(kv.Key))
-		store.AppendValue(w, kv.Value)
-	}
+func copyFields(c *wirefmt.Coder, m *Copy) {
+	stageFields(c, &m.Stage)
+	wirefmt.String(c, &m.From)
+	wirefmt.Uint(c, &m.Since)
+	wirefmt.Uint(c, &m.Round)
 }
 
-func readPage(r *reader) Page {
-	m := Page{Stage: readStage(r), From: r.String(), Round: r.Uint(), Next: r.String(), Old: r.Uint(), Scanned: int(r.Uint32())}
-	for range r.List(minDebtBytes) {
-		m.Debts = append(m.Debts, Debt{protocol.ID(r.Uint32()), r.Uint(), r.Uint()})
-	}
-	for range r.List(minSettledBytes) {
-		if r.Err() != nil {
-			return m
-		}
-		m.Txns = append(m.Txns, SettledTxn{store.ReadTxn(r), readShards(r), r.Bool(), r.Bool()})
-	}
-	for range r.List(minKeyValueBytes) {
-		if r.Err() != nil {
-			return m
-		}
-		m.Values = append(m.Values, KeyValue{store.Key(r.String()), store.ReadValue(r)})
-	}
-	return m
+func pageFields(c *wirefmt.Coder, m *Page) {
+	stageFields(c, &m.Stage)
+	wirefmt.String(c, &m.From)
+	wirefmt.Uint(c, &m.Round)
+	wirefmt.String(c, &m.Next)
+	wirefmt.Uint(c, &m.Old)
+	wirefmt.Count(c, &m.Scanned)
+	wirefmt.List(c, &m.Debts, minDebtBytes, debtFields)
+	wirefmt.List(c, &m.Txns, minSettledBytes, settledFields)
+	wirefmt.List(c, &m.Values, minKeyValueBytes, keyValueFields)
 }
 
-func readStage(r *reader) Stage {
-	v := r.Byte()
-	if v >= byte(copied) {
-		r.Failf("no such stage: %d", v)
-		return 0
-	}
-	return Stage(v)
+func debtFields(c *wirefmt.Coder, m *Debt) {
+	wirefmt.Uint32(c, &m.Server)
+	wirefmt.Uint(c, &m.Since)
+	wirefmt.Uint(c, &m.Upto)
 }
+
+func settledFields(c *wirefmt.Coder, m *SettledTxn) {
+	store.TxnFields(c, &m.Txn)
+	shardsFields(c, &m.Shards)
+	wirefmt.Bool(c, &m.Commit)
+	wirefmt.Bool(c, &m.Old)
+}
+
+func keyValueFields(c *wirefmt.Coder, m *KeyValue) {
+	wirefmt.String(c, &m.Key)
+	store.ValueFields(c, &m.Value)
+}
+
+func lookFields(c *wirefmt.Coder, m *Look) { store.VersionFields(c, &m.ID) }
+
+func seenFields(c *wirefmt.Coder, m *Seen) {
+	store.VersionFields(c, &m.ID)
+	stateFields(c, &m.State)
+	wirefmt.Bool(c, &m.Old)
+}
+
+func owingFields(c *wirefmt.Coder, m *Owing) {
+	wirefmt.Uint(c, &m.Serial)
+	wirefmt.Uint(c, &m.Since)
+	wirefmt.Uint(c, &m.To)
+}
+
+func paidFields(c *wirefmt.Coder, m *Paid) {
+	wirefmt.Uint(c, &m.Serial)
+	wirefmt.Bool(c, &m.Behind)
+}
+
+func stageFields(c *wirefmt.Coder, stage *Stage) { wirefmt.Enum(c, stage, 0, copied-1, "stage") }

@@ -1,0 +1,105 @@
+// Package wiretest tests codecs.
+package wiretest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/foresay/foresay/protocol"
+)
+
+// Golden is where a package has the bytes of its messages written down.
+const Golden = "testdata/wire.golden"
+
+// Codec tests a codec on samples of all its kinds whose tags are at least first: a sample is what it was when it has been encoded and decoded; nothing
+// that is cut off is decoded; nothing else is encoded; and the bytes are those of the package's file [Golden], so that a
+// review shows when a layout changes. FORESAY_UPDATE=1 writes that file. The options say how samples are compared.
+func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M, options ...cmp.Option) {
+	t.Helper()
+	var golden strings.Builder
+	missing := codec.(interface{ Kinds() map[byte]string }).Kinds()
+	for _, m := range samples {
+		b, err := codec.Append([]byte("before"), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = b[len("before"):]
+		delete(missing, b[1])
+		fmt.Fprintf(&golden, "%T %x\n", m, b)
+		roundTrip(t, codec, m, b, append(options, cmpopts.EquateEmpty()))
+	}
+	for tag, name := range missing {
+		if tag >= first {
+			t.Errorf("there is no sample of %s with tag %d", name, tag)
+		}
+	}
+	if m, ok := any(7).(M); ok {
+		if _, err := codec.Append(nil, m); err == nil || !strings.Contains(err.Error(), "int is no message") {
+			t.Errorf("an int was encoded: %v", err)
+		}
+	}
+	compare(t, golden.String())
+}
+
+func roundTrip[M any](t *testing.T, codec protocol.Codec[M], m M, b []byte, options cmp.Options) {
+	t.Helper()
+	got, err := codec.Decode(b)
+	if err != nil {
+		t.Errorf("%T: %v", m, err)
+	}
+	if diff := cmp.Diff(m, got, options); diff != "" {
+		t.Errorf("%T (-want +got):\n%s", m, diff)
+	}
+	for n := range b {
+		if _, err := codec.Decode(b[:n]); err == nil {
+			t.Errorf("%T cut off after %d bytes was decoded", m, n)
+		}
+	}
+}
+
+func compare(t *testing.T, got string) {
+	t.Helper()
+	if os.Getenv("FORESAY_UPDATE") != "" {
+		if err := os.MkdirAll(filepath.Dir(Golden), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(Golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(Golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("the bytes of messages are not those of %s: programs of other versions may not read them (FORESAY_UPDATE=1 writes the file):\n%s", Golden, diff)
+	}
+}
+
+// Fuzz decodes anything, beginning with the samples. What can be decoded has no other bytes than those that were decoded.
+func Fuzz[M any](f *testing.F, codec protocol.Codec[M], samples []M) {
+	f.Helper()
+	for _, m := range samples {
+		b, err := codec.Append(nil, m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := codec.Decode(b)
+		if err != nil {
+			return
+		}
+		if again, err := codec.Append(nil, m); err != nil || !bytes.Equal(b, again) {
+			t.Errorf("%x is decoded to %#v, which is encoded to %x (%v)", b, m, again, err)
+		}
+	})
+}
