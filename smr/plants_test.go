@@ -10,7 +10,7 @@ import (
 func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{{
 		Name: "snapshots forget removed members", Dir: "smr", Test: "TestMembersChange",
-		Old: "\tw.List(len(g.removed))\n\tfor _, id := range g.removed {\n", New: "\tif MUTANT {\n\t\tg = &members{}\n\t}\n\tw.List(len(g.removed))\n\tfor _, id := range g.removed {\n",
+		Old: "\twirefmt.List(c, &g.removed, 1, wirefmt.Uint32)\n", New: "\tif MUTANT && !c.Reading() {\n\t\tg = &members{now: g.now}\n\t}\n\twirefmt.List(c, &g.removed, 1, wirefmt.Uint32)\n",
 	}, {
 		Name: "a replica that is started again votes before it knows that its log was not cut", Dir: "smr", Test: "TestStartedAgain",
 		Old: "\t\ta.vouched = map[protocol.ID]bool{}\n", New: "\t\tif !MUTANT {\n\t\t\ta.vouched = map[protocol.ID]bool{}\n\t\t}\n",
