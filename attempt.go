@@ -415,7 +415,7 @@ func (a *Attempt) Served(waited, hooks time.Duration) {
 	defer c.task.mu.Unlock()
 	if c.attempt == a {
 		most := now().sub(a.launched)
-		c.plainlyMore = min(hooks, most) - min(waited, most)
+		c.plainlyMore = min(hooks, most) - max(-most, min(waited, most))
 	}
 }
 

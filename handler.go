@@ -137,7 +137,8 @@ func (h *Handler) Run(f func(ctx context.Context) (any, error)) (any, error) {
 }
 
 // Waited returns, after Run, how much longer Run took because the call waited for its
-// caller's word: at barriers, and with what is held back until then.
+// caller's word: at barriers, and with what is held back until then. It is negative if Run took
+// less, as the handler did not wait for effects that are held back.
 func (h *Handler) Waited() time.Duration {
 	if h.task == nil {
 		return 0

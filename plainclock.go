@@ -116,9 +116,10 @@ func (r *run) end(by clock) time.Time {
 }
 
 // callersWait returns how long the handler, which has its result, waited for nothing
-// but its caller's word. Under mu.
+// but its caller's word. It is negative if the handler ended sooner than for a caller known to be
+// right, who has it wait for the effects of its calls: it went on with their tentative answers. Under mu.
 func (t *task) callersWait() time.Duration {
-	return max(0, t.ledger.settled.time().Sub(t.winner.end(confident)))
+	return t.ledger.settled.time().Sub(t.winner.end(confident))
 }
 
 func later(a, b time.Time) time.Time {

@@ -19,6 +19,8 @@ func TestServedByALiar(t *testing.T) {
 		{math.MaxInt64, 0, 0},
 		{0, math.MaxInt64, 20 * ms},
 		{math.MaxInt64, math.MaxInt64, 10 * ms},
+		{-4 * ms, 3 * ms, 17 * ms},
+		{-math.MaxInt64, 0, 20 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			of := &call{task: &task{}}

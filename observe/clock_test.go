@@ -91,6 +91,8 @@ func TestClockOfHandlers(t *testing.T) {
 			{{kind: staged, took: 43}}, {{kind: get, took: 39, plain: true}}}})}, 4},
 		{"a Group after a tentative answer with OnCommit", []step{{kind: get, took: 75, guess: "right"}, replayed(in(step{kind: hook, took: 41}),
 			step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 40},
+		{"a call with OnCommit, for which a handler on a guess does not wait", []step{{kind: get, took: 75, guess: "right"},
+			replayed(in(step{kind: hook, took: 41}, step{kind: get, took: 40}), step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 80},
 		{"OnCommit, two deep", []step{right, in(own(10), in(own(5), step{kind: hook, took: 30}))}, 15},
 	} {
 		t.Run(test.name, func(t *testing.T) {

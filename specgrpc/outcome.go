@@ -87,15 +87,16 @@ func (x *exchange) ended(err error, reply proto.Message) (done bool, reason stri
 // hooked passes on how long the handler's commit hooks took after its result.
 func (x *exchange) hooked() {
 	if v := x.s.stream.Trailer()[hooksTrailer]; len(v) == 1 {
-		if us, err := strconv.ParseUint(v[0], 10, 64); err == nil {
+		if us, err := strconv.ParseInt(v[0], 10, 64); err == nil && us >= 0 {
 			x.out.attempt.Served(x.waited, microseconds(us))
 		}
 	}
 }
 
 // microseconds is a duration that a server tells, which may say anything.
-func microseconds(us uint64) time.Duration {
-	return time.Duration(min(us, uint64(math.MaxInt64/int64(time.Microsecond)))) * time.Microsecond
+func microseconds(us int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Microsecond)
+	return time.Duration(max(-most, min(us, most))) * time.Microsecond
 }
 
 // cancelled returns the status of a confirmed call that was given up here.

@@ -72,7 +72,7 @@ func (c *serverCall) sendFinal(response any, err error, tentative bool) error {
 	f := new(finalFrame)
 	f.frame.Frame, f.oneof.Final, f.final.Tentative = &f.oneof, &f.final, tentative
 	if _, h := c.state(); h != nil {
-		f.final.WaitedUs = uint64(h.Waited().Microseconds())
+		f.final.WaitedUs = h.Waited().Microseconds()
 	}
 	if err == nil {
 		if m, ok := response.(proto.Message); !ok {

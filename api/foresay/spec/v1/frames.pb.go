@@ -662,8 +662,10 @@ type Final struct {
 	// follows Confirm: the call has side effects, or is authorised again.
 	Tentative bool `protobuf:"varint,4,opt,name=tentative,proto3" json:"tentative,omitempty"`
 	// How many microseconds of the time until now the server waited for nothing
-	// but the caller's word.
-	WaitedUs      uint64 `protobuf:"varint,5,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
+	// but the caller's word. Negative if the call took that much less than it
+	// would have for a caller known to be right: the effects of calls that the
+	// handler made were held back, and it did not wait for them.
+	WaitedUs      int64 `protobuf:"varint,5,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,7 +741,7 @@ func (x *Final) GetTentative() bool {
 	return false
 }
 
-func (x *Final) GetWaitedUs() uint64 {
+func (x *Final) GetWaitedUs() int64 {
 	if x != nil {
 		return x.WaitedUs
 	}
@@ -822,7 +824,7 @@ const file_foresay_spec_v1_frames_proto_rawDesc = "" +
 	"prediction\x12\x18\n" +
 	"\x06status\x18\x03 \x01(\fH\x00R\x06status\x12\x1c\n" +
 	"\ttentative\x18\x04 \x01(\bR\ttentative\x12\x1b\n" +
-	"\twaited_us\x18\x05 \x01(\x04R\bwaitedUsB\b\n" +
+	"\twaited_us\x18\x05 \x01(\x03R\bwaitedUsB\b\n" +
 	"\x06result*e\n" +
 	"\vCallerState\x12\x1c\n" +
 	"\x18CALLER_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
