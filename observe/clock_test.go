@@ -31,6 +31,7 @@ func TestClock(t *testing.T) {
 		{"a Group with a read and a held call", []step{right, {kind: group, parts: [][]step{{read}, {write}}}}, 0},
 		{"a Group of plain servers", []step{right, {kind: group, parts: [][]step{{plainRead}, {plainRead}}}}, 0},
 		{"goroutines of the code's own and plain servers", []step{right, {kind: raw, parts: [][]step{{plainRead}, {plainRead}, {plainRead}}}}, 0},
+		{"goroutines of the code's own", []step{right, {kind: raw, parts: [][]step{{{kind: get, took: 30}}, {{kind: get, took: 40}}}}}, 40},
 		{"a plain server", []step{right, plainRead}, 0},
 		{"two plain servers", []step{{kind: get, took: 50, guess: "right", plain: true}, plainRead, plainRead}, 0},
 		{"Act", []step{right, {kind: act, took: 50}}, 0},

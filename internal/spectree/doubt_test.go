@@ -29,6 +29,20 @@ func TestDoubter(t *testing.T) {
 	s.want("final run 2", "commit run 2", "abandon call 2")
 }
 
+// TestDoubterBesideARunThatReturned: the calls of a run that is right count before it ends the task.
+func TestDoubterBesideARunThatReturned(t *testing.T) {
+	s, a := doubted(t)
+	w := s.write(s.lane(1), "w", Staged, 0)
+	s.skip()
+	s.Answered(s.lane(1).uses[1].Call, 0)
+	s.Answered(w.Call, Actual)
+	s.returned(s.run(1))
+	s.skip()
+	s.Answered(a.Call, 0)
+	s.want("resume run 2 call 1 answer 0", "discard run 2", "settle call 1", "confirm call 2", "settle call 2",
+		"confirm call 3", "settle call 3", "final run 1", "commit run 1")
+}
+
 // TestDoubterThatGivesUp: what its code does without the answer is what counts.
 func TestDoubterThatGivesUp(t *testing.T) {
 	s, _ := doubted(t)

@@ -71,9 +71,17 @@ func (t *Tree) Answered(c *Call, match int) {
 	if c.spec.Local && len(wrong) > 0 {
 		t.refuteLocal(c)
 	}
-	t.replace(wrong, c)
+	for _, d := range wrong {
+		t.discard(d.run, c)
+	}
+	merged := t.merge()
 	t.evaluate(c)
 	t.wake(c)
+	t.doubtful = t.doubtful || merged // a run may end the task only now that its calls are settled
+	t.reconcile()
+	for _, d := range wrong {
+		t.replay(d, c)
+	}
 	for _, r := range right {
 		t.releaseBarriers(r)
 		t.finish(r)

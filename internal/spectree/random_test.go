@@ -127,6 +127,11 @@ func (s *shell) compare() {
 			}
 		}
 	}
+	for c := range places {
+		if c.local == nil && c.state == answered && !c.settled {
+			s.fail("call %d counts and is not settled: confirmed %v, abandoned %v", c.c.ID, c.confirmed, c.abandoned)
+		}
+	}
 	exact := !s.dropped && !s.p.shares && !s.p.lends && !s.p.nondet
 	for _, c := range s.calls {
 		if _, ok := places[c]; !ok && (c.changed || c.settled && exact) {

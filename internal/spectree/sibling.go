@@ -213,8 +213,20 @@ func (t *Tree) forget(c *Call) {
 // out to be the same as another one, since the call about which they disagreed
 // is forgotten, are discarded, and calls that waited go on.
 func (t *Tree) reconcile() {
-	if t.over {
+	if !t.merge() {
 		return
+	}
+	for _, r := range slices.Clone(t.runs) {
+		t.releaseBarriers(r)
+		t.finish(r)
+	}
+	t.reconcile()
+}
+
+// merge is the first half of reconcile. It reports whether runs may go on now.
+func (t *Tree) merge() bool {
+	if t.over {
+		return false
 	}
 	for len(t.freed) > 0 {
 		freed := t.freed
@@ -222,7 +234,7 @@ func (t *Tree) reconcile() {
 		t.evaluateAll(freed)
 	}
 	if !t.doubtful {
-		return
+		return false
 	}
 	t.doubtful = false
 	for i := 0; i < len(t.runs); i++ {
@@ -238,11 +250,7 @@ func (t *Tree) reconcile() {
 			}
 		}
 	}
-	for _, r := range slices.Clone(t.runs) {
-		t.releaseBarriers(r)
-		t.finish(r)
-	}
-	t.reconcile()
+	return true
 }
 
 // agrees reports whether both runs may turn out right.
