@@ -32,7 +32,7 @@ func (t *Tree) firstBefore(u *Use, n *chain, right bool) *Call {
 			awaited--
 		}
 	}
-	if all <= awaited { // the lane's code waits for all that are not answered
+	if all <= awaited && u == u.lane.uses[len(u.lane.uses)-1] { // the lane's code waits for all that are not answered
 		return nil
 	}
 	return t.blockerBut(n, c, c.spec.Conflict, u.beside)
@@ -44,7 +44,7 @@ func (t *Tree) firstBefore(u *Use, n *chain, right bool) *Call {
 // went on from with a prediction does come before.
 func (u *Use) beside(earlier *Call) bool {
 	e := earlier.useOf(u.Run)
-	return e != nil && e.lane == u.lane && !e.before
+	return e != nil && e.lane == u.lane && e.index < u.index && !e.before
 }
 
 // orderOf returns the ordered calls that came before a call of the lane, as far

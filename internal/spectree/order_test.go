@@ -156,3 +156,19 @@ func TestGoroutineAfterWhatWasLeft(t *testing.T) {
 	s.Answered(a.Call, Actual)
 	s.want("send call 2", "send call 3")
 }
+
+// TestWhatTheLaneWaitsForLater checks that an effect of another lane comes before a call that was
+// made first, though a goroutine that shares the call's lane waits for that effect as well by now.
+func TestWhatTheLaneWaitsForLater(t *testing.T) {
+	s := play(t, replayable)
+	act := &CallSpec{Op: "act", Effect: Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
+	child := s.Fork(s.lane(1))
+	a := s.Call(child, act)
+	s.Join(s.lane(1), child)
+	s.read(s.lane(1), "b", 0)
+	s.want("start run 1", "send call 1", "hold call 2: an earlier call with side effects is not answered")
+	s.Call(s.lane(1), act)
+	s.want("adopt run 1 call 1")
+	s.Answered(a.Call, Actual)
+	s.want("resume run 1 call 1 answer -1", "resume run 1 call 1 answer -1", "settle call 1", "send call 2")
+}
