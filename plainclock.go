@@ -191,7 +191,19 @@ func (w *pause) overlaps(next *pause) bool {
 	if w.ended.After(next.began) {
 		return true
 	}
-	return w.call != nil && next.call != nil && next.call.attempt != nil && w.call.goneOn == 0 && next.call.attempt.launched < w.call.finished
+	return w.call != nil && next.call != nil && next.call.attempt != nil && w.call.goneOn == 0 && next.call.asked() < w.call.finished
+}
+
+// asked returns when code first asked for the call, as far as is known: it may have been held
+// since. Under mu.
+func (c *call) asked() moment {
+	at := c.attempt.launched
+	for _, m := range []moment{c.stopped, c.waiter.began} {
+		if m != 0 {
+			at = min(at, m)
+		}
+	}
+	return at
 }
 
 // othersEnd returns when lanes, a value that is computed, or that which keeps a

@@ -112,14 +112,21 @@ func TestClockOfHandlers(t *testing.T) {
 // TestClockOfReplays: calls that goroutines of the code's own made side by side did not follow each other because a
 // replay has the answers of both at once.
 func TestClockOfReplays(t *testing.T) {
-	read := step{kind: get, took: 50}
-	steps := []step{{kind: raw, parts: [][]step{{read}, {{kind: get, took: 40}}}}, {kind: get, took: 50, guess: "wrong", plain: true}}
-	plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
-	want(t, "true", milliseconds(plain.took-on.took), 0, 1e-3)
-	if on.report.Realised == nil {
-		t.Fatal("nothing is reported")
+	read, wrong := step{kind: get, took: 50}, step{kind: get, took: 50, guess: "wrong", plain: true}
+	for name, steps := range map[string][]step{
+		"calls that are sent at once": {{kind: raw, parts: [][]step{{read}, {{kind: get, took: 40}}}}, wrong},
+		"calls that are held until another one is answered": {{kind: get, took: 24, guess: "right"}, {kind: raw, parts: [][]step{
+			{{kind: get, took: 20}}, {{kind: get, took: 21, plain: true}}, {{kind: get, took: 31, plain: true}}}}, {kind: get, took: 19, guess: "wrong"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, on := play(t, foresay.ModeObserve, steps, true), play(t, foresay.ModeOn, steps, true)
+			want(t, "true", milliseconds(plain.took-on.took), 0, 1e-3)
+			if on.report.Realised == nil {
+				t.Fatal("nothing is reported")
+			}
+			want(t, "reported", on.report.Realised.SavedMS, 0, 1e-3)
+		})
 	}
-	want(t, "reported", on.report.Realised.SavedMS, 0, 1e-3)
 }
 
 // TestClockOfLeftCode: a run that was discarded may still sleep when its request has ended, and changes no figure.
