@@ -95,6 +95,9 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	a.want = !a.speculative && c.op.Site.cfg.ServerPredictions && a.MayPredict() && c.op.Site.offers.wanted()
 	a.depth = int32(c.tree.Depth())
 	a.launched = now()
+	if x, ok := c.op.Transport.(*act); ok {
+		x.begun = true
+	}
 	t.launches++
 	if !c.phantom {
 		c.op.Site.stats.sent.Add(1)

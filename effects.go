@@ -138,12 +138,16 @@ func Act[T any](ctx context.Context, key string, f func(ctx context.Context) (T,
 			ctx = &outlasting{ctx, &l.run.ctx}
 		}
 	}
-	op := &Operation{Site: actSite(), Identity: key, Transport: &act{func(ctx context.Context) (any, error) {
+	mine := &act{ended: make(chan struct{}), f: func(ctx context.Context) (any, error) {
 		v, err := f(ctx)
 		return acted[T]{v}, err
-	}}}
+	}}
+	op := &Operation{Site: actSite(), Identity: key, Transport: mine}
 	spec := &spectree.CallSpec{Op: "act\x00" + key, Effect: spectree.Immediate, NoPrediction: true, NoSpeculation: true, Once: true}
 	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: ModeOff}, nil)
+	if err != nil {
+		l.run.task.outlasts(mine)
+	}
 	if p, ok := v.(*PanicError); ok && err == errPanicked {
 		panic(p)
 	}
@@ -214,7 +218,20 @@ func otherType[T any](what, key string, first reflect.Type) error {
 
 // act is the transport of Act: it carries a call to a local function.
 type act struct {
-	f func(context.Context) (any, error)
+	f     func(context.Context) (any, error)
+	begun bool          // under the task's mu
+	ended chan struct{} // closed when f has ended
+}
+
+// outlasts waits for the function of an Act if it has begun. Its run may have been discarded
+// meanwhile, but code that went on beside it would change what the function works with.
+func (t *task) outlasts(a *act) {
+	t.mu.Lock()
+	begun := a.begun
+	t.mu.Unlock()
+	if begun {
+		<-a.ended
+	}
 }
 
 func (a *act) Start(ctx context.Context, at *Attempt) {
@@ -224,6 +241,7 @@ func (a *act) Start(ctx context.Context, at *Attempt) {
 			if p := recover(); p != nil {
 				v, err = asPanic(p), errPanicked
 			}
+			close(a.ended)
 			at.Finish(v, err)
 		}()
 		v, err = a.f(plain(ctx))
