@@ -24,7 +24,7 @@ EXPERIMENT ?= chain
 
 SHELL = bash
 .SHELLFLAGS = -euo pipefail -c
-.PHONY: check test race lint tidy gen gen-check mod-check fuzz-short soak examples demo bench
+.PHONY: check test race lint tidy gen gen-check mod-check fuzz-short soak random examples demo bench
 
 check:
 	@for step in $(STEPS); do \
@@ -88,6 +88,27 @@ soak:
 			{ echo "replay: FORESAY_PLANTS=all FORESAY_SEED=$$seed $(SOAK)"; exit 1; }; \
 		seed=$$((seed + 200)); \
 	done
+
+# Random programs alone, for SECONDS, with new seeds in each turn. A finding is printed and counted, with what
+# replays it, and the next turn begins.
+PROGRAMS = . ./internal/spectree ./specgrpc ./observe
+PROGRAM_TESTS = '^(TestRandom|TestAllWays|TestGoOn)' -test.skip '^TestRandomMutations$$'
+random:
+	@dir=$$(mktemp -d); trap "rm -rf $$dir" EXIT; \
+	for p in $(PROGRAMS); do mkdir -p $$dir/$$p && go test -c -o $$dir/$$p/test $$p; done; \
+	seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); turns=0; programs=0; found=0; \
+	while [ $$SECONDS -lt $$end ]; do \
+		for p in $(PROGRAMS); do \
+			(cd $$p && FORESAY_SEED=$$seed $$dir/$$p/test -test.v -test.run $(PROGRAM_TESTS)) >$$dir/log 2>&1 || { \
+				found=$$((found + 1)); grep -v -e '^=== ' -e '--- PASS' $$dir/log || true; \
+				echo "found with FORESAY_SEED=$$seed in $$p"; \
+			}; \
+			programs=$$((programs + $$({ grep -oE '[0-9]+ seeds in|programs:[0-9]+|PASS: TestRandom(Clock|Foresight).*/' $$dir/log || true; } | \
+				awk '/PASS/ { n++; next } { gsub(/[^0-9]/, ""); n += $$0 } END { print n + 0 }'))); \
+		done; \
+		turns=$$((turns + 1)); seed=$$((seed + 1000)); \
+	done; \
+	echo "$$turns turns, $$programs programs, $$found findings"; [ $$found = 0 ]
 
 # The programs of examples/ build; the packages' Example functions print what
 # they say.
