@@ -109,7 +109,8 @@ func (c *children) compact() children {
 	kept, more := (*c)[:0], children(nil)
 	for _, l := range *c {
 		if l.waitedFor {
-			more = append(more, l.children.compact()...)
+			l.children = l.children.compact() // its own goroutines may go on
+			more = append(more, l.children...)
 		} else {
 			kept = append(kept, l)
 		}

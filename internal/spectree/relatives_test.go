@@ -155,3 +155,19 @@ func TestHurryLaneOfACaller(t *testing.T) {
 		t.Error("it is not held up")
 	}
 }
+
+// TestChildrenOfALaneThatWasWaitedFor: a goroutine that shares a lane may go on in it after others have waited
+// for the lane and for one of its children.
+func TestChildrenOfALaneThatWasWaitedFor(t *testing.T) {
+	s := play(t, replayable)
+	l := s.Fork(s.lane(1))
+	child, other := s.Fork(l), s.Fork(l)
+	s.read(other, "a", 1)
+	s.Join(l, child)
+	s.Join(s.lane(1), l)
+	s.write(s.lane(1), "w", Staged, 0)
+	s.skip()
+	if u := s.write(l, "v", Staged, 0); u.dep.blocker() == nil {
+		t.Error("it stands on no guess of the lane's other child")
+	}
+}
