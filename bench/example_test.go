@@ -37,6 +37,7 @@ func ExampleExperiments() {
 	// rc-throughput [real]
 	// rc-hot [real virtual]
 	// rc-away [real]
+	// rc-away-half [real]
 	// rc-large [real]
 	// rc-peers [real]
 }

@@ -108,7 +108,7 @@ func Experiments() []Experiment {
 	return []Experiment{
 		chain(), chainRTT(), chainLength(), bandwidth(), overhead(), observeOverhead(), limits(), multilevel(),
 		dominoCommit(), dominoPercentile(), dominoExecution(), dominoAdapt(), smrThroughput(), smrSnapshots(), smrLarge(), smrIdle(), smrFailover(),
-		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcLarge(), rcPeers(),
+		rcYCSBOps(), rcYCSBReads(), rcRetwis(), rcContention(), rcFloors(), rcThroughput(), rcHot(), rcAway(), rcAwayHalf(), rcLarge(), rcPeers(),
 	}
 }
 

@@ -13,11 +13,20 @@ import (
 )
 
 func rcAway() Experiment {
+	return awayExperiment("rc-away", 1, "48 clients write to a store of three processes, one of which is killed and comes back, and in another run is not: commits, errors, processor time and memory by second")
+}
+
+// rcAwayHalf has room to spare, as a store that is operated well: what a site's absence and return take is not hidden by what the computer has left over, nor is it that.
+func rcAwayHalf() Experiment {
+	return awayExperiment("rc-away-half", 0.5, "the same with half of the load that the store can take, begun at even intervals, as by clients that do not wait for one another")
+}
+
+func awayExperiment(name string, share float64, summary string) Experiment {
 	return Experiment{
-		Name:    "rc-away",
-		Summary: "48 clients write to a store of three processes, one of which is killed and comes back, and in another run is not: commits, errors, processor time and memory by second",
+		Name:    name,
+		Summary: summary,
 		Modes:   []Mode{Real},
-		whole:   away,
+		whole:   func(ctx context.Context, w wholeRun) ([]Row, error) { return away(ctx, w, share) },
 		figures: []figure{
 			{
 				suffix: "commits", title: "A site leaves and comes back: commits", x: "second", xLabel: "seconds",
@@ -48,14 +57,14 @@ type awayPhase struct {
 	begin   func() error
 }
 
-func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
+func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error) {
 	if w.Program == "" {
 		return nil, errNoProgram
 	}
 	// A store grows, and its commits cost more, whether or not a machine is killed: the same run without that tells what a site's absence and return take.
 	var undisturbed []Row
 	for _, kill := range []bool{false, true} {
-		if rows, err = awayOnce(ctx, w, kill); err != nil {
+		if rows, err = awayOnce(ctx, w, share, kill); err != nil {
 			return nil, err
 		}
 		if !kill {
@@ -63,12 +72,14 @@ func away(ctx context.Context, w wholeRun) (rows []Row, err error) {
 		}
 	}
 	awayCompare(rows, undisturbed)
-	return append(undisturbed, rows...), nil
+	worst := append(awayWorst(undisturbed), awayWorst(rows)...)
+	return append(append(undisturbed, rows...), worst...), nil
 }
 
-// awayOnce runs a store from its beginning to its end, and kills a machine or does not.
-func awayOnce(ctx context.Context, w wholeRun, kill bool) (rows []Row, err error) {
-	run, killed, restarted := "undisturbed", func(*replicated.Processes) error { return nil }, func(*replicated.Processes) error { return nil }
+// awayOnce runs a store from its beginning to its end, and kills a machine or does not. The load is a share of what the store takes at first.
+func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows []Row, err error) {
+	nothing := func(*replicated.Processes) error { return nil }
+	run, killed, restarted := "undisturbed", nothing, nothing
 	if kill {
 		run = "killed"
 		killed, restarted = func(s *replicated.Processes) error { return s.Kill(awayGone) }, func(s *replicated.Processes) error { return s.Restart(awayGone) }
@@ -85,8 +96,8 @@ func awayOnce(ctx context.Context, w wholeRun, kill bool) (rows []Row, err error
 		}
 		m := &awayRun{name: run, store: store, wholeRun: w, keys: pick(w.scale, awayQuickKeys, awayKeys)}
 		rows, err = m.run(ctx, []awayPhase{
-			{"warm", pick(w.scale, 3, 10), func() error { return nil }},
-			{"up", pick(w.scale, 8, 20), func() error { return nil }},
+			{"warm", pick(w.scale, 4, 10), func() error { return nil }},
+			{"up", pick(w.scale, 8, 20), func() error { m.pace(share); return nil }},
 			{"away", pick(w.scale, 25, 600), func() error { return killed(store.servers) }},
 			{"back", pick(w.scale, 25, 120), func() error { return restarted(store.servers) }},
 		})
@@ -101,6 +112,9 @@ type awayRun struct {
 	name  string
 	store rival
 	keys  int
+	began time.Time
+	last  awayUsed // up to now
+	paced atomic.Pointer[awayPacing]
 
 	commits, failed atomic.Int64
 	longest         atomic.Int64 // of this second's commits
@@ -111,6 +125,14 @@ type awayRun struct {
 // put writes a key that hardly anybody else writes.
 func (m *awayRun) put(ctx context.Context, client int, chance *rand.Rand) {
 	began := time.Now()
+	if p := m.paced.Load(); p != nil {
+		began = p.next() // who is late goes at once, and what it was late by counts
+		select {
+		case <-time.After(time.Until(began)):
+		case <-ctx.Done():
+			return
+		}
+	}
 	err := m.store.put(ctx, client, peersKey(chance.IntN(m.keys)))
 	if err == nil {
 		m.commits.Add(1)
@@ -128,8 +150,26 @@ func (m *awayRun) put(ctx context.Context, client int, chance *rand.Rand) {
 	m.failure = err
 }
 
+// awayPacing begins commits at even intervals.
+type awayPacing struct {
+	from     time.Time
+	interval time.Duration
+	begun    atomic.Int64
+}
+
+// next returns when the next commit is to begin.
+func (p *awayPacing) next() time.Time { return p.from.Add(time.Duration(p.begun.Add(1)) * p.interval) }
+
+// pace has clients begin a share of the commits a second that the store took until now.
+func (m *awayRun) pace(share float64) {
+	if n := m.commits.Load(); share < 1 && n > 0 {
+		m.paced.Store(&awayPacing{from: time.Now(), interval: time.Duration(float64(time.Since(m.began)) / (share * float64(n)))})
+	}
+}
+
 func (m *awayRun) run(ctx context.Context, phases []awayPhase) ([]Row, error) {
 	ctx, stop := context.WithCancel(ctx)
+	m.began, m.last = time.Now(), m.used(ctx)
 	var driving sync.WaitGroup
 	defer driving.Wait()
 	defer stop()
@@ -168,6 +208,7 @@ type awaySecond struct {
 	lasting, longest time.Duration
 	commits, failed  int64
 	used             time.Duration // processor time of machines and clients
+	parts            Row           // of it and of the disks, by machine
 	memory           uint64
 	failure          error
 }
@@ -199,7 +240,7 @@ func (s awaySecond) cells(up awaySecond, compare bool) Row {
 			row = append(row, measure("per_processor_of_up", s.perProcessor()/up.perProcessor()))
 		}
 	}
-	if s.failure != nil {
+	if row = append(row, s.parts...); s.failure != nil {
 		row = append(row, Cell{"last_error", s.failure.Error()})
 	}
 	return row
@@ -207,7 +248,7 @@ func (s awaySecond) cells(up awaySecond, compare bool) Row {
 
 // second returns what happens in the next second.
 func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
-	began, commits, failed, used := time.Now(), m.commits.Load(), m.failed.Load(), cpuTime()+m.store.servers.CPU()
+	began, commits, failed, used := time.Now(), m.commits.Load(), m.failed.Load(), m.last
 	m.longest.Store(0)
 	select {
 	case <-time.After(time.Second):
@@ -216,9 +257,10 @@ func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
 	case <-m.store.servers.Context().Done():
 		return awaySecond{}, context.Cause(m.store.servers.Context())
 	}
+	m.last = m.used(ctx)
 	s := awaySecond{
 		lasting: time.Since(began), longest: time.Duration(m.longest.Load()), commits: m.commits.Load() - commits, failed: m.failed.Load() - failed,
-		used: cpuTime() + m.store.servers.CPU() - used, memory: m.store.servers.Memory(),
+		memory: m.store.servers.Memory(), used: m.last.own(used), parts: m.last.cells(used),
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -247,6 +289,37 @@ func awayCompare(rows, undisturbed []Row) {
 			rows[i] = append(rows[i], measure("per_processor_of_undisturbed", own/base))
 		}
 	}
+}
+
+// awayLeast is what each second is to have of the throughput before.
+const awayLeast = 0.7
+
+// awayWorst returns a row for each phase after the second of a run: the least that a second has of the throughput before, and how many have too little.
+func awayWorst(rows []Row) (worst []Row) {
+	var phases []string
+	least, below, failed := map[string]float64{}, map[string]int{}, map[string]int{}
+	for _, r := range rows {
+		of, ok := r.Number("of_up")
+		if !ok {
+			continue
+		}
+		phase := r.Text("phase")
+		if _, seen := least[phase]; !seen {
+			phases, least[phase] = append(phases, phase), of
+		}
+		least[phase] = min(least[phase], of)
+		if of < awayLeast {
+			below[phase]++
+		}
+		n, _ := r.Number("errors")
+		failed[phase] += int(n)
+	}
+	for _, p := range phases {
+		worst = append(worst, Row{
+			{"run", rows[0].Text("run")}, {"phase", p + ", worst second"}, {"errors", failed[p]}, measure("of_up", least[p]), {"seconds_below_0.7", below[p]},
+		})
+	}
+	return worst
 }
 
 // errNoProgram says what an experiment with processes needs.

@@ -1,7 +1,13 @@
 package bench
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -23,5 +29,78 @@ func TestAwayIsCompared(t *testing.T) {
 	want := [][]any{{1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {1.0, 1.0, 1.0}, {0.5, 0.9, 0.5}, {0.0, 0.7, 0.0}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("shares (-want +got):\n%s", diff)
+	}
+}
+
+// TestAwayWorst: the least second of each phase after the second one, and how many have too little.
+func TestAwayWorst(t *testing.T) {
+	second := func(phase string, of float64, failed int) Row {
+		return Row{{"run", "killed"}, {"phase", phase}, {"errors", failed}, {"of_up", of}}
+	}
+	got := awayWorst([]Row{
+		{{"run", "killed"}, {"phase", "up"}, {"errors", 9}}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
+	})
+	want := []Row{
+		{{"run", "killed"}, {"phase", "away, worst second"}, {"errors", 3}, {"of_up", 0.7}, {"seconds_below_0.7", 0}},
+		{{"run", "killed"}, {"phase", "back, worst second"}, {"errors", 0}, {"of_up", 0.31}, {"seconds_below_0.7", 2}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("worst seconds (-want +got):\n%s", diff)
+	}
+}
+
+// TestAwayPace: clients begin a share of what the store took, at even intervals, also those that are late; and as much as goes if that is all.
+func TestAwayPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		m := &awayRun{began: began, keys: 1, store: rival{put: func(context.Context, int, string) error {
+			time.Sleep(300 * time.Millisecond)
+			return nil
+		}}}
+		m.commits.Store(80)
+		time.Sleep(4 * time.Second)
+		m.pace(1)
+		if m.paced.Load() != nil {
+			t.Error("clients are held back that are to do all they can")
+		}
+		m.pace(0.5) // 10 a second
+		for n := range 10 {
+			m.put(t.Context(), 0, random(1))
+			if got, want := time.Since(began), 4*time.Second+100*time.Millisecond+time.Duration(n+1)*300*time.Millisecond; got != want {
+				t.Errorf("commit %d ended after %v, want %v", n, got, want)
+			}
+		}
+		if got, want := time.Duration(m.longest.Load()), 2100*time.Millisecond; got != want {
+			t.Errorf("the longest took %v from when it was due, want %v", got, want)
+		}
+		time.Sleep(10 * time.Second)
+		if p := m.paced.Load(); !p.next().Equal(began.Add(5100 * time.Millisecond)) {
+			t.Error("a store that stood still is not given what it missed")
+		}
+	})
+}
+
+// TestAwayDisk: what a machine's page says of its disk, by second; nothing of a machine that does not answer or has begun again.
+func TestAwayDisk(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "# HELP foresay_store_disk_commit_duration_seconds text\nforesay_store_disk_commit_duration_seconds_bucket{le=\"1\"} 7\n",
+			"foresay_store_disk_commit_duration_seconds_sum 0.5\nforesay_store_disk_commit_duration_seconds_count 100\nother_count 3\n")
+	}))
+	defer page.Close()
+	if got, want := readAwayDisk(t.Context(), page.URL), (awayDisk{100, 0.5}); got != want {
+		t.Errorf("the page says %v, want %v", got, want)
+	}
+	page.Close()
+	if got := readAwayDisk(t.Context(), page.URL); got != (awayDisk{}) {
+		t.Errorf("a page that is not there says %v", got)
+	}
+	at := time.Now()
+	before := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second, 2 * time.Second}, []awayDisk{{100, 0.5}, {100, 0.5}}}
+	now := awayUsed{
+		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second}, []awayDisk{{300, 0.9}, {1, 0.1}},
+	}
+	want := Row{{"processors_elsewhere", 0.75}, {"processors_clients", 0.5}, {"processors_1", 0.25}, {"processors_2", 0.0}, {"disk_commits_1", 100.0}, {"disk_ms_1", 2.0}}
+	if diff := cmp.Diff(want, now.cells(before)); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 }

@@ -66,7 +66,7 @@ func startRivalEtcd(ctx context.Context, path, dir string) (r rival, err error) 
 
 // startRivalStore starts three sites of a machine each. A third of the clients share a connection.
 func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (r rival, err error) {
-	topology, files, err := rivalFiles(dir, o)
+	topology, pages, files, err := rivalFiles(dir, o)
 	if err != nil {
 		return r, err
 	}
@@ -117,7 +117,7 @@ func startRivalStore(ctx context.Context, program, dir string, o rivalOptions) (
 		})
 	}
 	return rival{
-		name: "foresay", servers: servers, close: end,
+		name: "foresay", servers: servers, close: end, pages: pages,
 		put: func(ctx context.Context, n int, key string) error { return txn(ctx, n, nil, []string{key}) },
 		get: func(ctx context.Context, n int, key string) error { return txn(ctx, n, []string{key}, nil) },
 		change: func(ctx context.Context, n int, a, b string) error {
@@ -132,8 +132,8 @@ const rivalRoundTrip = 100 * time.Millisecond
 // rivalOptions are of the store's file.
 type rivalOptions struct{ roundTrip, retain time.Duration }
 
-// rivalFiles writes the store's file and those of its machines.
-func rivalFiles(dir string, o rivalOptions) (t rc.Topology, files []string, err error) {
+// rivalFiles writes the store's file and those of its machines, and returns where the pages of their metrics are.
+func rivalFiles(dir string, o rivalOptions) (t rc.Topology, pages, files []string, err error) {
 	type machine struct {
 		Name   string `json:"name"`
 		Peers  string `json:"peers"`
@@ -149,10 +149,10 @@ func rivalFiles(dir string, o rivalOptions) (t rc.Topology, files []string, err 
 	for i := range peersServers {
 		m := machine{Name: fmt.Sprint("site-", i+1)}
 		if m.Peers, err = replicated.FreeAddress(); err != nil {
-			return t, nil, err
+			return t, nil, nil, err
 		}
 		if m.Client, err = replicated.FreeAddress(); err != nil {
-			return t, nil, err
+			return t, nil, nil, err
 		}
 		sites = append(sites, site{m.Name, i + 1, []machine{m}})
 		t.Sites = append(t.Sites, rc.TopologySite{Name: m.Name, Number: i + 1, Machines: []rc.Machine{{Name: m.Name, Peers: m.Peers, Client: m.Client}}})
@@ -168,16 +168,21 @@ func rivalFiles(dir string, o rivalOptions) (t rc.Topology, files []string, err 
 		"cluster": "bench", "epoch": t.Epoch, "shards": t.Shards, "sites": sites, "round_trip": o.roundTrip.String(), "retain": o.retain.String(),
 	})
 	if err != nil {
-		return t, nil, err
+		return t, nil, nil, err
 	}
 	for _, s := range sites {
-		err := write(s.Name+".json", map[string]any{
-			"store": "store.json", "machine": s.Name, "data": "data-" + s.Name, "insecure": true, "log": map[string]any{"level": "warn", "format": "text"},
+		page, err := replicated.FreeAddress()
+		if err != nil {
+			return t, nil, nil, err
+		}
+		err = write(s.Name+".json", map[string]any{
+			"store": "store.json", "machine": s.Name, "data": "data-" + s.Name, "insecure": true, "metrics": page,
+			"log": map[string]any{"level": "warn", "format": "text"},
 		})
 		if err != nil {
-			return t, nil, err
+			return t, nil, nil, err
 		}
-		files = append(files, filepath.Join(dir, s.Name+".json"))
+		files, pages = append(files, filepath.Join(dir, s.Name+".json")), append(pages, "http://"+page+"/metrics")
 	}
-	return t, files, nil
+	return t, pages, files, nil
 }

@@ -116,43 +116,79 @@ func (p *Processes) Restart(i int) error {
 	return p.run(p.all[i])
 }
 
-// running returns the processes that are there, and the processor time of those that were.
-func (p *Processes) running() (pids []int, used time.Duration) {
+// running returns the processes that are there.
+func (p *Processes) running() (pids []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.all {
-		used += one.used
 		if one.pid != 0 {
 			pids = append(pids, one.pid)
 		}
 	}
-	return pids, used
+	return pids
 }
 
 // tick is the unit of processor time in /proc, which is the same on all of Linux's architectures.
 const tick = 10 * time.Millisecond
 
 // CPU returns the processor time that the processes have used so far, that of the kernel for them included; 0 if the system does not say.
-func (p *Processes) CPU() time.Duration {
-	pids, sum := p.running()
-	for _, pid := range pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return 0
-		}
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name before may have blanks
-		if len(fields) < 13 {
-			return 0
-		}
-		for _, f := range fields[11:13] { // utime and stime
-			n, err := strconv.ParseInt(string(f), 10, 64)
-			if err != nil {
-				return 0
-			}
-			sum += time.Duration(n) * tick
-		}
+func (p *Processes) CPU() (sum time.Duration) {
+	for _, used := range p.CPUs() {
+		sum += used
 	}
 	return sum
+}
+
+// CPUs returns it by process, those that were killed in its place included; nil if the system does not say.
+func (p *Processes) CPUs() (used []time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.all {
+		now := one.used
+		if one.pid != 0 {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", one.pid))
+			if err != nil {
+				return nil
+			}
+			ticks, ok := sumOf(text[bytes.LastIndexByte(text, ')')+1:], 11, 13) // the name before may have blanks; utime and stime
+			if !ok {
+				return nil
+			}
+			now += time.Duration(ticks) * tick
+		}
+		used = append(used, now)
+	}
+	return used
+}
+
+// MachineCPU returns the processor time that all programs of this computer have used since it began, and what a host of it took away; 0 if the system does not say.
+func MachineCPU() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n")) // cpu user nice system idle iowait irq softirq steal ...
+	used, ok := sumOf(line, 1, 4)
+	if interrupts, also := sumOf(line, 6, 9); ok && also {
+		return time.Duration(used+interrupts) * tick
+	}
+	return 0
+}
+
+// sumOf adds fields up, from one to before another one.
+func sumOf(text []byte, from, to int) (sum int64, ok bool) {
+	fields := bytes.Fields(text)
+	if len(fields) < to {
+		return 0, false
+	}
+	for _, f := range fields[from:to] {
+		n, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		sum += n
+	}
+	return sum, true
 }
 
 // LeashFlag is the flag with which the foresay program's servers end when their standard input does: what a process starts
@@ -183,8 +219,7 @@ func startServing(ctx context.Context, path, command string, files []string) (*P
 // Peak returns the most memory that one of the processes has had at once, in bytes; 0 if the system does not say.
 func (p *Processes) Peak() uint64 {
 	var most uint64
-	pids, _ := p.running()
-	for _, pid := range pids {
+	for _, pid := range p.running() {
 		most = max(most, memoryOf(pid, "VmHWM:"))
 	}
 	return most
@@ -193,8 +228,7 @@ func (p *Processes) Peak() uint64 {
 // Memory returns how much memory all processes have together, in bytes; 0 if the system does not say.
 func (p *Processes) Memory() uint64 {
 	var sum uint64
-	pids, _ := p.running()
-	for _, pid := range pids {
+	for _, pid := range p.running() {
 		sum += memoryOf(pid, "VmRSS:")
 	}
 	return sum

@@ -5,6 +5,7 @@ package replicated
 import (
 	"context"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -32,14 +33,14 @@ func TestKillAndRestart(t *testing.T) {
 		if err := p.Kill(1); err == nil {
 			t.Error("a process was killed that was not there")
 		}
-		if pids, _ := p.running(); len(pids) != 1 || p.Context().Err() != nil {
+		if pids := p.running(); len(pids) != 1 || p.Context().Err() != nil {
 			t.Fatalf("after a kill %d processes run, and %v", len(pids), context.Cause(p.Context()))
 		}
 		if err := p.Restart(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if pids, _ := p.running(); len(pids) != 2 {
+	if pids := p.running(); len(pids) != 2 {
 		t.Fatalf("%d processes run", len(pids))
 	}
 	if err := p.start(sleep, "no time"); err != nil {
@@ -49,5 +50,38 @@ func TestKillAndRestart(t *testing.T) {
 	case <-p.Context().Done():
 	case <-time.After(time.Minute):
 		t.Error("nobody is told that a process has ended")
+	}
+}
+
+// TestCPUs: processor time by process counts those that were killed in its place, and what the computer has used is no less.
+func TestCPUs(t *testing.T) {
+	if MachineCPU() == 0 {
+		t.Skip("the system does not say")
+	}
+	p := newProcesses(t.Context())
+	defer p.Close()
+	for range 2 {
+		if err := p.start("/bin/sh", "-c", "while :; do :; done"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	busy := func(from []time.Duration) []time.Duration {
+		for {
+			if now := p.CPUs(); now == nil || now[0] > from[0] && now[1] > from[1] {
+				return now
+			}
+			runtime.Gosched()
+		}
+	}
+	first := busy(make([]time.Duration, 2))
+	if err := p.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Restart(1); err != nil {
+		t.Fatal(err)
+	}
+	now := busy(first)
+	if sum := p.CPU(); len(now) != 2 || sum < now[0]+now[1] || MachineCPU() < sum {
+		t.Errorf("processes have used %v, %v together, and the computer %v", now, sum, MachineCPU())
 	}
 }
