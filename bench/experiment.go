@@ -144,7 +144,8 @@ func (e Experiment) CheckMode(m Mode) (Mode, error) {
 // Run runs the experiment. In virtual mode the same options give the same result, but
 // for the bytes on the wire, of which some hundredths of a per cent are chance, and for
 // transactions, where what happens at one instant has no order and a retry's pause is
-// drawn anew: hundredths of a latency without contention, more with it. In real mode
+// drawn anew: hundredths of a latency without contention, more with it. With
+// GOMAXPROCS=1 there is an order, and without contention nothing differs. In real mode
 // the same options give the same requests in the same order.
 func (e Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	mode, err := e.CheckMode(o.Mode)
