@@ -3,6 +3,7 @@ package replicatedcommit
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -118,4 +119,86 @@ func TestCopyGivesWay(t *testing.T) {
 			t.Errorf("page %d, after %d votes: it waits for %v; want %v", i, tc.given, got, tc.want)
 		}
 	}
+}
+
+// countedKeys counts how often a key is looked up, and how many keys are gone through.
+type countedKeys struct {
+	protocol.Keys
+	gets, scanned int
+}
+
+func (c *countedKeys) Get(key []byte) ([]byte, bool) {
+	c.gets++
+	return c.Keys.Get(key)
+}
+
+func (c *countedKeys) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		for k, v := range c.Keys.Scan(lo, hi) {
+			if c.scanned++; !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// TestPagesAreTaken: what a page has is taken where it is newer than what is there, in whatever order it comes. A whole page is compared on one way through the keys; one whose keys lie far apart
+// does not have the server go through all that lie between.
+func TestPagesAreTaken(t *testing.T) {
+	version := func(time uint64) store.Version { return store.Version{Time: time, Client: 1} }
+	const keys = 4000
+	for _, tc := range []struct {
+		name          string
+		page          []int // keys
+		gets, scanned int
+	}{
+		{"all keys", numbers(0, keys, 1), 0, keys},
+		{"one of four", numbers(0, keys, 4), 0, keys - 3},
+		{"far apart", []int{0, 1, 3000}, 1, 3 * heldScan},
+		{"out of order", []int{3000, 2, 1000, 1001}, 4, 0},
+		{"one twice", []int{5, 6, 5}, 1, 1},
+		{"new ones", numbers(keys, 2*keys, 1), 0, 0},
+		{"none", nil, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newServerBench(t)
+			key := func(i int) store.Key { return store.Key(fmt.Sprintf("%06d", i)) }
+			put := func(time uint64) store.Value {
+				return store.Value{Version: version(time), Present: true, Bytes: []byte("v")}
+			}
+			b.do(func() {
+				for i := range keys {
+					putValue(b.env, key(i), put(100+uint64(i%3))) // the page has 101: one is older, one the same, one newer
+				}
+			})
+			counted := &countedKeys{Keys: b.disk}
+			b.env = protocol.NewEnv[Message](counted, 11, b.env.Rand)
+			var page []KeyValue
+			for _, i := range tc.page {
+				page = append(page, KeyValue{key(i), put(101)})
+			}
+			b.do(func() { b.server.takeValues(b.env, page) })
+			if counted.gets != tc.gets || counted.scanned != tc.scanned {
+				t.Errorf("%d keys were looked up and %d gone through; want %d and %d", counted.gets, counted.scanned, tc.gets, tc.scanned)
+			}
+			for _, i := range tc.page {
+				want := uint64(101)
+				if i < keys {
+					want = max(want, 100+uint64(i%3))
+				}
+				b.do(func() {
+					if got := value(b.env, key(i)).Version; got != version(want) {
+						t.Errorf("key %d has version %v, want %v", i, got, version(want))
+					}
+				})
+			}
+		})
+	}
+}
+
+func numbers(from, below, step int) (all []int) {
+	for i := from; i < below; i += step {
+		all = append(all, i)
+	}
+	return all
 }

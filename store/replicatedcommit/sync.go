@@ -167,17 +167,50 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 
 // takeValues puts values that another server holds into the key space, if they are newer than what is there.
 func (s *Server) takeValues(env *protocol.Env[Message], all []KeyValue) {
+	held, from, upto := heldVersions(env, all)
 	for _, kv := range all {
 		s.counts.CopiedValues++
 		s.counts.CopiedBytes += uint64(len(kv.Key) + len(kv.Value.Bytes))
 		if s.cfg.applied != nil {
 			s.cfg.applied(kv.Key, kv.Value)
 		}
-		if kv.Value.Version.After(value(env, kv.Key).Version) {
+		version := held[kv.Key]
+		if kv.Key < from || kv.Key > upto {
+			version = value(env, kv.Key).Version
+		}
+		if kv.Value.Version.After(version) {
 			putValue(env, kv.Key, kv.Value)
 			s.changed(kv.Key)
+			held[kv.Key] = kv.Value.Version
 		}
 	}
+}
+
+// heldScan is how many keys are gone through for each one that is looked for: to look one up costs about as much.
+const heldScan = 8
+
+// heldVersions returns the versions of a page's keys from one key up to another one. Pages are in order, so that all of one are found on one way through the key space, unless many others lie
+// between: what comes then is not looked for. A server that has just started would read a block of the disk for each key that it looks up.
+func heldVersions(env *protocol.Env[Message], all []KeyValue) (held map[store.Key]store.Version, from, upto store.Key) {
+	held = make(map[store.Key]store.Version, len(all))
+	if len(all) == 0 {
+		return held, "", ""
+	}
+	for _, kv := range all {
+		held[kv.Key] = store.Version{}
+	}
+	from, upto = all[0].Key, all[len(all)-1].Key
+	left := heldScan * len(all)
+	for k, b := range env.Scan([]byte(valuePrefix+string(from)), []byte(valuePrefix+string(upto)+"\x00")) {
+		key := store.Key(k[len(valuePrefix):])
+		if _, ok := held[key]; ok {
+			held[key] = parseValue(key, b).Version
+		}
+		if left--; left == 0 {
+			return held, from, key
+		}
+	}
+	return held, from, upto
 }
 
 func (s *Server) validPage(m Page) bool {
