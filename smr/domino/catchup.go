@@ -60,7 +60,7 @@ func (l *learner) begin(executed, last smr.Slot) {
 	l.executed, l.last = executed, last
 	l.decided.cut(executed)
 	n, _ := l.find(executed + 1)
-	l.contests = l.contests[n:]
+	l.contests = slices.Delete(l.contests, 0, n)
 	l.findChange()
 	l.stretch()
 }
@@ -95,7 +95,7 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	behind, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
 	if spare := behind - r.saving.keep; spare > 0 {
 		r.past.base = r.past.items[spare-1].Slot
-		r.past.items = r.past.items[spare:]
+		r.past.items = slices.Delete(r.past.items, 0, spare) // a part of the slice would hold the commands of all of it
 	}
 	r.acceptor.cut(env, r.snapshot)
 	r.uncut = len(r.acceptor.records)

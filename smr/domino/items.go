@@ -60,6 +60,7 @@ type stream[T any] struct {
 	base  uint64   // how many are gone
 	floor smr.Slot // they are of slots up to it
 	tail  []T
+	gone  int // elements in front of the tail that its array still has
 }
 
 func (s *stream[T]) last() uint64 { return s.base + uint64(len(s.tail)) }
@@ -72,6 +73,9 @@ func (s *stream[T]) from(number uint64) []T {
 // drop forgets the first one, which is of slots up to one.
 func (s *stream[T]) drop(slot smr.Slot) {
 	s.tail = s.tail[1:] // not cleared: messages share it
+	if s.gone++; s.gone > len(s.tail) {
+		s.tail, s.gone = append([]T(nil), s.tail...), 0 // the array holds the commands of all that was in it
+	}
 	s.base++
 	s.floor = max(s.floor, slot)
 }

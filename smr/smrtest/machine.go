@@ -19,6 +19,7 @@ type machine struct {
 	values map[string]string
 	count  int // commands that were applied to this state, those in a snapshot included
 	note   func(first int, id commandID)
+	saw    func(command []byte) // that was applied; nil: nobody wants to know
 
 	changed map[string]bool // keys, since the last Mark
 }
@@ -76,6 +77,9 @@ func (m *machine) Apply(b []byte) []byte {
 		return []byte(err.Error())
 	}
 	m.note(m.count, c.id)
+	if m.saw != nil {
+		m.saw(b)
+	}
 	m.count++
 	now := m.get(c.Key)
 	out := history.KVOutput{Swapped: c.Kind == history.KVCAS && now == c.Expect}

@@ -38,6 +38,8 @@ type Scenario struct {
 	Replay  string // the command that repeats the run, for failures to name
 
 	brief bool // keeps nothing of what happened
+	// codecChance is how many of the messages and records go through the codec, so that they share no memory with others. 0 is a tenth.
+	codecChance float64
 	// vouch gives each replica a host that beats, as in a process that has several groups, and passes what the host says on. nil: no hosts.
 	vouch func(host vouch) vouch
 }

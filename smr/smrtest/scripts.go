@@ -2,6 +2,7 @@ package smrtest
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -70,6 +71,10 @@ func scripts() []script {
 		{name: "log of bytes", seeds: 2, make: func(sc *Scenario) {
 			sc.Configure = func(c *smr.ReplicaConfig) { c.SnapshotEvery, c.LogBytes = 100_000, 4000 }
 		}, judge: compacted},
+		{name: "commands behind a snapshot", seeds: 3, make: func(sc *Scenario) {
+			sc.ValueBytes, sc.Clients, sc.codecChance = 1<<10, 24, 1
+			sc.Configure = func(c *smr.ReplicaConfig) { c.SnapshotEvery, c.LogBytes = 100_000, 32<<10 }
+		}, judge: forgotten},
 		{name: "pending bytes", seeds: 2, make: func(sc *Scenario) {
 			sc.Clients = 12
 			sc.Configure = func(c *smr.ReplicaConfig) { c.MaxPendingBytes = 1 }
@@ -195,6 +200,21 @@ func laggard(w *World) {
 
 // compacted looks whether logs were cut, and the laggard has a snapshot too.
 func compacted(w *World, r Report) error { return compactedBut(0)(w, r) }
+
+// forgotten looks whether commands that a snapshot has are in nobody's memory any more. A replica's log fills with 32 of them; an eighth stays behind a snapshot, and some come while it is written.
+func forgotten(w *World, r Report) error {
+	runtime.GC()
+	held := 0
+	for _, b := range w.bodies {
+		if b.Value() != nil {
+			held++
+		}
+	}
+	if most := 40 * len(w.replicas); held > most || len(w.bodies) < 10*most {
+		return fmt.Errorf("memory: of %d commands that were executed %d are held, more than %d", len(w.bodies), held, most)
+	}
+	return compacted(w, r)
+}
 
 // compactedBut allows more records: a snapshot that a crash has ended is begun anew with the next command only.
 func compactedBut(left int) func(*World, Report) error {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+	"weak"
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
@@ -30,6 +31,7 @@ type World struct {
 	ops       history.KVRecorder
 	proposals []*proposal
 	logs      []*appliedLog
+	bodies    []weak.Pointer[byte] // of commands that replicas applied, if they are large
 	status    map[protocol.ID]smr.Status
 	refused   map[protocol.ID]string
 	counts    [4]int // calls by outcome
@@ -63,7 +65,7 @@ func newWorld(sc Scenario) (*World, error) {
 		keep = -1
 	}
 	s, err := sim.New(sim.Config[smr.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: 0.1,
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, w.sites...), Codec: sc.Protocol.Codec, CodecChance: cmp.Or(sc.codecChance, 0.1),
 		Disk: sc.Disk, QueueBytes: sc.QueueBytes, CheckEvery: 8,
 		App: w.app, Trace: sc.Trace, TraceKeep: keep, Replay: sc.Replay,
 	})
@@ -117,9 +119,13 @@ func (w *World) addReplica(id protocol.ID, join bool) error {
 	build := func() (protocol.Node[smr.Message], error) {
 		log := &appliedLog{}
 		log.Replica = fmt.Sprint(id)
+		machine := newMachine(func(first int, c commandID) { w.applied(&log, first, c) })
+		if w.sc.ValueBytes > 0 {
+			machine.saw = func(command []byte) { w.bodies = append(w.bodies, weak.Make(&command[0])) }
+		}
 		cfg := smr.ReplicaConfig{
 			ID: id, Members: w.group, Join: join, RoundTrip: cmp.Or(w.sc.RoundTrip, roundTrip), SnapshotEvery: 150,
-			Machine: newMachine(func(first int, c commandID) { w.applied(&log, first, c) }),
+			Machine: machine,
 		}
 		if w.sc.Configure != nil {
 			w.sc.Configure(&cfg)
