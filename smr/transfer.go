@@ -27,7 +27,7 @@ type SnapshotWanted struct {
 	Offset uint64
 }
 
-// TransferTimer is a replica's timer for the next step of a snapshot's way to another: the replica calls Outgoing.Continue.
+// TransferTimer is a replica's timer for the next step of a snapshot's way to another: the replica calls Transfers.OnTimer.
 type TransferTimer struct{ To protocol.ID }
 
 const (
@@ -69,6 +69,7 @@ type Outgoing struct {
 	acked uint64 // bytes that the replica has
 	sent  uint64 // bytes that were sent. Invariant: acked <= sent.
 	heard time.Duration
+	moved time.Duration // when bytes were made, or an answer came
 }
 
 // SendState begins a transfer of the state as it is, behind what the protocol puts in front: the first chunks go with its Continue. An error is the state machine's. One that is no Freezer makes all
@@ -101,6 +102,9 @@ func (o *Outgoing) Collecting() bool { return o.from != nil }
 // Failed tells whether the bytes cannot be had, which the transfer's timer brings to the replica's notice. It begins another one when it is asked.
 func (o *Outgoing) Failed() bool { return o.failed }
 
+// Stalled returns how long ago it was that bytes were made or an answer came.
+func (o *Outgoing) Stalled(now time.Duration) time.Duration { return now - o.moved }
+
 // Continue makes more of the snapshot's bytes, or sends what may be sent ahead. If nothing was heard for a while, patience, it sends again from what the replica is known to have. The sender calls
 // it now and then, and with TransferTimer.
 func (o *Outgoing) Continue(env *protocol.Env[Message], to protocol.ID, self Incarnation, patience time.Duration) {
@@ -123,6 +127,7 @@ func (o *Outgoing) Continue(env *protocol.Env[Message], to protocol.ID, self Inc
 
 // collect makes the next chunks, and tells whether they were the last.
 func (o *Outgoing) collect(env *protocol.Env[Message], to protocol.ID) (all bool) {
+	o.moved = env.Now
 	for range collectedChunks {
 		chunk := make([]byte, chunkBytes)
 		n, err := o.from.read(env, chunk)
@@ -149,6 +154,7 @@ func (o *Outgoing) collect(env *protocol.Env[Message], to protocol.ID) (all bool
 
 // Wanted takes an answer, and tells whether the replica has all. Answers about other snapshots are ignored.
 func (o *Outgoing) Wanted(env *protocol.Env[Message], w SnapshotWanted) (done bool) {
+	o.moved = env.Now
 	if o.from != nil || o.failed || w.Slot != o.slot || w.Sum != o.sum || w.Offset > o.size {
 		return false
 	}

@@ -130,13 +130,9 @@ func (r *Replica) forget() {
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
 func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
 	for _, m := range r.state.Members() {
-		if out := r.outgoing[m.ID]; out != nil {
-			out.Continue(env, m.ID, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
-		}
+		r.outgoing.Continue(env, m.ID, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 	}
-	if j := r.coord.joiner; r.outgoing[j] != nil {
-		r.outgoing[j].Continue(env, j, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
-	}
+	r.outgoing.Continue(env, r.coord.joiner, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 	r.stuck++
 	if r.role == blank {
 		if others := r.others(); len(others) > 0 && (r.cfg.Join || r.admission.Admitted()) {
@@ -281,31 +277,7 @@ func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 	if len(r.outgoing) >= maxMembers {
 		clear(r.outgoing)
 	}
-	r.outgoing[to] = out
-	out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
-}
-
-// onTransferTimer goes on with what is to be sent of a snapshot.
-func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	switch out := r.outgoing[to]; {
-	case out == nil:
-	case out.Failed():
-		delete(r.outgoing, to) // it is asked for again
-	default:
-		out.Continue(env, to, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
-	}
-}
-
-func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
-	out := r.outgoing[from]
-	if out == nil {
-		return
-	}
-	if out.Wanted(env, m) {
-		delete(r.outgoing, from)
-		return
-	}
-	out.Continue(env, from, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
+	r.outgoing.Begin(env, to, out, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.

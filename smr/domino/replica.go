@@ -52,7 +52,7 @@ type Replica struct {
 		keep     int // items to be left to replicas that lag
 	}
 	incoming smr.Incoming
-	outgoing map[protocol.ID]*smr.Outgoing
+	outgoing smr.Transfers
 	past     history
 	wanting  bool          // a Want is not answered
 	asked    time.Duration // when it was sent
@@ -142,7 +142,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, opt: o, state: smr.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		tempo: smr.NewTempo(cfg.RoundTrip), wanted: map[smr.SessionID][]smr.Seq{}, outgoing: map[protocol.ID]*smr.Outgoing{},
+		tempo: smr.NewTempo(cfg.RoundTrip), wanted: map[smr.SessionID][]smr.Seq{}, outgoing: smr.Transfers{},
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
@@ -229,7 +229,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case smr.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case smr.SnapshotWanted:
-		r.onSnapshotWanted(env, from, msg)
+		r.outgoing.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 	case Want:
 		r.onWant(env, from, msg)
 	case History:
@@ -331,7 +331,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case campaignTimer:
 		r.campaign(env)
 	case smr.TransferTimer:
-		r.onTransferTimer(env, t.To)
+		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(outgoingTicks*tick)) // one that failed is asked for again
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -20,7 +20,7 @@ func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	r.ticks++
 	for _, id := range slices.Sorted(maps.Keys(r.out)) {
-		r.out[id].Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
+		r.out.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
 	}
 	switch {
 	case r.removed:
@@ -171,32 +171,8 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
-	r.out[to] = out
-	out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
+	r.out.Begin(env, to, out, r.admission.Own(), r.tempo.Times(resend))
 	r.tick(env)
-}
-
-// onTransferTimer goes on with what is to be sent of a snapshot.
-func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	switch out := r.out[to]; {
-	case out == nil:
-	case out.Failed():
-		delete(r.out, to) // it is asked for again
-	default:
-		out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
-	}
-}
-
-func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
-	o := r.out[from]
-	if o == nil {
-		return
-	}
-	if o.Wanted(env, m) {
-		delete(r.out, from)
-		return
-	}
-	o.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 // onChunk takes a part of a snapshot. What it says was decided, whoever sends it.

@@ -60,7 +60,7 @@ type Replica struct {
 	reads    reads
 	ticks    uint64
 	ticking  bool
-	out      map[protocol.ID]*smr.Outgoing
+	out      smr.Transfers
 	incoming smr.Incoming
 	ahead    protocol.ID // who is in a later generation; 0 for nobody
 }
@@ -120,7 +120,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: map[protocol.ID]*smr.Outgoing{}, tempo: smr.NewTempo(cfg.RoundTrip)}
+	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: smr.Transfers{}, tempo: smr.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.admission = smr.NewAdmission(cfg, r.state)
 	r.desk = smr.NewDesk(cfg, r.state)
@@ -174,7 +174,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		}
 	case smr.SnapshotWanted:
 		if r.admission.Genuine(env, from, msg.From) {
-			r.onSnapshotWanted(env, from, msg)
+			r.out.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(resend))
 		}
 	default:
 		r.onReplica(env, from, msg)
@@ -322,7 +322,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.ticking = false
 		r.onTick(env)
 	case smr.TransferTimer:
-		r.onTransferTimer(env, t.To)
+		r.out.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

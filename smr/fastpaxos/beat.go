@@ -37,9 +37,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 		} else {
 			r.progress[id] = p
 		}
-		if out := r.outgoing[id]; out != nil {
-			out.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
-		}
+		r.outgoing.Continue(env, id, r.admission.Own(), r.tempo.Times(resend))
 	}
 	if r.active() && r.admission.Admitted() {
 		r.watch(env)

@@ -90,7 +90,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case smr.SnapshotChunk:
 		r.onChunk(env, from, m)
 	case smr.SnapshotWanted:
-		r.onSnapshotWanted(env, from, m)
+		r.outgoing.OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(resend))
 	case Fetch:
 		r.onFetch(env, from, m)
 	case Commit:
@@ -174,7 +174,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case beatTimer:
 		r.onTick(env)
 	case smr.TransferTimer:
-		r.onTransferTimer(env, t.To)
+		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

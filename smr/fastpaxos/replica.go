@@ -30,7 +30,7 @@ type Replica struct {
 	written  int                             // records, since that
 	saving   struct{ executed, written int } // when the snapshot began that is being written
 	incoming smr.Incoming
-	outgoing map[protocol.ID]*smr.Outgoing
+	outgoing smr.Transfers
 
 	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
 	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
@@ -117,7 +117,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{
-		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: map[protocol.ID]*smr.Outgoing{}, ours: map[wish]ownVote{},
+		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: smr.Transfers{}, ours: map[wish]ownVote{},
 		progress: map[protocol.ID]progress{}, tempo: smr.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)

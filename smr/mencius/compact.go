@@ -93,19 +93,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	if err != nil {
 		return
 	}
-	r.outgoing[from] = out
-	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
-}
-
-// onTransferTimer goes on with what is to be sent of a snapshot.
-func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	switch out := r.outgoing[to]; {
-	case out == nil:
-	case out.Failed():
-		delete(r.outgoing, to) // it is asked for again
-	default:
-		out.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
-	}
+	r.outgoing.Begin(env, from, out, r.admission.Own(), r.tempo.Times(resend))
 }
 
 const (
@@ -180,18 +168,6 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 	}
 	answer.From = r.admission.Own()
 	env.Send(from, answer)
-}
-
-func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
-	out := r.outgoing[from]
-	if out == nil {
-		return
-	}
-	if out.Wanted(env, m) {
-		delete(r.outgoing, from)
-		return
-	}
-	out.Continue(env, from, r.admission.Own(), r.tempo.Times(resend))
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.

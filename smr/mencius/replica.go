@@ -33,7 +33,7 @@ type Replica struct {
 	written   int                             // records, since that
 	saving    struct{ executed, written int } // when the snapshot began that is being written
 	incoming  smr.Incoming
-	outgoing  map[protocol.ID]*smr.Outgoing
+	outgoing  smr.Transfers
 
 	queue    []smr.Entry       // what clients want and has no slot yet
 	mine     map[Pos]smr.Entry // what was proposed in the own lane and is not applied
@@ -97,7 +97,7 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, state: smr.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
-		outgoing: map[protocol.ID]*smr.Outgoing{}, mine: map[Pos]smr.Entry{}, progress: map[protocol.ID]progress{},
+		outgoing: smr.Transfers{}, mine: map[Pos]smr.Entry{}, progress: map[protocol.ID]progress{},
 		early: map[wish]bool{}, tempo: smr.NewTempo(cfg.RoundTrip),
 	}
 	r.admission = smr.NewAdmission(cfg, r.state)

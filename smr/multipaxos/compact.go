@@ -32,36 +32,22 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	if err != nil {
 		return // it is asked for again
 	}
-	p.out = out
-	p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
-}
-
-// onTransferTimer goes on with what is to be sent of a snapshot.
-func (r *Replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	p := r.peer(to)
-	switch {
-	case r.role != leader || p == nil || p.out == nil:
-	case p.out.Failed():
-		p.out = nil // it is asked for again
-	default:
-		p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
-	}
+	r.lead.out.Begin(env, p.id, out, r.admission.Own(), r.times(resend))
 }
 
 func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
 	p := r.peer(from)
-	if r.role != leader || p == nil || p.out == nil || p.stranger(m.From) {
+	if r.role != leader || p == nil || p.stranger(m.From) {
 		return
 	}
 	p.heard = true
-	if !p.out.Wanted(env, m) {
-		p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+	out := r.lead.out.OnWanted(env, from, m, r.admission.Own(), r.times(resend))
+	if out == nil {
 		return
 	}
-	p.flow = max(p.match, p.out.Slot())
+	p.flow = max(p.match, out.Slot())
 	p.next = p.flow + 1
 	p.underway.Forget()
-	p.out = nil
 	r.pump(env, p)
 }
 

@@ -1,6 +1,7 @@
 package multipaxos
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type leadership struct {
 	peers    []*peer // in the order of the members, without the leader
 	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
 	reads    reads
+	out      smr.Transfers // to peers and learners
 }
 
 // peer is a follower as its leader sees it.
@@ -32,9 +34,8 @@ type peer struct {
 	since    time.Duration
 	flow     smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
 	underway smr.Underway
-	round    uint64 // it followed when it was asked for the so-manieth time
-	heard    bool   // since the last check of the majority
-	out      *smr.Outgoing
+	round    uint64          // it followed when it was asked for the so-manieth time
+	heard    bool            // since the last check of the majority
 	asked    time.Duration   // for a learner: when it last said that it waits to be added
 	disk     smr.Incarnation // of one that was a learner: whose progress this is; 0 of others
 }
@@ -46,7 +47,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
 	r.rest.Wake(env.Now)
 	r.desk.Reset()
-	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit}
+	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit, out: smr.Transfers{}}
 	env.Stop(campaignTimer{})
 	env.Stop(leaderTimer{})
 	var entries []smr.Entry
@@ -90,6 +91,7 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 		if p := r.peer(m.ID); p != nil && !p.stranger(disk) {
 			peers = append(peers, p)
 		} else {
+			delete(r.lead.out, m.ID)
 			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
 		}
 	}
@@ -100,6 +102,12 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 		}
 	}
 	r.lead.peers = peers
+	r.dropTransfers()
+}
+
+// dropTransfers forgets the transfers to replicas that are not followed any more.
+func (r *Replica) dropTransfers() {
+	maps.DeleteFunc(r.lead.out, func(id protocol.ID, _ *smr.Outgoing) bool { return r.peer(id) == nil })
 }
 
 // onClient takes what a client wants, or says who leads.
@@ -177,7 +185,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 
 // room tells whether a follower may be sent more before it answers.
 func (r *Replica) room(p *peer) bool {
-	return p.out == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
+	return r.lead.out[p.id] == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
 }
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []smr.Entry) {
@@ -239,8 +247,8 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 		p.underway.Done(uint64(p.match))
 		p.flow = max(p.flow, p.match)
 		p.next = max(p.next, p.match+1)
-		if p.out != nil && p.match >= p.out.Slot() {
-			p.out = nil
+		if out := r.lead.out[from]; out != nil && p.match >= out.Slot() {
+			delete(r.lead.out, from)
 		}
 		r.pump(env, p)
 	}
@@ -286,7 +294,7 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	p.heard = true
-	if p.out != nil {
+	if r.lead.out[from] != nil {
 		return // it gets all that it misses
 	}
 	if m.Want == 0 {
@@ -305,11 +313,8 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 	}
 	r.heartbeat(env)
 	for _, p := range r.lead.followers() {
-		if p.out != nil {
-			p.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
-		} else {
-			r.pump(env, p)
-		}
+		r.lead.out.Continue(env, p.id, r.admission.Own(), r.times(resend))
+		r.pump(env, p)
 	}
 	if wait, asked := r.maybeRest(env); asked {
 		env.After(wait, heartbeatTimer{})

@@ -32,6 +32,7 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk smr
 		// What is known of another disk under the ID is not true of this one.
 		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.times(learnerWanted)
 	})
+	r.dropTransfers()
 	p := r.peer(id)
 	if p == nil {
 		if len(l.learners) >= maxLearners {

@@ -311,7 +311,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case proposeTimer:
 		r.onProposeTimer(env)
 	case smr.TransferTimer:
-		r.onTransferTimer(env, t.To)
+		r.lead.out.OnTimer(env, t.To, r.admission.Own(), r.times(resend)) // one that failed is asked for again
 	case smr.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)

@@ -33,14 +33,8 @@ type replica struct {
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
 	incoming     smr.Incoming
 	arrived      *smr.Snapshot // whole, and not yet installed
-	outgoing     map[protocol.ID]*outgoing
+	outgoing     smr.Transfers
 	learners     map[protocol.ID]*learner // of a leader
-}
-
-// outgoing is a snapshot that is on its way to a replica.
-type outgoing struct {
-	*smr.Outgoing
-	since time.Duration
 }
 
 type (
@@ -58,7 +52,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: map[protocol.ID]*outgoing{}, learners: map[protocol.ID]*learner{}, tempo: smr.NewTempo(cfg.RoundTrip)}
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: smr.Transfers{}, learners: map[protocol.ID]*learner{}, tempo: smr.NewTempo(cfg.RoundTrip)}
 	r.state = smr.NewState(cfg.Machine, members)
 	r.desk = smr.NewDesk(cfg, r.state)
 	r.adm = smr.NewAdmission(cfg, r.state)

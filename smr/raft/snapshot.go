@@ -173,22 +173,15 @@ func (r *replica) sendSnapshot(env *protocol.Env[smr.Message], m *raftpb.Message
 		r.giveUpTransfer(to)
 		return true
 	}
-	o := &outgoing{transfer, env.Now}
-	r.outgoing[to] = o
-	o.Continue(env, to, r.adm.Own(), 2*r.cfg.RoundTrip)
+	r.outgoing.Begin(env, to, transfer, r.adm.Own(), 2*r.cfg.RoundTrip)
 	return true
 }
 
 // onTransferTimer goes on with what is to be sent of a snapshot.
 func (r *replica) onTransferTimer(env *protocol.Env[smr.Message], to protocol.ID) {
-	switch o := r.outgoing[to]; {
-	case o == nil:
-	case o.Failed():
+	if r.outgoing.OnTimer(env, to, r.adm.Own(), 2*r.cfg.RoundTrip) {
 		r.giveUpTransfer(to)
 		r.core.flush(env)
-	default:
-		o.since = env.Now
-		o.Continue(env, to, r.adm.Own(), 2*r.cfg.RoundTrip)
 	}
 }
 
@@ -205,7 +198,7 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 		if o == nil {
 			continue
 		}
-		if env.Now-o.since > 20*r.cfg.RoundTrip {
+		if o.Stalled(env.Now) > 20*r.cfg.RoundTrip {
 			r.giveUpTransfer(id)
 			continue
 		}
@@ -215,19 +208,14 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg smr.SnapshotWanted) {
-	o := r.outgoing[from]
-	if o == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) || r.stranger(from, msg.From) {
+	if r.outgoing[from] == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) || r.stranger(from, msg.From) {
 		return
 	}
 	r.heard[from] = env.Now
-	o.since = env.Now
-	if o.Wanted(env, msg) {
-		delete(r.outgoing, from)
+	if r.outgoing.OnWanted(env, from, msg, r.adm.Own(), 2*r.cfg.RoundTrip) != nil {
 		r.core.node.ReportSnapshot(uint64(from), raft.SnapshotFinish)
 		r.core.flush(env)
-		return
 	}
-	o.Continue(env, from, r.adm.Own(), 2*r.cfg.RoundTrip)
 }
 
 // onChunk collects a snapshot, and gives it to the library when it is whole.
