@@ -94,6 +94,8 @@ func (c *LeaderClient) Receive(env *protocol.Env[Message], from protocol.ID, msg
 			if p := c.calls[msg.ID]; p != nil && !p.told {
 				c.abandon(env, p, msg.Reason)
 			}
+		case MembersAre:
+			c.adopt(env.Now, msg.Members)
 		}
 		return
 	}
@@ -297,6 +299,18 @@ func (c *LeaderClient) onRedirect(env *protocol.Env[Message], from protocol.ID, 
 		return
 	}
 	c.ask(env)
+}
+
+// adopt has the client ask other members than before. If it knows nobody who leads, the next one is asked at once: those that it has asked may be gone.
+func (c *LeaderClient) adopt(now time.Duration, members []Member) {
+	same := func(a, b Member) bool { return a.ID == b.ID }
+	if len(members) == 0 || slices.EqualFunc(c.members, members, same) {
+		return
+	}
+	c.members = slices.Clone(members)
+	if !c.sure {
+		c.probe, c.answered = now, false
+	}
 }
 
 func (c *LeaderClient) onBusy(env *protocol.Env[Message], from protocol.ID, m Busy) {

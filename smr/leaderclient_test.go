@@ -150,6 +150,10 @@ func TestOneDoneForEachCall(t *testing.T) {
 					commands[calls] = call.Kind < Read
 					c.step(t, now, func() { c.client.Receive(c.env, protocol.App, call) })
 				}
+				if c.rnd.IntN(20) == 0 {
+					members := []Member{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4}, {ID: 5}}[c.rnd.IntN(3):][:c.rnd.IntN(4)]
+					c.step(t, now, func() { c.client.Receive(c.env, protocol.App, MembersAre{members}) })
+				}
 				if c.rnd.IntN(5) == 0 && calls > 0 {
 					c.step(t, now, func() { c.client.Receive(c.env, protocol.App, Cancel{ID: calls}) })
 				}

@@ -29,6 +29,10 @@ func (s Status) Ready() bool { return s.Leader != 0 || s.Serves }
 // are. One that is about to be added is among them already.
 type MembersChanged struct{ Members []Member }
 
+// MembersAre goes from an application to its client node: the members of now, which it has learned from replicas. A client node otherwise knows those of its configuration, and
+// whoever leads; of the members that came later it hears nothing while all is well.
+type MembersAre struct{ Members []Member }
+
 // Refused goes from a replica to its application: it must not take part under its identity, and does nothing any more. The reason says why and what
 // to do.
 type Refused struct{ Reason string }

@@ -49,10 +49,16 @@ func NewClient(cfg smr.ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{inner: inner, roundTrip: cfg.RoundTrip, counts: map[smr.Seq][]count{}}
-	for _, m := range cfg.Members {
+	c.know(cfg.Members)
+	return c, nil
+}
+
+// know has new commands sent to these members.
+func (c *Client) know(members []smr.Member) {
+	c.all = nil
+	for _, m := range members {
 		c.all = append(c.all, m.ID)
 	}
-	return c, nil
 }
 
 // Start begins to open a session.
@@ -68,6 +74,11 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 			c.closedAt = env.Now
 		}
 		c.onBallot(env, from, msg)
+	case smr.MembersAre:
+		if from == protocol.App && len(msg.Members) > 0 {
+			c.know(msg.Members)
+		}
+		c.inner.Receive(env, from, msg)
 	case smr.Replies:
 		for _, r := range msg.Items {
 			delete(c.counts, r.Seq)

@@ -65,6 +65,7 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		defer close(c.ended)
 		var watch sync.WaitGroup
 		watch.Go(func() { c.watchRefusals(running) })
+		watch.Go(func() { c.followMembers(running) })
 		defer watch.Wait()
 		defer stop()
 		if err := c.host.Run(running); err != nil {
@@ -208,9 +209,14 @@ func (c *Client) newGroup(i int, id protocol.ID, o ClientOptions) (*groupClient,
 		Client: g.Client, Coding: client.Coding[[]byte, []byte, kv.Result]{Command: same, Query: same, Result: kv.DecodeResult},
 	}
 	g.node = sync.OnceValues(func() (*host.Node[smr.Message], error) {
-		return host.Add(c.host, host.Spec[smr.Message]{
+		begun, err := host.Add(c.host, host.Spec[smr.Message]{
 			Group: nodeGroup(i), ID: id, Node: node, Codec: cfg.proto.Codec, App: func(msg smr.Message) { c.onMessage(g, msg) },
 		})
+		if err == nil {
+			g.begun.Store(begun)
+			g.tellMembers()
+		}
+		return begun, err
 	})
 	if g.of == 1 {
 		_, err = g.node() // the first call need not wait for a session

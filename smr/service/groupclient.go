@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/smr"
@@ -17,6 +18,11 @@ type groupClient struct {
 	node   func() (*host.Node[smr.Message], error)
 	number int // from 0 on
 	of     int // groups
+
+	begun   atomic.Pointer[host.Node[smr.Message]] // what node returns, once it was asked for
+	members atomic.Pointer[[]smr.Member]           // what followMembers has found; nil at first
+
+	followed smr.Slot // how far the replica was that told of them; of followMembers alone
 }
 
 // A LeaseGroupError says that a key cannot have a lease, since another group has it.
