@@ -71,6 +71,10 @@ func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found
 		return Learning{}, false, err
 	}
 	l.ID = id
+	used := map[int]bool{} // groups that have executed anything
+	for _, s := range statuses {
+		used[s.Group] = used[s.Group] || s.Applied > 0
+	}
 	for _, s := range statuses {
 		for _, m := range s.Learners {
 			if m.ID == id {
@@ -80,7 +84,7 @@ func (c *Client) Learner(ctx context.Context, id protocol.ID) (l Learning, found
 		if s.Replica == id && s.Role == Learner {
 			l.Heard = true
 			l.Behind = max(l.Behind, s.Behind)
-			if s.Applied > 0 {
+			if s.Applied > 0 || !used[s.Group] {
 				l.Groups++
 			}
 		}

@@ -34,7 +34,8 @@ func (w *world) replace(ctx context.Context, c *Client, old *ran, id protocol.ID
 	return r
 }
 
-// TestClientsFollowTheMembers: a client that runs on goes on when no replica is left that its file names.
+// TestClientsFollowTheMembers: a client that runs on goes on when no replica is left that its file names, with several groups too, of which it has used only one. Replicas are added
+// to groups that nobody has used yet.
 func TestClientsFollowTheMembers(t *testing.T) {
 	follows := func(w *world) {
 		one, two, three := w.start(1), w.start(2), w.start(3)
@@ -68,4 +69,5 @@ func TestClientsFollowTheMembers(t *testing.T) {
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, follows) })
 	}
+	t.Run("groups", func(t *testing.T) { inGroups(t, "mencius", Routing{Groups: 2}, follows) })
 }
