@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -14,10 +13,8 @@ import (
 	"testing/synctest"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/bench/replicated"
 )
 
 // Bubbles of testing/synctest need a *testing.T, which testing.Main gives inside any
@@ -101,20 +98,6 @@ func (p *program) bubbleCommand() *cobra.Command {
 		},
 	}
 	return c
-}
-
-// endWithParent has the process end when its standard input does: with its parent, however that ends.
-func (p *program) endWithParent() {
-	go func() {
-		io.Copy(io.Discard, p.In)
-		os.Exit(1)
-	}()
-}
-
-// leashFlag adds the flag by which a parent has a server end with it.
-func leashFlag(flags *pflag.FlagSet, leashed *bool) {
-	flags.BoolVar(leashed, replicated.LeashFlag, false, "end at once when standard input does")
-	flags.Lookup(replicated.LeashFlag).Hidden = true
 }
 
 func inBubbles(t *testing.T, e bench.Experiment, o bench.Options, bar *progress, path string) {

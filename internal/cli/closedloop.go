@@ -281,3 +281,12 @@ func (p *program) loadTest(ctx context.Context, l *closedLoop, json bool) error 
 	}
 	return r.write(p.Out)
 }
+
+// benchValue returns random letters.
+func benchValue(random *rand.Rand, n int) []byte {
+	value := make([]byte, n)
+	for i := range value {
+		value[i] = 'a' + byte(random.Uint32N(26))
+	}
+	return value
+}

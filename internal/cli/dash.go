@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -139,6 +138,3 @@ func (f *dashFlags) header() (http.Header, error) {
 	}
 	return out, nil
 }
-
-// visit is what somebody is told who may open the page.
-func (p *program) visit(address string) { fmt.Fprintf(p.Out, "The dashboard is at %s\n", address) }

@@ -128,3 +128,6 @@ func browse(ctx context.Context, address string) error {
 	go func() { _ = c.Wait() }() // it ends with ctx, and nobody asks how
 	return nil
 }
+
+// visit is what somebody is told who may open the page.
+func (p *program) visit(address string) { fmt.Fprintf(p.Out, "The dashboard is at %s\n", address) }

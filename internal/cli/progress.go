@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/foresay/foresay/bench"
 )
@@ -59,3 +60,6 @@ func (p *progress) clear() {
 		fmt.Fprint(p.w, "\r", clearedToEnd)
 	}
 }
+
+// statusPause is the time between two looks of a command that waits.
+const statusPause = 100 * time.Millisecond

@@ -4,18 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 )
-
-// Streams are what a command reads and writes.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-}
 
 // Main runs the command line, which is without the program's own name, and returns the exit code.
 func Main(ctx context.Context, args []string, s Streams) int {
@@ -39,24 +31,6 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	fmt.Fprintf(s.Err, "Run '%s --help' for usage.\n", command.CommandPath())
 	return 2
 }
-
-// A program is one run of the command line.
-type program struct {
-	Streams
-	// began says that the command line has been understood and a command is at work.
-	began bool
-}
-
-// codeUnknown is the exit code of a change of which nobody could tell what became of it.
-const codeUnknown = 3
-
-// An exitError is a failure with an exit code of its own.
-type exitError struct {
-	code int
-	error
-}
-
-func (e exitError) Unwrap() error { return e.error }
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
@@ -84,18 +58,4 @@ func (p *program) root() *cobra.Command {
 	oneStyle(root)
 	narrow(root)
 	return root
-}
-
-// isTerminal tells whether a person sees what is written to w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull) // a device too, at which nobody looks
-	return err != nil || !os.SameFile(info, null)
 }

@@ -25,9 +25,6 @@ const (
 	maxSeeds       = 1_000_000
 )
 
-// swarmName is the --faults of which the seed chooses some.
-const swarmName = "swarm"
-
 type simFlags struct {
 	protocol string
 	seed     uint64

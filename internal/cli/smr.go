@@ -55,8 +55,6 @@ type clientFlags struct {
 	routing    routingFlags
 }
 
-const defaultCluster = "foresay"
-
 func (f *clientFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "the clients' `file`, such as init and dev make it")
 	flags.StringSliceVar(&f.addresses, "addr", nil, "instead of --config: where replicas are, as `ID=HOST:PORT` with commas between")

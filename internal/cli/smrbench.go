@@ -105,12 +105,3 @@ func (p *program) smrBench(ctx context.Context, c *service.Client, f *smrBenchFl
 	}
 	return p.loadTest(ctx, &f.loop, f.json)
 }
-
-// benchValue returns random letters.
-func benchValue(random *rand.Rand, n int) []byte {
-	value := make([]byte, n)
-	for i := range value {
-		value[i] = 'a' + byte(random.Uint32N(26))
-	}
-	return value
-}

@@ -26,7 +26,6 @@ type dev struct {
 }
 
 const (
-	devPatience     = 15 * time.Second // with one call
 	devTableEvery   = 2 * time.Second
 	devStatusWithin = time.Second
 )
@@ -49,13 +48,14 @@ func (d *dev) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, devPatience)
 	defer cancel()
 	if _, err := d.client.Put(ctx, "dev/begin", nil); err != nil {
-		return fmt.Errorf("smr dev: the cluster does not begin: %w", err)
+		return fmt.Errorf("the cluster does not begin: %w", err)
 	}
 	return nil
 }
 
 // command carries out one command, and tells whether there can be more.
-func (d *dev) command(ctx context.Context, words []string) (more bool, err error) {
+func (d *dev) command(ctx context.Context, line string) (more bool, err error) {
+	words := strings.Fields(line)
 	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 		return true, nil
 	}
@@ -94,19 +94,6 @@ func (d *dev) command(ctx context.Context, words []string) (more bool, err error
 		err = d.replica(ctx, name, args[0])
 	}
 	return true, err
-}
-
-func sleep(ctx context.Context, text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > time.Hour {
-		return fmt.Errorf("%q is no time such as 500ms", text)
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 func (d *dev) call(ctx context.Context, name string, args []string) error {

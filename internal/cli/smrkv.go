@@ -201,18 +201,3 @@ func (p *program) writeScan(items []kv.Item, more, asJSON bool) error {
 	}
 	return nil
 }
-
-// printable returns text for a cell of a table.
-func printable(s string) string {
-	const limit = 60
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			s = strconv.Quote(s)
-			break
-		}
-	}
-	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit-1]) + "…"
-	}
-	return s
-}

@@ -124,13 +124,6 @@ func (q planQuestion) by() string {
 	return fmt.Sprintf("%v-%s", q.ack, map[float64]string{0.5: "p50", 0.95: "p95", 1: "worst"}[q.share])
 }
 
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprint(n, " ", noun)
-}
-
 // millis writes milliseconds with at most two places.
 func millis(d time.Duration) string {
 	return strconv.FormatFloat(rounded(d), 'f', -1, 64)

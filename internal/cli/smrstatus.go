@@ -38,9 +38,6 @@ func (p *program) smrStatusCommand() *cobra.Command {
 	return c
 }
 
-// statusPause is the time between two looks of status --wait.
-const statusPause = 100 * time.Millisecond
-
 func (p *program) status(ctx context.Context, c *service.Client, wait bool, group int, asJSON bool) error {
 	if group < 0 || group > c.Groups() {
 		return usagef("smr status: --group is %d; the cluster has %d", group, c.Groups())

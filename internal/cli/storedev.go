@@ -1,10 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,12 +18,10 @@ import (
 )
 
 type storeDevFlags struct {
-	wan      string
-	shards   int
-	dir      string
-	site     string
-	duration time.Duration
-	script   string
+	devFlags
+	wan    string
+	shards int
+	site   string
 }
 
 func (p *program) storeDevCommand() *cobra.Command {
@@ -43,21 +40,16 @@ func (p *program) storeDevCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.wan, "wan", "", "the network: "+joined(presets())+", or a `file` (default: this machine's own, three sites)")
 	flags.IntVar(&f.shards, "shards", 3, "how many parts each site's copy has")
-	flags.StringVar(&f.dir, "dir", "", "an empty `directory` for files, disks and the log (default: one that is removed at the end)")
 	flags.StringVar(&f.site, "site", "", "the `site` at which commands are given (default: the first one)")
-	flags.DurationVar(&f.duration, "for", 0, "end after this time (default: when interrupted)")
-	flags.StringVar(&f.script, "script", "", "take commands from this `file`, - for standard input")
+	f.devFlags.add(flags)
 	return c
 }
 
 // options returns the store that the flags ask for, and the network's name.
 func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string, err error) {
-	o = storeservice.ClusterOptions{Dir: f.dir, Shards: f.shards}
-	switch {
-	case f.shards < 1 || f.shards > 64:
+	o = storeservice.ClusterOptions{Shards: f.shards}
+	if f.shards < 1 || f.shards > 64 {
 		return o, "", usagef("store dev: --shards is %d; want 1 to 64", f.shards)
-	case f.duration < 0:
-		return o, "", usagef("store dev: --for is %v; want 0 or more", f.duration)
 	}
 	switch d, err := wan.Preset(f.wan); {
 	case f.wan == "":
@@ -81,86 +73,46 @@ func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string
 	return o, network, nil
 }
 
-func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) (err error) {
-	fail := func(err error) error { return fmt.Errorf("store dev: %w", err) }
+func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) error {
 	o, network, err := f.options()
 	if err != nil {
 		return err
 	}
-	commands, closeCommands, err := p.devCommands(f.script)
-	if err != nil {
-		return err
-	}
-	defer closeCommands()
-	removed := ""
-	if o.Dir == "" {
-		if o.Dir, err = os.MkdirTemp("", "foresay-dev-"); err != nil {
-			return fail(err)
+	return p.runDev(ctx, "store dev", f.devFlags, func(ctx context.Context, run devRun) (err error) {
+		o.Dir, o.Logger = run.dir, run.logger
+		cluster, err := storeservice.OpenCluster(o)
+		if err != nil {
+			return err
 		}
-		removed = " (removed at the end)"
-		defer os.RemoveAll(o.Dir)
-	} else if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return fail(err)
-	}
-	logFile, err := os.Create(filepath.Join(o.Dir, "log.txt"))
-	if err != nil {
-		return fail(err)
-	}
-	defer logFile.Close()
-	o.Logger = slog.New(slog.NewTextHandler(logFile, nil))
-	if f.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
-		defer cancel()
-	}
-	cluster, err := storeservice.OpenCluster(o)
-	if err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if e := cluster.Close(); e != nil && err == nil {
-			err = fail(e)
-		}
-	}()
-	fmt.Fprintf(p.Out, "%s; a store at %s, %d shards; files in %s%s\n", network, joined(siteNames(o.Sites)), o.Shards, o.Dir, removed)
-	file := filepath.Join(o.Dir, storeconfig.ClientFile)
-	fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
-	fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n", o.Sites[len(o.Sites)-1], file)
-	at := o.Sites[0]
-	if f.site != "" {
-		at = wan.Site(f.site)
-	}
-	return p.useDevStore(ctx, cluster, o, at, commands, f.script == "")
-}
-
-func siteNames(sites []wan.Site) []string {
-	var out []string
-	for _, s := range sites {
-		out = append(out, string(s))
-	}
-	return out
+		defer func() { err = cmp.Or(err, cluster.Close()) }()
+		fmt.Fprintf(p.Out, "%s; a store at %s, %d shards; files in %s\n", network, joined(siteNames(o.Sites)), o.Shards, run.where)
+		file := filepath.Join(o.Dir, storeconfig.ClientFile)
+		fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
+		fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n", o.Sites[len(o.Sites)-1], file)
+		return p.useDevStore(ctx, cluster, o, cmp.Or(wan.Site(f.site), o.Sites[0]), run)
+	})
 }
 
 // useDevStore carries out commands, or waits until ctx ends.
-func (p *program) useDevStore(ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, commands io.Reader, person bool) error {
+func (p *program) useDevStore(ctx context.Context, cluster *storeservice.Cluster, o storeservice.ClusterOptions, at wan.Site, run devRun) error {
 	d := &storeDev{cluster: cluster, sites: slices.Clone(o.WAN.Sites()), at: at}
 	d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: &storeFlags{client: filepath.Join(o.Dir, storeconfig.ClientFile), timeout: devPatience}}, more: d.more, moreHelp: storeDevHelp}
 	defer d.close()
 	if err := d.goTo(at); err != nil {
-		return fmt.Errorf("store dev: %w", err)
+		return err
 	}
 	if err := d.wait(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // the way it is ended
 		}
-		return fmt.Errorf("store dev: the store does not begin: %w", err)
+		return fmt.Errorf("the store does not begin: %w", err)
 	}
-	if commands == nil {
+	if run.commands == nil {
 		<-ctx.Done()
 		return nil
 	}
-	if err := d.commands(ctx, commands, person); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("store dev: %w", err)
+	if err := d.commands(ctx, run.commands, run.person); err != nil && ctx.Err() == nil {
+		return err
 	}
 	return nil
 }

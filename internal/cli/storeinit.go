@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -95,5 +94,3 @@ func (p *program) storeConfigCommand() *cobra.Command {
 		},
 	}
 }
-
-func joined(names []string) string { return strings.Join(names, ", ") }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeservice"
 )
@@ -40,55 +38,26 @@ func (t *storeTxns) prompt(ctx context.Context) error {
 	return s.commands(ctx, t.p.In, true)
 }
 
-// commands carries out the commands that it reads. For a person errors are shown; otherwise the first one ends it.
+// commands carries out the commands that it reads.
 func (s *storePrompt) commands(ctx context.Context, in io.Reader, person bool) error {
-	lines := make(chan string)
-	ended := make(chan error, 1)
-	go func() { // which may stay in a read until the process ends
-		r := bufio.NewScanner(in)
-		r.Buffer(nil, 2*store.MaxTxnBytes)
-		for r.Scan() {
-			select {
-			case lines <- r.Text():
-			case <-ctx.Done():
-				return
-			}
-		}
-		ended <- r.Err()
-	}()
 	defer func() {
 		if s.live != nil {
 			s.live.abort()
 		}
 	}()
-	for {
-		if person {
-			fmt.Fprint(s.p.Out, s.sign())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-ended:
-			return err
-		case line := <-lines:
-			words, err := splitWords(line)
-			if !person && len(words) > 0 {
-				fmt.Fprintln(s.p.Out, ">", line)
-			}
-			if err == nil && len(words) > 0 {
-				if words[0] == "quit" || words[0] == "exit" {
-					return nil
-				}
-				err = s.command(ctx, words)
-			}
-			if err != nil && !person {
-				return fmt.Errorf("%s: %w", line, err)
-			}
-			if err != nil {
-				fmt.Fprintln(s.p.Out, err)
-			}
-		}
+	return prompt{out: s.p.Out, person: person, sign: s.sign, do: s.line}.run(ctx, in)
+}
+
+// line carries out one command, and tells whether there can be more.
+func (s *storePrompt) line(ctx context.Context, text string) (more bool, err error) {
+	words, err := splitWords(text)
+	if err != nil || len(words) == 0 {
+		return true, err
 	}
+	if words[0] == "quit" || words[0] == "exit" {
+		return false, nil
+	}
+	return true, s.command(ctx, words)
 }
 
 func (s *storePrompt) sign() string {
