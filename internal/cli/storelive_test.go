@@ -165,7 +165,7 @@ committed
 		if got := out.String(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
-		if got := s.commands(t.Context(), strings.NewReader("get a\njump\nget a\n"), false); got == nil || got.Error() != `jump: there is no command "jump" with 0 arguments; help shows all` {
+		if got := s.commands(t.Context(), strings.NewReader("get a\njump\nget a\n"), false); got == nil || got.Error() != `line 2: jump: there is no command "jump" with 0 arguments; help shows all` {
 			t.Errorf("a script with a mistake ended with %v", got)
 		}
 	})
