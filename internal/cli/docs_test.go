@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/foresay/foresay/internal/cli/command"
 )
 
 // TestPagesShowCommandsThatExist: each foresay command in a shell block of these pages can be understood: the command, its flags, its arguments.
@@ -25,8 +27,8 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 				continue
 			}
 			n++
-			p := &program{Streams: Streams{In: strings.NewReader("")}}
-			command, rest, err := p.root().Find(words[1:])
+			p := &command.Program{Streams: Streams{In: strings.NewReader("")}}
+			command, rest, err := root(p).Find(words[1:])
 			if err == nil {
 				err = command.ParseFlags(rest)
 			}

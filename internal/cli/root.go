@@ -7,32 +7,43 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/benchcmd"
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/simcmd"
+	"github.com/foresay/foresay/internal/cli/smrcmd"
+	"github.com/foresay/foresay/internal/cli/speccmd"
+	"github.com/foresay/foresay/internal/cli/storecmd"
 )
+
+// Streams are what a command reads and writes.
+type Streams = command.Streams
 
 // Main runs the command line, which is without the program's own name, and returns the exit code.
 func Main(ctx context.Context, args []string, s Streams) int {
-	p := &program{Streams: s}
-	root := p.root()
+	p := &command.Program{Streams: s}
+	root := root(p)
 	root.SetArgs(args)
-	command, err := root.ExecuteContextC(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	if !p.began && command.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
-		err = errors.Join(err, p.writeJSONLine(newStoreOutcome(nil, err))) // a flag before it may have ended the parsing
+	if !p.Began && c.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
+		err = errors.Join(err, p.WriteJSONLine(storecmd.NewStoreOutcome(nil, err))) // a flag before it may have ended the parsing
 	}
-	fmt.Fprintln(s.Err, "foresay:", complaint(command, err))
-	if usage := (usageError{}); p.began && !errors.As(err, &usage) {
-		if exit := (exitError{}); errors.As(err, &exit) {
-			return exit.code
+	fmt.Fprintln(s.Err, "foresay:", command.Complaint(c, err))
+	if usage := (command.UsageError{}); p.Began && !errors.As(err, &usage) {
+		if exit := (command.ExitError{}); errors.As(err, &exit) {
+			return exit.Code
 		}
 		return 1
 	}
-	fmt.Fprintf(s.Err, "Run '%s --help' for usage.\n", command.CommandPath())
+	fmt.Fprintf(s.Err, "Run '%s --help' for usage.\n", c.CommandPath())
 	return 2
 }
 
-func (p *program) root() *cobra.Command {
+// root returns the command that has all others.
+func root(p *command.Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "foresay",
 		Short: "Act on an answer before it arrives",
@@ -40,22 +51,23 @@ func (p *program) root() *cobra.Command {
 			"and take the act back if the answer was another one.",
 		SilenceErrors:    true,
 		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { p.began = true },
+		PersistentPreRun: func(*cobra.Command, []string) { p.Began = true },
 		Version:          buildLine(),
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "tell which build of foresay this is")
-	group(root)
+	command.Group(root)
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	root.AddCommand(p.demoCommand(), p.dashCommand(), p.analyzeCommand(), p.reportCommand(), p.benchCommand(), p.simCommand(), p.smrCommand(), p.storeCommand(), p.versionCommand())
+	root.AddCommand(speccmd.Commands(p)...)
+	root.AddCommand(benchcmd.Command(p), simcmd.Command(p), smrcmd.Command(p), storecmd.Command(p), versionCommand(p))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		group(completion)
+		command.Group(completion)
 	}
-	complete(root)
-	oneStyle(root)
-	narrow(root)
+	command.Complete(root)
+	command.OneStyle(root)
+	command.Narrow(root)
 	return root
 }

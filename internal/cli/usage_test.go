@@ -13,6 +13,8 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/cli/smrcmd"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/store/client"
@@ -22,13 +24,13 @@ import (
 // say runs a command line.
 func say(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = Main(context.Background(), args, Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	code = Main(context.Background(), args, command.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
 
 // eachCommand calls f for each command that people see, with its path.
 func eachCommand(f func(c *cobra.Command, path []string)) {
-	p := &program{Streams: Streams{In: strings.NewReader("")}}
+	p := &command.Program{Streams: Streams{In: strings.NewReader("")}}
 	var walk func(c *cobra.Command, path []string)
 	walk = func(c *cobra.Command, path []string) {
 		if c.Hidden || c.Name() == "completion" || c.Name() == "help" { // cobra's own
@@ -39,7 +41,7 @@ func eachCommand(f func(c *cobra.Command, path []string)) {
 			walk(sub, append(slices.Clone(path), sub.Name()))
 		}
 	}
-	walk(p.root(), nil)
+	walk(root(p), nil)
 }
 
 // TestUsageErrors: each flag of each command says in the same way what is wrong with its value, in words for people.
@@ -117,7 +119,7 @@ func TestHelpFits(t *testing.T) {
 	eachCommand(func(c *cobra.Command, path []string) {
 		_, help, _ := say(append(slices.Clone(path), "--help")...)
 		for line := range strings.Lines(help) {
-			if len(line) > screenWidth+1 {
+			if len(line) > command.ScreenWidth+1 {
 				t.Errorf("foresay %s --help has a line of %d characters: %s", strings.Join(path, " "), len(line)-1, line)
 			}
 		}
@@ -132,7 +134,7 @@ func TestHelpFits(t *testing.T) {
 		t.Errorf("%d commands", n)
 	}
 	const list = "Commands:\n  long-name    does one thing\n  longest-name does it with\n  short        does another, and that at great length, so that it takes more than one line to tell what it does on a screen\n"
-	if got := wrapped(strings.Replace(list, "with", "with "+strings.Repeat("much ", 20), 1)); strings.Count(got, "\n               ") != 2 || strings.Contains(got, "it with m\n") {
+	if got := command.Wrapped(strings.Replace(list, "with", "with "+strings.Repeat("much ", 20), 1)); strings.Count(got, "\n               ") != 2 || strings.Contains(got, "it with m\n") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -144,8 +146,8 @@ func TestCompletion(t *testing.T) {
 		"wan":      func(s string) error { _, err := wan.Preset(s); return err },
 		"faults":   func(s string) error { _, err := sim.ParseFaults(s); return err },
 		"mode":     func(s string) error { _, err := client.ParseMode(s); return err },
-		"ack":      func(s string) error { return new(ackFlag).Set(s) },
-		"by":       func(s string) error { _, _, err := parseBy(s); return err },
+		"ack":      func(s string) error { return new(smrcmd.AckFlag).Set(s) },
+		"by":       func(s string) error { _, _, err := smrcmd.ParseBy(s); return err },
 	}
 	seen := make(map[string]bool)
 	eachCommand(func(c *cobra.Command, path []string) {
@@ -158,11 +160,11 @@ func TestCompletion(t *testing.T) {
 			_, out, _ := say(slices.Concat([]string{"__complete"}, path, []string{"--" + f.Name, ""})...)
 			lines := strings.Split(strings.TrimSpace(out), "\n")
 			offered := lines[:len(lines)-1]
-			if !slices.Equal(offered, choices(f.Name)) || len(offered) < 2 {
+			if !slices.Equal(offered, command.Choices(f.Name)) || len(offered) < 2 {
 				t.Errorf("%v --%s offers %q", path, f.Name, offered)
 			}
 			for _, name := range offered {
-				if err := check(name); err != nil && name != swarmName {
+				if err := check(name); err != nil && name != command.SwarmName {
 					t.Errorf("%v --%s offers %q: %v", path, f.Name, name, err)
 				}
 			}
@@ -175,7 +177,7 @@ func TestCompletion(t *testing.T) {
 		t.Errorf("only these flags are there: %v", seen)
 	}
 	for _, s := range plan.Systems() {
-		if s != plan.Floor && !slices.Contains(choices("protocol"), string(s)) {
+		if s != plan.Floor && !slices.Contains(command.Choices("protocol"), string(s)) {
 			t.Errorf("smr plan takes %s, which is not offered", s)
 		}
 	}

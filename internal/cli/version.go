@@ -6,9 +6,11 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/command"
 )
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Tell which build of foresay this is",

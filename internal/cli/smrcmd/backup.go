@@ -1,0 +1,173 @@
+package smrcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/smr/service"
+)
+
+// backupAnswer is what smr backup and smr restore say with --json.
+type backupAnswer struct {
+	File    string `json:"file"`
+	Version uint64 `json:"version,omitempty"` // of one group
+	Groups  int    `json:"groups"`
+	Keys    int    `json:"keys"`
+	Leases  int    `json:"leases"`
+}
+
+func (p *program) writeBackupAnswer(f *clientFlags, file string, b *service.Backup, did string) error {
+	keys, leases := b.Size()
+	a := backupAnswer{File: file, Version: b.Version, Groups: len(b.Others) + 1, Keys: keys, Leases: leases}
+	of := fmt.Sprintf("of version %d", b.Version)
+	if a.Groups > 1 {
+		a.Version, of = 0, fmt.Sprintf("of %d groups", a.Groups) // each has a version of its own
+	}
+	if f.json {
+		return p.WriteJSON(a)
+	}
+	_, err := fmt.Fprintf(p.Out, "%s %s and %s %s\n", did, command.Counted(a.Keys, "key"), command.Counted(a.Leases, "lease"), of)
+	return err
+}
+
+func (p *program) backupCommand() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write what the service has to a file",
+		Long: "Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is one moment's (of several\n" +
+			"groups each has its own), and ends with a checksum. A FILE of - is standard output. 'foresay smr restore' loads it into a new group, of any protocol.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
+				if err := p.backup(ctx, client, &f, args[0]); err != nil {
+					return fmt.Errorf("smr backup: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+func (p *program) backup(ctx context.Context, client *service.Client, f *clientFlags, file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already", file)
+	} else if file != "-" && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// The time limit is for the service to answer at all; all of it may take longer.
+	reached, cancel := context.WithTimeout(ctx, f.timeout)
+	_, _, err := client.Scan(reached, "", "", 1)
+	cancel()
+	if err != nil {
+		return err
+	}
+	bar := command.NewProgress(p.Err)
+	b, err := client.Backup(ctx, func(keys int) {
+		if bar.Terminal {
+			fmt.Fprintf(p.Err, "\rsmr backup: %s%s", command.Counted(keys, "key"), command.ClearedToEnd)
+		}
+	})
+	bar.Clear()
+	if err != nil {
+		return err
+	}
+	if file == "-" {
+		_, err := b.WriteTo(p.Out)
+		return err
+	}
+	if err := writeDurably(file, b); err != nil {
+		return err
+	}
+	return p.writeBackupAnswer(f, file, b, "wrote")
+}
+
+// writeDurably writes a file that is there as a whole or not at all.
+func writeDurably(file string, b io.WriterTo) (err error) {
+	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(t.Name()))
+		}
+	}()
+	_, err = b.WriteTo(t)
+	if err = errors.Join(err, t.Sync(), t.Close()); err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), file)
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	var f clientFlags
+	c := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Load a backup into a new group",
+		Long: "Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep their versions; the time of\n" +
+			"leases begins anew. Until it is done the group refuses other changes. If it was interrupted, run it again: it goes on. A FILE\n" +
+			"of - is standard input.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := p.readBackup(args[0])
+			if err != nil {
+				return fmt.Errorf("smr restore: %w", err)
+			}
+			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
+				if err := p.restore(ctx, client, &f, args[0], b); err != nil {
+					return fmt.Errorf("smr restore: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+func (p *program) readBackup(file string) (*service.Backup, error) {
+	if file == "-" {
+		return service.ReadBackup(p.In)
+	}
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := service.ReadBackup(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return b, nil
+}
+
+func (p *program) restore(ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup) error {
+	reached, cancel := context.WithTimeout(ctx, f.timeout)
+	_, _, err := client.Scan(reached, "", "", 1)
+	cancel()
+	if err != nil {
+		return err
+	}
+	bar := command.NewProgress(p.Err)
+	total, _ := b.Size()
+	err = client.Restore(ctx, b, func(keys int) {
+		bar.Report(bench.Progress{Experiment: "smr restore", Done: keys, Total: total, Doing: "loading keys"})
+	})
+	bar.Clear()
+	if err != nil {
+		return err
+	}
+	return p.writeBackupAnswer(f, file, b, "restored")
+}

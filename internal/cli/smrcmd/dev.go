@@ -1,0 +1,147 @@
+package smrcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/smr/service"
+	"github.com/foresay/foresay/wan"
+)
+
+type smrDevFlags struct {
+	command.DevFlags
+	protocol string
+	wan      string
+	replicas int
+	clients  int
+	every    time.Duration
+	routing  routingFlags
+}
+
+func (p *program) devCommand() *cobra.Command {
+	var f smrDevFlags
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a whole cluster in this process, with clients, over a wide-area network",
+		Long: "Run a cluster in this process: replicas with real hosts, disks and certificates, and clients that write all the time.\n" +
+			"With --wan, connections have the round-trip times of a deployment of the papers. Other processes can use the\n" +
+			"cluster by the clients' file that is told at the start; they are taken to be at the site of the replica they talk to.\n\n" +
+			"On a terminal it asks for commands: put, get, status, kill, restart, cut, join, and so on; 'help' explains them.\n" +
+			"With --script it takes them from a file, one a line, and ends. Else it shows a table, until interrupted.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.smrDev(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.protocol, "protocol", "raft", "the protocol; 'foresay sim list' names them")
+	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+" (default: this machine's own)")
+	flags.IntVar(&f.replicas, "replicas", 0, "how many replicas (default: as many as the network's paper has, or 3)")
+	flags.IntVar(&f.clients, "clients", -1, "how many clients write, spread over the sites (default: one for each replica)")
+	flags.DurationVar(&f.every, "every", 500*time.Millisecond, "the pause between two writes of a client")
+	f.routing.add(flags, "")
+	f.DevFlags.Add(flags)
+	return c
+}
+
+// options returns the cluster that the flags ask for.
+func (f *smrDevFlags) options() (service.ClusterOptions, error) {
+	o := service.ClusterOptions{Protocol: f.protocol, Replicas: f.replicas}
+	if _, err := catalog.Protocol(f.protocol); err != nil {
+		return o, command.Usagef("smr dev: --protocol: %w", err)
+	}
+	var err error
+	if o.Routing, err = f.routing.routing("smr dev"); err != nil {
+		return o, err
+	}
+	sites := maxReplicas
+	if f.wan != "" {
+		d, err := wan.Preset(f.wan)
+		if err != nil {
+			return o, command.Usagef("smr dev: --wan: %w", err)
+		}
+		o.WAN, o.Sites = d.Matrix, slices.Clone(d.Replicas)
+		if o.Replicas == 0 {
+			o.Replicas = len(d.Replicas)
+		}
+		for _, s := range d.Matrix.Sites() {
+			if !slices.Contains(o.Sites, s) {
+				o.Sites = append(o.Sites, s)
+			}
+		}
+		sites = len(o.Sites)
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 3
+	}
+	switch {
+	case o.Replicas < 1 || o.Replicas > sites:
+		return o, command.Usagef("smr dev: --replicas is %d; want 1 to %d", f.replicas, sites)
+	case f.clients < -1 || f.clients > 1000:
+		return o, command.Usagef("smr dev: --clients is %d; want 0 to 1000", f.clients)
+	case f.every <= 0:
+		return o, command.Usagef("smr dev: --every is %v; want more than 0", f.every)
+	}
+	return o, nil
+}
+
+func (p *program) smrDev(ctx context.Context, f smrDevFlags) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	return p.RunDev(ctx, "smr dev", f.DevFlags, func(ctx context.Context, run command.DevRun) (err error) {
+		o.Dir, o.Logger = run.Dir, run.Logger
+		cluster, err := service.OpenCluster(o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, cluster.Close()) }()
+		fmt.Fprintf(p.Out, "%s, %d replicas, %s; files in %s\n", o.Protocol, o.Replicas, cmp.Or(f.wan, "this machine's network"), run.Where)
+		fmt.Fprintf(p.Out, "elsewhere: foresay smr status --config %s\n", filepath.Join(o.Dir, service.ClientFile))
+		return p.useCluster(ctx, f, cluster, run)
+	})
+}
+
+// useCluster runs the clients, and commands or the table, until ctx ends or there are no more commands.
+func (p *program) useCluster(ctx context.Context, f smrDevFlags, cluster *service.Cluster, run command.DevRun) error {
+	places := cluster.Places()
+	err := service.WithClient(ctx, cluster.Client(), cluster.At(places[0].Site), func(ctx context.Context, c *service.Client) error {
+		d := &dev{p: p, cluster: cluster, client: c}
+		if err := d.begin(ctx); err != nil {
+			return err
+		}
+		n := f.clients
+		if n < 0 {
+			n = len(places)
+		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		group, ctx := errgroup.WithContext(ctx)
+		for i := range n {
+			w := &writer{name: fmt.Sprintf("dev/%d", i+1), place: places[i%len(places)], every: f.every}
+			d.writers = append(d.writers, w)
+			group.Go(func() error { return w.run(ctx, cluster) })
+		}
+		group.Go(func() error {
+			defer stop()
+			if run.Commands == nil {
+				return d.watch(ctx)
+			}
+			return command.Prompt{Out: p.Out, Person: run.Person, Sign: func() string { return "> " }, Do: d.command}.Run(ctx, run.Commands)
+		})
+		return group.Wait()
+	})
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return nil // the way it is ended
+	}
+	return err
+}

@@ -1,0 +1,4 @@
+package smrcmd
+
+// PlanDocument is what --json of smr plan writes.
+type PlanDocument = planDocument

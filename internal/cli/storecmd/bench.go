@@ -1,0 +1,171 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
+)
+
+type storeBenchFlags struct {
+	storeFlags
+	loop       command.ClosedLoop
+	mode       string
+	valueBytes int
+	keys       int
+	access     int // keys of a transaction
+	reads      int // percent
+	puts       int // percent
+}
+
+// Kinds of transactions.
+const (
+	benchChange = iota
+	benchRead
+	benchPut
+)
+
+func (p *program) benchCommand() *cobra.Command {
+	f := storeBenchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}}}
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure a store: throughput and latency of a closed loop",
+		Long: "Measure a store: each client makes one transaction after the other. A change reads --access random keys and writes them;\n" +
+			"with --reads or --puts, so many percent of the transactions only read or only write. All clients share a connection to each\n" +
+			"machine. Keys begin with \"bench/\" and stay there. A transaction that is refused, for another one's sake, is tried again, and\n" +
+			"counts once.\n\n" +
+			"With --every 1s it shows each second, for a look at what a site's absence or return costs.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			mode, err := client.ParseMode(f.mode)
+			if err != nil {
+				return command.Usagef("store bench: --mode: %w", err)
+			}
+			if err := f.validate(); err != nil {
+				return err
+			}
+			return p.withStore(&f.storeFlags, func(conn *storeservice.Client) error {
+				txns, err := conn.Transactions(mode, 0)
+				if err != nil {
+					return err
+				}
+				return p.storeBench(c.Context(), txns, &f)
+			})
+		},
+	}
+	flags := c.Flags()
+	f.add(flags, 30*time.Second)
+	f.loop.Add(flags)
+	flags.StringVar(&f.mode, "mode", client.Spec.String(), "how reads are waited for, as in 'store txn'")
+	flags.IntVar(&f.valueBytes, "value-bytes", 100, "the size of values")
+	flags.IntVar(&f.keys, "keys", 100_000, "how many keys")
+	flags.IntVar(&f.access, "access", 1, "how many keys a transaction is about")
+	flags.IntVar(&f.reads, "reads", 0, "how many percent of the transactions only read")
+	flags.IntVar(&f.puts, "puts", 0, "how many percent of the transactions only write")
+	return c
+}
+
+func (f *storeBenchFlags) validate() error {
+	switch {
+	case f.keys < 1:
+		return command.Usagef("store bench: --keys is %d; want 1 or more", f.keys)
+	case f.access < 1 || f.access > min(store.MaxAccesses/2, f.keys):
+		return command.Usagef("store bench: --access is %d; want 1 to %d", f.access, min(store.MaxAccesses/2, f.keys))
+	case f.valueBytes < 0 || f.valueBytes > store.MaxTxnBytes/2/f.access:
+		return command.Usagef("store bench: --value-bytes is %d; want 0 to %d", f.valueBytes, store.MaxTxnBytes/2/f.access)
+	case f.reads < 0 || f.reads > 100:
+		return command.Usagef("store bench: --reads is %d; want 0 to 100", f.reads)
+	case f.puts < 0 || f.puts > 100-f.reads:
+		return command.Usagef("store bench: --puts is %d; want 0 to %d, which --reads leaves", f.puts, 100-f.reads)
+	}
+	return f.loop.Validate()
+}
+
+func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeBenchFlags) error {
+	f.loop.Timeout = f.timeout
+	// The first transaction tells early if the store is not there.
+	first, cancel := context.WithTimeout(ctx, f.timeout)
+	err := txns.Txn(first, func(_ context.Context, tx *client.Tx) error { return tx.Put("bench/0", nil) })
+	cancel()
+	if err != nil {
+		return fmt.Errorf("store bench: %w", err)
+	}
+	f.loop.Call = func(ctx context.Context, _ int, random *rand.Rand) (kind int, began time.Time, err error) {
+		keys := f.some(random)
+		var value []byte
+		switch percent := random.IntN(100); {
+		case percent < f.reads:
+			kind = benchRead
+		case percent < f.reads+f.puts:
+			kind = benchPut
+		}
+		if kind != benchRead {
+			value = command.BenchValue(random, f.valueBytes)
+		}
+		began = time.Now()
+		err = txns.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+			for _, key := range keys {
+				if kind == benchPut {
+					break
+				}
+				if _, _, err := tx.Get(ctx, key); err != nil {
+					return err
+				}
+			}
+			for _, key := range keys {
+				if kind == benchRead {
+					break
+				}
+				if err := tx.Put(key, value); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return kind, began, storeFailure(err)
+	}
+	return p.LoadTest(ctx, &f.loop, f.json)
+}
+
+// storeFailure returns what a transaction came to if it is not committed, without its name: what is alike is counted together.
+func storeFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	out := NewStoreOutcome(nil, err)
+	switch {
+	case out.Reason != "":
+		return fmt.Errorf("%s: %s", out.Outcome, out.Reason)
+	case len(out.Sites) == 0 && out.Transaction != "":
+		return errors.New(out.Outcome)
+	case len(out.Sites) == 0:
+		return errors.New(out.Error)
+	}
+	sites := strings.Join(out.Sites, ", ")
+	if _, blocked := errors.AsType[*client.BlockedError](err); blocked {
+		return fmt.Errorf("%s until %s is back", out.Outcome, sites)
+	}
+	return fmt.Errorf("%s: no answer from %s", out.Outcome, sites)
+}
+
+// some returns the keys of a transaction, each once.
+func (f *storeBenchFlags) some(random *rand.Rand) []string {
+	taken := make(map[int]bool, f.access)
+	keys := make([]string, 0, f.access)
+	for len(keys) < f.access {
+		if k := random.IntN(f.keys); !taken[k] {
+			taken[k] = true
+			keys = append(keys, fmt.Sprintf("bench/%d", k))
+		}
+	}
+	return keys
+}

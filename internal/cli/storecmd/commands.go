@@ -1,0 +1,139 @@
+package storecmd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
+)
+
+func (p *program) command() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "store",
+		Short: "Run and use a transactional store that is replicated across sites",
+		Long: "Run and use a transactional key-value store, sharded and replicated across datacentres by Replicated Commit, whose clients go on\n" +
+			"with the first replica's answer while the quorum is still on its way.\n\n" +
+			"A first look:    foresay store dev --wan specrpc\n" +
+			"Three processes: foresay store init --dir DIR, then foresay store serve --config DIR/machine-a.json and so on,\n" +
+			"                 then foresay store txn put KEY VALUE --client DIR/client.json",
+	}
+	command.Group(c)
+	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(), p.benchCommand(),
+		p.statusCommand(), p.resolveCommand())
+	return c
+}
+
+// Exit codes of commands that make transactions, beside 1 for what took no effect and codeUnknown.
+const (
+	codeBlocked = 4
+	codeAborted = 5
+)
+
+// storeFlags say how a command reaches a store, and how long it waits for it.
+type storeFlags struct {
+	client  string
+	site    string
+	timeout time.Duration
+	json    bool
+}
+
+func (f *storeFlags) add(flags *pflag.FlagSet, timeout time.Duration) {
+	flags.StringVar(&f.client, "client", "", "the clients' `file`, such as init and dev make it")
+	flags.StringVar(&f.site, "site", "", "be at this `site`: the clients' file says how machines are reached from there")
+	flags.DurationVar(&f.timeout, "timeout", timeout, "how long to wait for the store")
+	flags.BoolVar(&f.json, "json", false, "write JSON")
+}
+
+// withStore runs do with a client of the store.
+func (p *program) withStore(f *storeFlags, do func(*storeservice.Client) error) error {
+	return p.withStoreBy(f, storeservice.ClientOptions{}, do)
+}
+
+func (p *program) withStoreBy(f *storeFlags, o storeservice.ClientOptions, do func(*storeservice.Client) error) error {
+	switch {
+	case f.timeout <= 0:
+		return command.Usagef("store: --timeout is %v; want more than 0", f.timeout)
+	case f.client == "":
+		return command.Usagef("store: say where the store is, by --client; 'foresay store dev' starts one")
+	}
+	cfg, err := storeconfig.ReadClient(f.client, f.site)
+	if err != nil {
+		return err
+	}
+	o.Logger = slog.New(slog.NewTextHandler(p.Err, nil))
+	c, err := storeservice.Dial(cfg, o)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(c)
+}
+
+// storeVerdict returns in a word what a transaction's error, or none, says of it, and the exit code.
+func storeVerdict(err error) (word string, code int) {
+	switch {
+	case err == nil:
+		return "committed", 0
+	case errors.As(err, new(*client.AbortedError)):
+		return "aborted", codeAborted
+	case errors.As(err, new(*client.UnknownError)):
+		return "unknown", command.CodeUnknown
+	case errors.As(err, new(*client.BlockedError)):
+		return "blocked", codeBlocked
+	}
+	return "failed", 1
+}
+
+// plain returns what became of a transaction, for people.
+func plain(err error) string {
+	if err == nil {
+		return "committed"
+	}
+	if aborted, ok := errors.AsType[*client.AbortedError](err); ok {
+		s := "aborted"
+		if aborted.Reason != store.NoReason {
+			s += fmt.Sprintf(": %v", aborted.Reason)
+		} else if aborted.Err != nil {
+			s += ": " + aborted.Err.Error()
+		}
+		if aborted.Attempts > 1 {
+			s += fmt.Sprintf(", after %d attempts", aborted.Attempts)
+		}
+		return s + "; it took no effect"
+	}
+	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
+		s := fmt.Sprintf("unknown: transaction %v may have taken effect, or may yet, once", unknown.Txn.ID)
+		if len(unknown.Sites) > 0 {
+			s += "; no vote of " + command.Joined(unknown.Sites)
+		}
+		return s
+	}
+	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
+		return fmt.Sprintf("blocked: transaction %v waits until one of these sites is back or fenced: %s", blocked.Txn.ID, command.Joined(blocked.Sites))
+	}
+	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
+		return unavailable.Error() + "; it took no effect"
+	}
+	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
+		return rejected.Error() + "; it took no effect"
+	}
+	return err.Error()
+}
+
+// failure makes what became of a transaction an error of the command.
+func failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	_, code := storeVerdict(err)
+	return command.ExitError{Code: code, Err: fmt.Errorf("store txn: %s", plain(err))}
+}

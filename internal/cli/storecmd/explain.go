@@ -1,0 +1,164 @@
+package storecmd
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
+)
+
+// An explanation says what a transaction waited for, and what it would have had to wait for at least. Times are in milliseconds since the transaction began.
+type explanation struct {
+	Attempts []attemptExplained `json:"attempts"`
+	TookMS   float64            `json:"took_ms"`
+	// FloorMS is one round trip to the nearest majority of sites, 0 if too few were measured. FloorSite is the farthest of these.
+	FloorMS   float64             `json:"floor_ms,omitempty"`
+	FloorSite string              `json:"floor_site,omitempty"`
+	Ratio     float64             `json:"ratio,omitempty"` // of what it took to the floor
+	Distances []distanceExplained `json:"distances"`       // the nearest first
+
+	sites int
+}
+
+type distanceExplained struct {
+	Site        string  `json:"site"`
+	RoundTripMS float64 `json:"round_trip_ms"`
+}
+
+// An attemptExplained is one try.
+type attemptExplained struct {
+	Attempt int             `json:"attempt"`
+	Mode    string          `json:"mode"`
+	Outcome string          `json:"outcome"`
+	Reason  string          `json:"reason,omitempty"`
+	BeganMS float64         `json:"began_ms"`
+	EndedMS float64         `json:"ended_ms"`
+	Reads   []readExplained `json:"reads"`
+	Commit  *hop            `json:"commit,omitempty"`
+	// Path is what the attempt waited for, one thing after the other.
+	Path []hop `json:"critical_path"`
+}
+
+// A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody waited for the quorum.
+type readExplained struct {
+	Key       string   `json:"key"`
+	AskedMS   float64  `json:"asked_ms"`
+	FirstMS   *float64 `json:"first_ms,omitempty"`
+	FirstSite string   `json:"first_site,omitempty"`
+	KnownMS   *float64 `json:"quorum_ms,omitempty"`
+	KnownSite string   `json:"quorum_site,omitempty"`
+	Right     bool     `json:"predicted_right"`
+}
+
+// A hop is a wait for a site.
+type hop struct {
+	What   string  `json:"what"` // such as: get "k", quorum
+	Site   string  `json:"site,omitempty"`
+	FromMS float64 `json:"from_ms"`
+	ToMS   float64 `json:"to_ms"`
+	// WideArea says that the site is far, compared with the majority's farthest.
+	WideArea bool `json:"wide_area"`
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func msOrNone(d time.Duration) *float64 {
+	if d < 0 {
+		return nil
+	}
+	x := ms(d)
+	return &x
+}
+
+// nearFraction is how near a site is, compared with the majority's farthest, for a wait for it not to be wide-area.
+const nearFraction = 0.1
+
+// explain makes an explanation of the traces of a transaction's attempts.
+func explain(traces []*client.Trace, near []storeservice.Distance, sites int) *explanation {
+	x := &explanation{Attempts: []attemptExplained{}, Distances: []distanceExplained{}, sites: sites}
+	for _, d := range near {
+		x.Distances = append(x.Distances, distanceExplained{d.Site, ms(d.RoundTrip)})
+	}
+	if floor, ok := storeservice.Floor(near, sites); ok {
+		x.FloorMS, x.FloorSite = ms(floor), near[sites/2].Site
+	}
+	for _, t := range traces {
+		x.Attempts = append(x.Attempts, x.attempt(t))
+		x.TookMS = ms(t.Ended)
+	}
+	if x.FloorMS > 0 {
+		x.Ratio = x.TookMS / x.FloorMS
+	}
+	return x
+}
+
+func (x *explanation) attempt(t *client.Trace) attemptExplained {
+	a := attemptExplained{
+		Attempt: t.Attempt, Mode: t.Mode.String(), Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
+	}
+	if t.Failed {
+		a.Outcome = "failed"
+	}
+	if t.Outcome.Verdict == store.Aborted {
+		a.Reason = t.Outcome.Reason.String()
+	}
+	for _, r := range t.Reads {
+		a.Reads = append(a.Reads, readExplained{string(r.Key), ms(r.Asked), msOrNone(r.First), r.FirstSite, msOrNone(r.Known), r.KnownSite, r.Right})
+	}
+	if t.Commit >= 0 {
+		a.Commit = &hop{What: "commit", Site: t.Site, FromMS: ms(t.Commit), ToMS: ms(t.Ended), WideArea: x.far(t.Site)}
+	}
+	a.Path = x.path(t)
+	return a
+}
+
+// far tells whether a site is not where the client is, or next door. What is not known is far.
+func (x *explanation) far(site string) bool {
+	i := slices.IndexFunc(x.Distances, func(d distanceExplained) bool { return d.Site == site })
+	return i < 0 || x.FloorMS == 0 || x.Distances[i].RoundTripMS > nearFraction*x.FloorMS
+}
+
+// An arrival is an answer, which something that came later may have waited for.
+type arrival struct {
+	at, asked time.Duration
+	what      string
+	site      string
+}
+
+// path finds what an attempt waited for, from its end backwards: whatever was asked at a moment had waited for the last answer before. The program's own time is not told apart from
+// that of the wait behind it.
+func (x *explanation) path(t *client.Trace) []hop {
+	var arrivals []arrival
+	for _, r := range t.Reads {
+		if r.First >= 0 {
+			arrivals = append(arrivals, arrival{r.First, r.Asked, fmt.Sprintf("get %.40q, first answer", r.Key), r.FirstSite})
+		}
+		if r.Known >= 0 {
+			arrivals = append(arrivals, arrival{r.Known, r.Asked, fmt.Sprintf("get %.40q, quorum", r.Key), r.KnownSite})
+		}
+	}
+	hops := []hop{}
+	now := t.Ended
+	if t.Commit >= 0 {
+		hops = append(hops, hop{"commit", t.Site, ms(t.Commit), ms(t.Ended), x.far(t.Site)})
+		now = t.Commit
+	}
+	for {
+		var last *arrival
+		for i := range arrivals {
+			if a := &arrivals[i]; a.at <= now && a.asked < a.at && (last == nil || a.at >= last.at) {
+				last = a
+			}
+		}
+		if last == nil {
+			break
+		}
+		hops = append(hops, hop{last.what, last.site, ms(last.asked), ms(last.at), x.far(last.site)})
+		now = last.asked // which is earlier than it was, so this ends
+	}
+	slices.Reverse(hops)
+	return hops
+}

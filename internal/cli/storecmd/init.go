@@ -1,0 +1,97 @@
+package storecmd
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/store/storeconfig"
+)
+
+func (p *program) initCommand() *cobra.Command {
+	o := storeconfig.InitOptions{}
+	var sites []string
+	var machines, port int
+	var host string
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make the files of a store",
+		Long: "Make the files of a store: one that says what it consists of, one for each machine, one for clients, and certificates for\n" +
+			"all of them, of an authority made for it, whose key stays in the directory.\n\n" +
+			"A site is NAME=PEERS/CLIENT[,PEERS/CLIENT...]: for each of its machines the address at which other machines find it, and that for\n" +
+			"clients; of the latter a port is enough. A NAME alone is a site on this computer. Without --site there are three: a, b and c.\n\n" +
+			"  foresay store init --dir shop --site oregon=10.1.0.1:7400/:7401 \\\n" +
+			"    --site ireland=10.2.0.1:7400/:7401 --site seoul=10.3.0.1:7400/:7401",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case o.Dir == "":
+				return command.Usagef("store init: --dir is missing")
+			case machines < 1 || machines > 64:
+				return command.Usagef("store init: --machines is %d; want 1 to 64", machines)
+			case o.Shards < 1 || o.Shards > 1024:
+				return command.Usagef("store init: --shards is %d; want 1 to 1024", o.Shards)
+			case port < 0 || port > 60000:
+				return command.Usagef("store init: --port is %d, no port", port)
+			}
+			if len(sites) == 0 {
+				sites = []string{"a", "b", "c"}
+			}
+			for _, text := range sites {
+				s, err := storeconfig.ParseSite(text)
+				if err != nil {
+					return command.Usagef("store init: --site: %w", err)
+				}
+				o.Sites = append(o.Sites, s)
+			}
+			if err := storeconfig.Place(o.Sites, machines, host, port); err != nil {
+				return fmt.Errorf("store init: %w", err)
+			}
+			cfg, err := storeconfig.Init(o)
+			if err != nil {
+				return fmt.Errorf("store init: %w", err)
+			}
+			return p.writeInit(o.Dir, cfg.Store)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
+	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
+	flags.IntVar(&o.Shards, "shards", 3, "how many parts each site's copy has; it cannot be changed later")
+	flags.IntVar(&machines, "machines", 1, "how many machines sites on this computer have")
+	flags.StringVar(&o.Cluster, "cluster", command.DefaultCluster, "the store's name")
+	flags.StringVar(&host, "host", "127.0.0.1", "where machines of sites on this computer listen")
+	flags.IntVar(&port, "port", 0, "of the first of them, the others follow (default: free ones)")
+	flags.StringVar(&o.RoundTrip, "round-trip", "250ms", "about the round-trip time between the sites that are farthest from each other")
+	return c
+}
+
+// writeInit tells what to run.
+func (p *program) writeInit(dir string, s *storeconfig.Store) error {
+	for _, site := range s.Sites {
+		for _, m := range site.Machines {
+			fmt.Fprintf(p.Out, "foresay store serve --config %s    # at %s, for clients %s\n", filepath.Join(dir, storeconfig.MachineFile(m.Name)), site.Name, m.Client)
+		}
+	}
+	_, err := fmt.Fprintf(p.Out, "foresay store status --wait --client %s\n", filepath.Join(dir, storeconfig.ClientFile))
+	return err
+}
+
+func (p *program) configCommand() *cobra.Command {
+	examples := map[string]func() string{"store": storeconfig.Example, "machine": storeconfig.MachineExample, "client": storeconfig.ClientExample}
+	return &cobra.Command{
+		Use:   "config store|machine|client",
+		Short: "Show a file, with comments",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			example := examples[args[0]]
+			if example == nil {
+				return command.Usagef("store config: there is no file %q; want store, machine or client", args[0])
+			}
+			_, err := fmt.Fprint(p.Out, example())
+			return err
+		},
+	}
+}

@@ -1,0 +1,152 @@
+package storecmd
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A storeOp is one command of a transaction.
+type storeOp struct {
+	Name  string // get, put or delete
+	Key   string
+	Value []byte // of a put
+}
+
+// arity returns how many arguments a command of a transaction has, -1 if there is no such command.
+func arity(name string) int {
+	switch name {
+	case "get", "delete":
+		return 1
+	case "put":
+		return 2
+	}
+	return -1
+}
+
+const storeOpsKnown = "a transaction has get KEY, put KEY VALUE and delete KEY"
+
+// parseOp reads one command.
+func parseOp(words []string) (storeOp, error) {
+	n := arity(words[0])
+	switch {
+	case n < 0:
+		return storeOp{}, fmt.Errorf("there is no command %q; %s", words[0], storeOpsKnown)
+	case len(words)-1 != n:
+		return storeOp{}, fmt.Errorf("%s with %d arguments; %s", words[0], len(words)-1, storeOpsKnown)
+	}
+	op := storeOp{Name: words[0], Key: words[1]}
+	if n == 2 {
+		op.Value = []byte(words[2])
+	}
+	return op, nil
+}
+
+// parseOps reads the commands of one transaction, with commas between. A key or a value may be a comma.
+func parseOps(words []string) ([]storeOp, error) {
+	var ops []storeOp
+	for {
+		if len(words) == 0 {
+			return nil, fmt.Errorf("a command is missing; %s", storeOpsKnown)
+		}
+		n := arity(words[0]) + 1
+		if n == 0 {
+			n = 1 // parseOp says what is wrong
+		}
+		op, err := parseOp(words[:min(n, len(words))])
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
+		words = words[n:]
+		if len(words) == 0 {
+			return ops, nil
+		}
+		if words[0] != "," {
+			return nil, fmt.Errorf("%q after %s; commands of a transaction have a comma between them, a word of its own", words[0], op.Name)
+		}
+		words = words[1:]
+	}
+}
+
+// splitWords splits a line at spaces. Words between double quotes are as in Go; what follows a # is a comment.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	for {
+		line = strings.TrimLeftFunc(line, unicode.IsSpace)
+		switch {
+		case line == "" || line[0] == '#':
+			return words, nil
+		case line[0] == '"':
+			quoted, err := strconv.QuotedPrefix(line)
+			if err != nil {
+				return nil, errors.New("a word that begins with a double quote does not end with one")
+			}
+			word, err := strconv.Unquote(quoted)
+			if err != nil {
+				return nil, err
+			}
+			line = line[len(quoted):]
+			if line != "" && !unicode.IsSpace(rune(line[0])) {
+				return nil, fmt.Errorf("no space after the word %s", quoted)
+			}
+			words = append(words, word)
+		default:
+			end := strings.IndexFunc(line, unicode.IsSpace)
+			if end < 0 {
+				end = len(line)
+			}
+			words = append(words, line[:end])
+			line = line[end:]
+		}
+	}
+}
+
+// A storeScript makes transactions of lines: each line is one, unless it stands between begin and commit.
+type storeScript struct {
+	open bool // begin was read
+	ops  []storeOp
+}
+
+// line takes a line. It returns the commands of a transaction if the line ends one.
+func (s *storeScript) line(text string) ([]storeOp, error) {
+	words, err := splitWords(text)
+	if err != nil || len(words) == 0 {
+		return nil, err
+	}
+	switch {
+	case len(words) > 1 || words[0] != "begin" && words[0] != "commit" && words[0] != "abort":
+		op, err := parseOp(words)
+		switch {
+		case err != nil:
+			return nil, err
+		case s.open:
+			s.ops = append(s.ops, op)
+			return nil, nil
+		}
+		return []storeOp{op}, nil
+	case words[0] == "begin" && s.open:
+		return nil, errors.New("begin within a transaction")
+	case words[0] == "begin":
+		s.open = true
+		return nil, nil
+	case !s.open:
+		return nil, fmt.Errorf("%s without begin", words[0])
+	}
+	ops := s.ops
+	s.open, s.ops = false, nil
+	if words[0] == "abort" {
+		return nil, nil
+	}
+	return ops, nil
+}
+
+// end says whether the lines may end here.
+func (s *storeScript) end() error {
+	if s.open {
+		return errors.New("the script ends within a transaction: commit is missing")
+	}
+	return nil
+}

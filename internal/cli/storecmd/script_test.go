@@ -1,0 +1,94 @@
+package storecmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOpsOfArguments(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"get a", "[{get a }]"},
+		{"get a , put b 1 , delete c", "[{get a } {put b 1} {delete c }]"},
+		{"put , ,", "[{put , ,}]"},
+		{"put , , , get ,", "[{put , ,} {get , }]"},
+		{"", "a command is missing"},
+		{"get", "get with 0 arguments"},
+		{"put a", "put with 1 arguments"},
+		{"get a b", `"b" after get; commands of a transaction have a comma between them`},
+		{"get a ,", "a command is missing"},
+		{"scan a", `there is no command "scan"`},
+	} {
+		ops, err := parseOps(strings.Fields(tc.args))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			var all []string
+			for _, op := range ops {
+				all = append(all, fmt.Sprintf("{%s %s %s}", op.Name, op.Key, op.Value))
+			}
+			got = "[" + strings.Join(all, " ") + "]"
+		}
+		if !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%q gives %s, want %s", tc.args, got, tc.want)
+		}
+	}
+}
+
+func TestWordsOfALine(t *testing.T) {
+	for _, tc := range []struct {
+		line string
+		want []string
+		err  string
+	}{
+		{line: "put a 1 # one", want: []string{"put", "a", "1"}},
+		{line: `put "a key" "a\tb"`, want: []string{"put", "a key", "a\tb"}},
+		{line: `put a#b x"y`, want: []string{"put", "a#b", `x"y`}},
+		{line: "  ", want: nil},
+		{line: `put "a`, err: "does not end with one"},
+		{line: `put "a"b`, err: `no space after the word "a"`},
+	} {
+		got, err := splitWords(tc.line)
+		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && (err != nil || !slices.Equal(got, tc.want)) {
+			t.Errorf("%s gives %q, %v", tc.line, got, err)
+		}
+	}
+}
+
+func TestTransactionsOfLines(t *testing.T) {
+	for _, tc := range []struct {
+		lines string
+		sizes []int // of the transactions
+		err   string
+	}{
+		{lines: "get a\nput b 1", sizes: []int{1, 1}},
+		{lines: "# nothing\n\nbegin\nget a\nput b 1\ncommit\nget b", sizes: []int{2, 1}},
+		{lines: "begin\nput a 1\nabort\nget a", sizes: []int{1}},
+		{lines: "begin\nget a", err: "commit is missing"},
+		{lines: "begin\nbegin", err: "begin within a transaction"},
+		{lines: "commit", err: "commit without begin"},
+		{lines: "put a", err: "put with 1 arguments"},
+		{lines: "begin\ncommit", sizes: nil},
+	} {
+		var s storeScript
+		var sizes []int
+		var err error
+		for _, line := range strings.Split(tc.lines, "\n") {
+			var ops []storeOp
+			if ops, err = s.line(line); err != nil {
+				break
+			}
+			if ops != nil {
+				sizes = append(sizes, len(ops))
+			}
+		}
+		if err == nil {
+			err = s.end()
+		}
+		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && (err != nil || !slices.Equal(sizes, tc.sizes)) {
+			t.Errorf("%q gives transactions of %v, %v", tc.lines, sizes, err)
+		}
+	}
+}

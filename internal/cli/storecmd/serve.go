@@ -1,0 +1,90 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/internal/rcnode"
+	"github.com/foresay/foresay/store/storeconfig"
+	"github.com/foresay/foresay/store/storeservice"
+	"github.com/foresay/foresay/wal"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	var file string
+	var leashed bool
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one machine of a store",
+		Long: "Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log goes to standard error.\n\n" +
+			"SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a second one ends it at once, which loses\n" +
+			"nothing that was acknowledged. It ends with status 1 if it must not take part: if its disk was lost, or its site is fenced.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return command.Usagef("store serve: --config is missing; 'foresay store init' makes files, 'foresay store config machine' shows one")
+			}
+			if leashed {
+				p.EndWithParent()
+			}
+			return p.storeServe(c.Context(), file)
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "the machine's `file`")
+	command.LeashFlag(c.Flags(), &leashed)
+	return c
+}
+
+// storeGarbage is how much garbage a machine may have that holds less.
+const storeGarbage = 64 << 20
+
+func (p *program) storeServe(ctx context.Context, file string) error {
+	cfg, err := storeconfig.ReadMachine(file)
+	if err != nil {
+		return fmt.Errorf("store serve: %w", err)
+	}
+	defer heap.AllowGarbage(storeGarbage)()
+	for { // once for each epoch
+		m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
+		if err != nil {
+			return replaceDamaged(cfg, err)
+		}
+		err = m.Run(ctx)
+		if refused, ok := errors.AsType[*rcnode.RefusedError](err); ok {
+			if refused.Forgot {
+				return fmt.Errorf("store serve: refused: %w\n%s", refused, replaceSite(cfg))
+			}
+			return fmt.Errorf("store serve: refused: %w", refused)
+		}
+		var next *storeconfig.Store
+		if err == nil {
+			next, err = m.Next()
+		}
+		if err != nil {
+			return replaceDamaged(cfg, err)
+		}
+		if next == nil || ctx.Err() != nil {
+			return nil
+		}
+		cfg.Store = next
+	}
+}
+
+// replaceDamaged adds to an error how to go on without the disk, if that is damaged.
+func replaceDamaged(cfg *storeconfig.MachineConfig, err error) error {
+	if _, damaged := errors.AsType[*wal.DamageError](err); damaged {
+		return fmt.Errorf("store serve: %w\n%s", err, replaceSite(cfg))
+	}
+	return fmt.Errorf("store serve: %w", err)
+}
+
+// replaceSite says how to go on without a machine's disk.
+func replaceSite(cfg *storeconfig.MachineConfig) string {
+	return fmt.Sprintf("never start this disk again; run: foresay store resolve --dir %s --site %s --replace NEWSITE=PEERS/CLIENT", filepath.Dir(cfg.StorePath()), cfg.SiteName())
+}

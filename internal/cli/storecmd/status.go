@@ -1,0 +1,197 @@
+package storecmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/store/storeservice"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	var f storeFlags
+	var wait bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how each machine and shard is",
+		Long: "Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other sites to know its disk; syncing: it\n" +
+			"copies what another site has; refused: it must not), how many transactions it remembers, how many of them are not decided or are\n" +
+			"blocked, how many keys are locked, and how many votes and reads are held until keys are free. Below that it says why machines do not\n" +
+			"take part, which transactions are blocked, and the command that ends that. Exits with 1 if nobody answers.\n" +
+			"With --wait it waits until all machines answer and take part.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.withStore(&f, func(client *storeservice.Client) error {
+				ctx, cancel := context.WithTimeout(c.Context(), f.timeout)
+				defer cancel()
+				return p.storeStatus(ctx, client, filepath.Dir(f.client), wait, f.json)
+			})
+		},
+	}
+	f.add(c.Flags(), 10*time.Second)
+	c.Flags().BoolVar(&wait, "wait", false, "wait, for --timeout at most, until all machines take part")
+	return c
+}
+
+// storeStatusWithin bounds one look of status: a machine that takes longer is not reached.
+const storeStatusWithin = 2 * time.Second
+
+func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir string, wait, asJSON bool) error {
+	var statuses []storeservice.Status
+	shown := copyShown{bar: command.NewProgress(p.Err)}
+	defer shown.bar.Clear()
+	for {
+		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+		seen := c.Status(look)
+		cancel()
+		if statuses == nil || ctx.Err() == nil {
+			statuses = seen // one that was cut short says nothing
+		}
+		if !wait || storeservice.Ready(statuses) || ctx.Err() != nil {
+			break
+		}
+		shown.show(statuses, time.Now())
+		select {
+		case <-ctx.Done():
+		case <-time.After(command.StatusPause):
+		}
+	}
+	shown.bar.Clear()
+	var err error
+	if asJSON {
+		err = p.WriteJSON(withRemedies(statuses, dir))
+	} else {
+		err = writeStoreStatus(p.Out, statuses, dir)
+	}
+	if err != nil {
+		return err
+	}
+	if wait && !storeservice.Ready(statuses) {
+		return fmt.Errorf("store status: not all machines came to take part in time: %s", storeservice.Complaints(statuses))
+	}
+	for _, s := range statuses {
+		if s.State != storeservice.Unreachable && s.State != storeservice.Fenced {
+			return nil
+		}
+	}
+	return fmt.Errorf("store status: no machine answers")
+}
+
+// copyShown shows what shards copy from other sites while somebody waits for that.
+type copyShown struct {
+	bar   *command.Progress
+	at    time.Time // of the last line
+	bytes uint64    // copied until then
+}
+
+// How often what was copied is said: on a terminal over the last line, elsewhere in a line of its own.
+const (
+	copyRedrawn = time.Second
+	copyLines   = 10 * time.Second
+)
+
+func (c *copyShown) show(statuses []storeservice.Status, now time.Time) {
+	text, bytes := copyingText(statuses)
+	every := copyLines
+	if c.bar.Terminal {
+		every = copyRedrawn
+	}
+	if text == "" || now.Sub(c.at) < every {
+		return
+	}
+	if !c.at.IsZero() && bytes >= c.bytes {
+		text += fmt.Sprintf(", %.1f MB/s", float64(bytes-c.bytes)/1e6/now.Sub(c.at).Seconds())
+	}
+	c.at, c.bytes = now, bytes
+	c.bar.Note(text)
+}
+
+// copyingText says what the shards that copy have copied, and how much that is; empty if none does.
+func copyingText(statuses []storeservice.Status) (text string, bytes uint64) {
+	var machines []string
+	var values uint64
+	var servers, needed uint32
+	for _, s := range statuses {
+		for _, sh := range s.Shards {
+			if sh.State == storeservice.Syncing {
+				if !slices.Contains(machines, s.Machine) {
+					machines = append(machines, s.Machine)
+				}
+				values, bytes = values+sh.CopiedValues, bytes+sh.CopiedBytes
+				servers, needed = servers+sh.CopiedServers, needed+sh.NeededServers
+			}
+		}
+	}
+	if machines == nil {
+		return "", 0
+	}
+	return fmt.Sprintf("%s: copying, %d of %d servers done, %d values, %.1f MB", strings.Join(machines, ", "), servers, needed, values, float64(bytes)/1e6), bytes
+}
+
+// statusWithRemedy is a machine's status, and what ends the trouble of its site.
+type statusWithRemedy struct {
+	storeservice.Status
+	Remedy *storeservice.Remedy `json:"remedy,omitempty"`
+}
+
+func withRemedies(statuses []storeservice.Status, dir string) []statusWithRemedy {
+	remedies := storeservice.Remedies(statuses, dir)
+	var out []statusWithRemedy
+	for _, s := range statuses {
+		row := statusWithRemedy{Status: s}
+		for _, r := range remedies {
+			if r.Site == s.Site {
+				row.Remedy = &r
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys\theld")
+	for _, s := range statuses {
+		if s.State == storeservice.Unreachable || s.State == storeservice.Fenced {
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t-\t-\t-\t-\t-\n", s.Site, s.Machine, s.Address, s.State)
+			continue
+		}
+		machine := fmt.Sprintf("%s\t%s\t%s\t%d\t%v", s.Site, s.Machine, s.Address, s.Epoch, time.Duration(s.UptimeSeconds)*time.Second)
+		if len(s.Shards) == 0 {
+			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\t-\n", machine, s.State)
+		}
+		for _, sh := range s.Shards {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided, sh.Blocked, sh.Locked, sh.Held+sh.Waiting)
+			machine = "\t\t\t\t" // said once
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if why := storeservice.Complaints(statuses); why != "" {
+		fmt.Fprintln(w, why)
+	}
+	if text, _ := copyingText(statuses); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	for _, s := range statuses {
+		for _, sh := range s.Shards {
+			for _, t := range sh.BlockedTransactions {
+				fmt.Fprintf(w, "transaction %s is blocked at machine %s, shard %d, %v old\n", t.ID, s.Machine, sh.Shard, time.Duration(t.AgeSeconds)*time.Second)
+			}
+		}
+	}
+	for _, r := range storeservice.Remedies(statuses, dir) {
+		fmt.Fprintf(w, "site %s: %s; %s:\n  %s\n", r.Site, r.Trouble, r.When(), r.Command)
+	}
+	return nil
+}

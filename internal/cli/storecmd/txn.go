@@ -1,0 +1,311 @@
+package storecmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeservice"
+)
+
+func (p *program) txnCommand() *cobra.Command {
+	var f storeFlags
+	var mode string
+	var explain bool
+	var attempts int
+	began := false
+	c := &cobra.Command{
+		Use:   "txn [CMD [, CMD]...]",
+		Short: "Make a transaction: get, put, delete",
+		Long: "Make one transaction of commands: get KEY, put KEY VALUE, delete KEY, with commas between them, words of their own.\n" +
+			"A VALUE of - is what is on standard input.\n\n" +
+			"  foresay store txn get a , put b 1 --client dir/client.json\n\n" +
+			"Without commands it takes them from standard input, one a line: each line is a transaction, and what stands between lines\n" +
+			"begin and commit is one (abort drops it). Words with spaces are quoted as in Go; # begins a comment. A script ends at the\n" +
+			"first transaction that is not committed. A terminal gets a prompt, where each command of a transaction is answered at once;\n" +
+			"such a transaction is tried once.\n\n" +
+			"Exit codes: 0 committed; 1 failed, without any effect; 3 unknown: nobody could tell whether it took effect; 4 blocked: it cannot be\n" +
+			"decided before a site is back or fenced; 5 aborted, without any effect. Transactions that are refused are tried again, for\n" +
+			"--timeout, or as often as --attempts says.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			m, err := client.ParseMode(mode)
+			if err != nil {
+				return command.Usagef("store txn: --mode: %w", err)
+			}
+			if attempts < 0 {
+				return command.Usagef("store txn: --attempts is %d; want 0 or more", attempts)
+			}
+			var ops []storeOp
+			if len(args) > 0 {
+				if ops, err = parseOps(args); err != nil {
+					return command.Usagef("store txn: %w", err)
+				}
+				if err := p.fillIn(ops); err != nil {
+					return err
+				}
+			}
+			return p.withStore(&f, func(conn *storeservice.Client) error {
+				began = true
+				txns, err := conn.Transactions(m, attempts)
+				if err != nil {
+					return err
+				}
+				t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f, explain: explain}
+				switch {
+				case len(args) > 0:
+					return t.one(c.Context(), ops)
+				case p.atTerminal():
+					return t.prompt(c.Context())
+				}
+				return t.script(c.Context(), p.In)
+			})
+		},
+	}
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		err := run(c, args)
+		if err != nil && f.json && !began { // who reads JSON learns that nothing was done
+			err = errors.Join(err, p.WriteJSONLine(NewStoreOutcome(nil, err)))
+		}
+		return err
+	}
+	f.add(c.Flags(), 30*time.Second)
+	c.Flags().StringVar(&mode, "mode", client.Spec.String(), "how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto chooses between these, off and grpc wait for the quorum")
+	c.Flags().BoolVar(&explain, "explain", false, "show what the transaction waited for, against what is physically possible")
+	c.Flags().IntVar(&attempts, "attempts", 0, "how often to try (default: until --timeout)")
+	return c
+}
+
+// fillIn reads the value of a put that is a dash.
+func (p *program) fillIn(ops []storeOp) error {
+	dashes := 0
+	for i := range ops {
+		if ops[i].Name != "put" || string(ops[i].Value) != "-" {
+			continue
+		}
+		if dashes++; dashes > 1 {
+			return command.Usagef("store txn: there are two values -, and standard input is one")
+		}
+		b, err := io.ReadAll(io.LimitReader(p.In, store.MaxValueBytes+1))
+		if err != nil {
+			return fmt.Errorf("store txn: %w", err)
+		}
+		ops[i].Value = b
+	}
+	return nil
+}
+
+// atTerminal tells whether a person types what is read and sees what is written.
+func (p *program) atTerminal() bool {
+	file, ok := p.In.(*os.File)
+	return ok && command.IsTerminal(file) && command.IsTerminal(p.Out)
+}
+
+// storeTxns makes transactions and shows what came of them.
+type storeTxns struct {
+	p       *program
+	conn    *storeservice.Client
+	txns    *client.Client
+	flags   *storeFlags
+	explain bool
+	near    []storeservice.Distance // how far sites are; measured once, for explain
+}
+
+// A storeRead is what a get of a transaction returned.
+type storeRead struct {
+	Key         string `json:"key"`
+	Present     bool   `json:"present"`
+	Value       string `json:"value,omitempty"`
+	ValueBase64 []byte `json:"value_base64,omitempty"` // instead of Value, if that is no text
+}
+
+func newStoreRead(key string, value []byte, present bool) storeRead {
+	r := storeRead{Key: key, Present: present}
+	if utf8.Valid(value) {
+		r.Value = string(value)
+	} else {
+		r.ValueBase64 = value
+	}
+	return r
+}
+
+func (r storeRead) String() string {
+	switch {
+	case !r.Present:
+		return command.Printable(r.Key) + " is not there"
+	case r.ValueBase64 != nil:
+		return command.Printable(r.Key) + " = " + strconv.Quote(string(r.ValueBase64))
+	}
+	return command.Printable(r.Key) + " = " + r.Value
+}
+
+// A storeOutcome is what a transaction came to, for programs.
+type storeOutcome struct {
+	Outcome     string       `json:"outcome"`
+	Reason      string       `json:"reason,omitempty"`             // of an abort
+	MayCommit   bool         `json:"may_have_committed,omitempty"` // whether it may have taken effect, or may yet, for all that is known
+	Sites       []string     `json:"sites,omitempty"`              // that were waited for in vain
+	Key         string       `json:"key,omitempty"`                // that was being read
+	Error       string       `json:"error,omitempty"`
+	Transaction string       `json:"transaction,omitempty"` // its name, if it is not known what became of it
+	Reads       []storeRead  `json:"reads"`
+	Explanation *explanation `json:"explanation,omitempty"`
+}
+
+func NewStoreOutcome(reads []storeRead, err error) storeOutcome {
+	word, _ := storeVerdict(err)
+	out := storeOutcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}
+	if reads == nil {
+		out.Reads = []storeRead{}
+	}
+	if err != nil {
+		out.Error = plain(err)
+	}
+	if aborted, ok := errors.AsType[*client.AbortedError](err); ok {
+		out.Reason = aborted.Reason.String()
+	}
+	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
+		out.Transaction, out.Sites = unknown.Txn.ID.String(), unknown.Sites
+	}
+	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
+		out.Sites = rejected.Sites
+	}
+	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
+		out.Sites, out.Key = unavailable.Sites, string(unavailable.Key)
+	}
+	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
+		out.Transaction, out.Sites = blocked.Txn.ID.String(), blocked.Sites
+	}
+	return out
+}
+
+// one makes one transaction. What became of it, if it is not committed, is the error.
+func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
+	ctx, cancel := context.WithTimeout(ctx, t.flags.timeout)
+	defer cancel()
+	var traces []*client.Trace
+	if t.explain {
+		t.measure(ctx)
+		ctx = client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, tr) })
+	}
+	reads, err := runOps(ctx, t.txns, ops)
+	fail := t.failure(err)
+	var x *explanation
+	if t.explain {
+		x = explain(traces, t.near, t.conn.Sites())
+	}
+	if t.flags.json {
+		out := NewStoreOutcome(reads, err)
+		out.Explanation = x
+		if e := t.p.WriteJSONLine(out); e != nil {
+			return e
+		}
+		return fail
+	}
+	for _, r := range reads {
+		fmt.Fprintln(t.p.Out, r)
+	}
+	if err == nil {
+		fmt.Fprintln(t.p.Out, plain(nil))
+	}
+	if x != nil {
+		x.write(t.p.Out)
+	}
+	return fail
+}
+
+// failure is the command's error. Of a transaction whose outcome is unknown it also says which machines do not take part.
+func (t *storeTxns) failure(err error) error {
+	if _, code := storeVerdict(err); code == command.CodeUnknown {
+		ctx, cancel := context.WithTimeout(context.Background(), storeStatusWithin)
+		defer cancel()
+		if why := storeservice.Complaints(t.conn.Status(ctx)); why != "" {
+			return command.ExitError{Code: code, Err: fmt.Errorf("%w (%s)", failure(err), why)}
+		}
+	}
+	return failure(err)
+}
+
+// runOps runs the commands as a transaction, as often as it takes.
+func runOps(ctx context.Context, c *client.Client, ops []storeOp) ([]storeRead, error) {
+	return client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) ([]storeRead, error) {
+		var reads []storeRead
+		for _, op := range ops {
+			r, err := op.run(ctx, tx)
+			if err != nil {
+				return nil, err
+			}
+			if r != nil {
+				reads = append(reads, *r)
+			}
+		}
+		return reads, nil
+	})
+}
+
+// run carries out one command. It returns what a get read.
+func (op storeOp) run(ctx context.Context, tx *client.Tx) (*storeRead, error) {
+	switch op.Name {
+	case "put":
+		return nil, tx.Put(op.Key, op.Value)
+	case "delete":
+		return nil, tx.Delete(op.Key)
+	}
+	value, ok, err := tx.Get(ctx, op.Key)
+	if err != nil {
+		return nil, err
+	}
+	r := newStoreRead(op.Key, value, ok)
+	return &r, nil
+}
+
+// measure finds out how far the sites are, once. It also makes the connections, so that what follows does not wait for that.
+func (t *storeTxns) measure(ctx context.Context) {
+	if t.near != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeStatusWithin)
+	defer cancel()
+	t.near = t.conn.Distances(ctx)
+}
+
+// script makes the transactions of the lines that it reads, up to the first that is not committed.
+func (t *storeTxns) script(ctx context.Context, in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 2*store.MaxTxnBytes)
+	var s storeScript
+	for n := 1; lines.Scan(); n++ {
+		ops, err := s.line(lines.Text())
+		if err != nil {
+			return fmt.Errorf("store txn: line %d: %w", n, err)
+		}
+		if ops == nil {
+			continue
+		}
+		if err := t.one(ctx, ops); err != nil {
+			if exit, ok := errors.AsType[command.ExitError](err); ok {
+				return command.ExitError{Code: exit.Code, Err: fmt.Errorf("line %d: %w", n, exit.Err)}
+			}
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("store txn: %w", err)
+	}
+	if err := s.end(); err != nil {
+		return fmt.Errorf("store txn: %w", err)
+	}
+	return nil
+}
