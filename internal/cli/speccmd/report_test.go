@@ -78,7 +78,11 @@ func TestReportOfAService(t *testing.T) {
 		server.URL + "/busy":    `no answer within 50ms`,
 		server.URL + "/nowhere": `there is no report: 404 Not Found: 404 page not found`,
 	} {
-		if code, out, errs := run(t.Context(), nil, "report", "--timeout", "50ms", arg); code != 1 || out != "" || !strings.Contains(errs, want) {
+		args := []string{"report", arg}
+		if strings.Contains(want, "50ms") {
+			args = append(args, "--timeout", "50ms") // the others answer, on a busy machine too
+		}
+		if code, out, errs := run(t.Context(), nil, args...); code != 1 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, %s%s; want 1, ...%s", arg, code, out, errs, want)
 		}
 	}
