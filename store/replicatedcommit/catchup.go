@@ -46,28 +46,15 @@ const (
 	catchUpScan = 10 * time.Microsecond
 	// catchUpYield is how much longer the server waits when the source takes longer than it did at best, as then it has other work.
 	catchUpYield = 4
-	// A server that votes more often than every catchUpBusy on average has other work itself, as its source has, and takes catchUpEase times as long for each value and each key.
-	catchUpBusy = 5 * time.Millisecond
-	catchUpEase = 4
 )
 
 // copyPace is at which pace a server copies another one, which has other work to do.
 type copyPace struct {
 	asked, least time.Duration // when the page was asked for, and how soon one came at best
-	since        time.Duration // when the last page came; 0: there was none
-	votes        uint64        // how many votes the server had given by then
 }
 
-// busy tells, when a page has come, whether the server has voted so often since the one before that it has other work.
-func (c *copyPace) busy(now time.Duration, votes uint64) bool {
-	given, lasting := votes-c.votes, now-c.since
-	known := c.since != 0 && lasting > 0
-	c.since, c.votes = max(now, 1), votes
-	return known && time.Duration(given)*catchUpBusy > lasting
-}
-
-// pause returns how long to wait after a page. votes is how many the server has given so far.
-func (c *copyPace) pause(now, roundTrip time.Duration, page Page, votes uint64) time.Duration {
+// pause returns how long to wait after a page.
+func (c *copyPace) pause(now, roundTrip time.Duration, page Page) time.Duration {
 	bytes := 0
 	for _, kv := range page.Values {
 		bytes += len(kv.Key) + len(kv.Value.Bytes)
@@ -82,9 +69,6 @@ func (c *copyPace) pause(now, roundTrip time.Duration, page Page, votes uint64) 
 	late := min(took-c.least, 2*roundTrip)
 	sent, scanned := len(page.Values)+len(page.Txns), min(page.Scanned, owedScan*maxOwedEntries)
 	work := max(time.Duration(sent)*catchUpValue, time.Duration(scanned)*catchUpScan)
-	if c.busy(now, votes) {
-		work *= catchUpEase
-	}
 	return max(roundTrip/catchUpPace, work, sendTime(bytes)) + catchUpYield*late
 }
 
@@ -267,7 +251,7 @@ func (s *Server) onOwedPage(env *protocol.Env[Message], from protocol.ID, m Page
 	}
 	if c.source != 0 || len(c.owing) > 0 {
 		c.timed = true
-		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, m, s.counts.votes()), catchUpTimer{})
+		env.After(c.pace.pause(env.Now, s.cfg.RoundTrip, m), catchUpTimer{})
 	}
 }
 

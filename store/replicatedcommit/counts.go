@@ -33,15 +33,6 @@ func (c *Counts) voted(why store.Reason) {
 	}
 }
 
-// votes returns how many votes were given.
-func (c *Counts) votes() uint64 {
-	n := c.Accepted
-	for _, refused := range c.Refused {
-		n += refused
-	}
-	return n
-}
-
 // decided counts a decision that is carried out.
 func (c *Counts) decided(r *record) {
 	if r.state == Committed {

@@ -88,35 +88,8 @@ func TestScanIsPaced(t *testing.T) {
 		{1 << 30, scan * catchUpScan},
 	} {
 		c := copyPace{asked: time.Second}
-		if got := c.pause(time.Second, time.Millisecond, Page{Scanned: tc.scanned}, 0); got != tc.want {
+		if got := c.pause(time.Second, time.Millisecond, Page{Scanned: tc.scanned}); got != tc.want {
 			t.Errorf("after %d keys it waits for %v; want %v", tc.scanned, got, tc.want)
-		}
-	}
-}
-
-// TestCopyGivesWay: a server that votes all the time takes longer to copy, and no longer when nobody asks it for votes.
-func TestCopyGivesWay(t *testing.T) {
-	page := Page{Values: make([]KeyValue, maxOwedEntries)}
-	now, votes, c := time.Second, uint64(100), copyPace{}
-	after := func(given uint64) time.Duration {
-		now, votes = now+50*time.Millisecond, votes+given
-		c.asked = now
-		return c.pause(now, time.Millisecond, page, votes)
-	}
-	const alone = maxOwedEntries * catchUpValue
-	for i, tc := range []struct {
-		given uint64 // votes in 50 ms
-		want  time.Duration
-	}{
-		{0, alone}, // what it has done before the first page counts for nothing
-		{0, alone},
-		{10, alone},
-		{11, alone * catchUpEase},
-		{500, alone * catchUpEase},
-		{3, alone},
-	} {
-		if got := after(tc.given); got != tc.want {
-			t.Errorf("page %d, after %d votes: it waits for %v; want %v", i, tc.given, got, tc.want)
 		}
 	}
 }

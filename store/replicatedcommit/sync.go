@@ -162,7 +162,7 @@ func (s *Server) onPage(env *protocol.Env[Message], from protocol.ID, m Page) {
 		s.askCopy(env, from)
 		return
 	}
-	env.After(src.pace.pause(env.Now, s.cfg.RoundTrip, m, s.counts.votes()), copyTimer{from})
+	env.After(src.pace.pause(env.Now, s.cfg.RoundTrip, m), copyTimer{from})
 }
 
 // takeValues puts values that another server holds into the key space, if they are newer than what is there.
