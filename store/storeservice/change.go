@@ -154,8 +154,8 @@ func (c *changes) take(r *pb.ChangeRequest) (bool, error) {
 			return false, nil
 		}
 	case pb.ChangeRequest_ACCEPT:
-		s, err := storeconfig.ParseStore(r.GetStore())
-		if err != nil || s.Epoch != r.GetEpoch() || s.Cluster != c.own.Cluster || !next.State.Accept(ballotFromWire(r.GetBallot()), r.GetStore()) {
+		s, err := parseEpoch(r.GetStore(), c.own)
+		if err != nil || s.Epoch != r.GetEpoch() || !next.State.Accept(ballotFromWire(r.GetBallot()), r.GetStore()) {
 			return false, nil
 		}
 	case pb.ChangeRequest_RETIRE:
@@ -168,8 +168,8 @@ func (c *changes) take(r *pb.ChangeRequest) (bool, error) {
 
 // learn notes what was chosen. The machine stops, and goes on with that.
 func (c *changes) learn(b []byte) (bool, error) {
-	s, err := storeconfig.ParseStore(b)
-	if err != nil || s.Cluster != c.own.Cluster || s.Epoch <= c.own.Epoch || c.next != nil {
+	s, err := parseEpoch(b, c.own)
+	if err != nil || s.Epoch <= c.own.Epoch || c.next != nil {
 		return err == nil && (s.Epoch == c.own.Epoch || c.next != nil && c.next.Epoch == s.Epoch), nil
 	}
 	next := c.disk

@@ -32,6 +32,7 @@ type Client struct {
 	log *slog.Logger
 
 	background sync.WaitGroup
+	closing    chan struct{} // is closed when the client is
 	mu         sync.Mutex
 	link       *link
 	closed     bool
@@ -43,19 +44,23 @@ func Dial(cfg *storeconfig.ClientConfig, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	c := &Client{cfg: cfg, o: o, tls: tlsConfig, log: o.Logger}
+	c := &Client{cfg: cfg, o: o, tls: tlsConfig, log: o.Logger, closing: make(chan struct{})}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.link, err = c.connect(cfg.Store); err != nil {
 		return nil, err
 	}
+	c.background.Go(c.watch)
 	return c, nil
 }
 
 // Close ends all calls.
 func (c *Client) Close() {
 	c.mu.Lock()
+	if !c.closed {
+		close(c.closing)
+	}
 	c.closed = true
 	l := c.link
 	c.mu.Unlock()

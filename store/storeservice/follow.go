@@ -14,7 +14,8 @@ import (
 
 // A client follows the store into later epochs. A machine that refuses a call because it is of a later epoch is asked for the store's file of that epoch, which is what a majority of the
 // sites has agreed on, and the client goes on with a connection that is made from it. What was under way on the old connection ends with that, and is taken up on the new one: reads
-// are made again, and so are commits that no machine has taken. Of one that a machine may have taken the outcome is asked for, since sites keep their votes from epoch to epoch.
+// are made again, and so are commits that no machine has taken. Of one that a machine may have taken the outcome is asked for, since sites keep their votes from epoch to epoch. A client that
+// makes no calls asks a machine now and then.
 
 // link is a client's connection as of one epoch.
 type link struct {
@@ -71,20 +72,16 @@ func (c *Client) outdated(l *link, machine string) {
 func (c *Client) learn(l *link, machine string) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(8*l.store.RoundTripTime(), 2*time.Second))
 	defer cancel()
-	answer, err := l.conn.Change(ctx, machine, &pb.ChangeRequest{}) // which ends with the connection too
-	if err != nil || answer.GetEpoch() <= l.store.Epoch {
+	next, err := askLater(ctx, l.conn, l.store, machine)
+	if err == nil && next == nil {
 		return
-	}
-	next, err := storeconfig.ParseStore(answer.GetStore())
-	if err == nil && (next.Cluster != l.store.Cluster || next.Epoch != answer.GetEpoch()) {
-		err = fmt.Errorf("its file is of epoch %d of %s", next.Epoch, next.Cluster)
 	}
 	var to *link
 	if err == nil {
 		to, err = c.connect(next.SeenAs(l.store))
 	}
 	if err != nil {
-		c.log.Warn("store: client cannot go on in a later epoch", "epoch", answer.GetEpoch(), "machine", machine, "err", err)
+		c.log.Warn("store: client cannot go on in a later epoch", "of", l.store.Epoch, "machine", machine, "err", err)
 		return
 	}
 	c.mu.Lock()
@@ -98,6 +95,72 @@ func (c *Client) learn(l *link, machine string) {
 		return
 	}
 	c.log.Warn("store: client goes on in a later epoch than that of its file, which should be replaced", "epoch", next.Epoch, "file", c.cfg.StorePath(), "of", l.store.Epoch, "machine", machine)
+}
+
+// followEvery is how often a client or a machine asks for a later epoch.
+const followEvery = 5 * time.Second
+
+// watch has a client learn of later epochs that makes no calls, which nobody can refuse: it asks one machine now and then. Otherwise it would be left alone once no machine of its epoch is there.
+func (c *Client) watch() {
+	for asked := 0; ; {
+		select {
+		case <-time.After(followEvery):
+		case <-c.closing:
+			return
+		}
+		l := c.newest()
+		machines := members(l.store)
+		for range machines { // until one answers; the next time another one is asked, lest one that is behind be believed for good
+			m := machines[asked%len(machines)]
+			asked++
+			ctx, cancel := context.WithTimeout(context.Background(), followEvery)
+			next, err := askLater(ctx, l.conn, l.store, m)
+			cancel()
+			if next != nil {
+				c.outdated(l, m)
+			}
+			if err == nil {
+				break
+			}
+		}
+	}
+}
+
+// members returns the names of the machines that take part in an epoch.
+func members(s *storeconfig.Store) (names []string) {
+	for _, site := range s.Sites {
+		for _, m := range site.Machines {
+			if !site.Fenced {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
+
+// askLater asks a machine for the store's file, and returns it if it is of a later epoch than the one that is known; nil if it is not. Clients and machines follow the store by this.
+func askLater(ctx context.Context, conn *rcgrpc.Conn, known *storeconfig.Store, machine string) (*storeconfig.Store, error) {
+	answer, err := conn.Change(ctx, machine, &pb.ChangeRequest{}) // which ends with the connection too
+	if err != nil || answer.GetEpoch() <= known.Epoch {
+		return nil, err
+	}
+	next, err := parseEpoch(answer.GetStore(), known)
+	if err == nil && next.Epoch != answer.GetEpoch() {
+		return nil, fmt.Errorf("the machine is of epoch %d, and its file of epoch %d", answer.GetEpoch(), next.Epoch)
+	}
+	return next, err
+}
+
+// parseEpoch reads the file of some epoch of a store that is known.
+func parseEpoch(b []byte, known *storeconfig.Store) (*storeconfig.Store, error) {
+	s, err := storeconfig.ParseStore(b)
+	if err != nil {
+		return nil, err
+	}
+	if s.Cluster != known.Cluster {
+		return nil, fmt.Errorf("the file is of the store %s, not of %s", s.Cluster, known.Cluster)
+	}
+	return s, nil
 }
 
 // moved tells whether what failed on a link is to be taken up on a newer one.

@@ -141,6 +141,60 @@ func TestClientsFollow(t *testing.T) {
 	})
 }
 
+// TestIdleClientsFollow: a client that makes no calls while all sites are replaced one after the other goes on when no machine of its file is there any more, whether it has made some before or
+// not. One that is closed asks nobody.
+func TestIdleClientsFollow(t *testing.T) {
+	inWorld(t, func(w *world) {
+		stop := map[string]func(){}
+		for _, name := range []string{"a", "b", "c"} {
+			stop[name] = w.online(name)
+		}
+		defer func() {
+			for _, end := range stop {
+				end()
+			}
+		}()
+		cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var idle [2]*client.Client
+		for i := range idle {
+			conn, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext("z")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if idle[i], err = conn.Transactions(client.Spec, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.client(func(ctx context.Context, operator *Client, _ *client.Client) {
+			w.ready(ctx, operator)
+			if err := put(ctx, idle[0], "k", "v"); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []struct{ site, by string }{{"a", "d"}, {"b", "e"}, {"c", "f"}} {
+				stop[r.by] = w.replace(r.site, "", r.by)
+				stop[r.site]()
+				delete(stop, r.site)
+				time.Sleep(followEvery)
+			}
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for i, c := range idle {
+			began := time.Now()
+			if v, err := get(ctx, c, "k"); err != nil || v != "v" {
+				t.Errorf("client %d, which was idle, reads %q, %v", i, v, err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("client %d took %v", i, took)
+			}
+		}
+	})
+}
+
 // count counts in a key until ctx ends, and returns how far it came. What its end interrupts is found out; and so is what is blocked by sites that are away, if that may happen.
 func (w *world) count(ctx context.Context, conn *Client, key string, mayBlock bool) int {
 	c, err := conn.Transactions(client.Spec, 0)

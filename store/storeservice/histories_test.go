@@ -112,7 +112,20 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backe
 			time.Sleep(time.Second)
 		}
 		l.leaving.Store(true)
-		next, err := operator.newest().store.Replaced("c", storeconfig.Site{Name: "d", Machines: []storeconfig.Machine{{Name: "d", Peers: "d:1", Client: "d:2"}}})
+		stop["d"] = w.replace("c", gone, "d")
+		time.Sleep(time.Second)
+		end()
+		clients.Wait()
+		found = l.judge(ctx)
+	})
+	return found
+}
+
+// replace has a site of a new machine take another one's place, which is gone for good or leaves, and waits until it has copied. It returns what stops the machine.
+func (w *world) replace(site, gone, by string) (stop func()) {
+	w.Helper()
+	w.client(func(ctx context.Context, operator *Client, _ *client.Client) {
+		next, err := operator.newest().store.Replaced(site, storeconfig.Site{Name: by, Machines: []storeconfig.Machine{{Name: by, Peers: by + ":1", Client: by + ":2"}}})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -122,15 +135,11 @@ func (w *world) replaceUnderLoad(seed uint64, lost bool, plant func(client.Backe
 		if _, err := storeconfig.Advance(w.dir, next); err != nil {
 			w.Fatal(err)
 		}
-		time.Sleep(time.Second)
-		stop["d"] = w.online("d")
-		w.client(func(ctx context.Context, conn *Client, _ *client.Client) { w.ready(ctx, conn) })
-		time.Sleep(time.Second)
-		end()
-		clients.Wait()
-		found = l.judge(ctx)
 	})
-	return found
+	time.Sleep(time.Second)
+	stop = w.online(by)
+	w.client(func(ctx context.Context, conn *Client, _ *client.Client) { w.ready(ctx, conn) })
+	return stop
 }
 
 // lists are clients' transactions on lists, whose elements are words.

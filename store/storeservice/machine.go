@@ -178,10 +178,7 @@ func (m *Machine) Next() (*storeconfig.Store, error) {
 	return nil, nil
 }
 
-// followEvery is how often a machine asks the others for a later epoch: who was away when the store went on learns of it so.
-const followEvery = 5 * time.Second
-
-// follow asks the other machines whether the store is of a later epoch.
+// follow asks the other machines whether the store is of a later epoch: a machine that was away when the store went on learns of it so.
 func (m *Machine) follow(ctx context.Context) error {
 	conn, err := m.dialOthers()
 	if err != nil {
@@ -189,20 +186,23 @@ func (m *Machine) follow(ctx context.Context) error {
 	}
 	defer conn.Close()
 	for {
-		for _, site := range m.cfg.Store.Sites {
-			for _, other := range site.Machines {
-				if site.Fenced || other.Name == m.cfg.Machine {
-					continue
-				}
-				ask, cancel := context.WithTimeout(ctx, followEvery)
-				answer, err := conn.Change(ask, other.Name, &pb.ChangeRequest{})
-				cancel()
-				if err == nil && answer.GetEpoch() > m.cfg.Store.Epoch {
-					m.log.Info("store: machine learns of another epoch", "machine", m.cfg.Machine, "epoch", answer.GetEpoch(), "from", other.Name)
-					if _, err := m.changes.step(ctx, &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Store: answer.GetStore()}); err != nil {
-						return err
-					}
-				}
+		for _, other := range members(m.cfg.Store) {
+			if other == m.cfg.Machine {
+				continue
+			}
+			ask, cancel := context.WithTimeout(ctx, followEvery)
+			next, err := askLater(ask, conn, m.cfg.Store, other)
+			cancel()
+			if err != nil || next == nil {
+				continue
+			}
+			m.log.Info("store: machine learns of another epoch", "machine", m.cfg.Machine, "epoch", next.Epoch, "from", other)
+			file, err := next.Encode()
+			if err != nil {
+				return err
+			}
+			if _, err := m.changes.step(ctx, &pb.ChangeRequest{Step: pb.ChangeRequest_LEARN, Store: file}); err != nil {
+				return err
 			}
 		}
 		select {

@@ -46,8 +46,10 @@ func inWorldOf(t *testing.T, machines []string, test func(*world)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		places := []wan.Site{"z"}
-		if !strings.Contains(strings.Join(machines, " "), "d") {
-			places = append(places, "d") // where a new site may be
+		for _, vacant := range []string{"d", "e", "f"} { // where a new site may be
+			if !strings.Contains(strings.Join(machines, " "), vacant) {
+				places = append(places, wan.Site(vacant))
+			}
 		}
 		var sites []storeconfig.Site
 		for _, names := range machines {
