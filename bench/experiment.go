@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
@@ -36,6 +37,9 @@ type Options struct {
 	Program string
 	// Protocol, if not empty, is the only replication protocol that is measured. See Experiment.PerProtocol.
 	Protocol string
+	// Away, if not 0, is for how long a machine is away, and Alone leaves out the run beside it in which none is. See Experiment.Away.
+	Away  time.Duration
+	Alone bool
 	// Progress, if not nil, is told before each step.
 	Progress func(Progress)
 }
@@ -57,6 +61,8 @@ type Experiment struct {
 	Modes []Mode
 	// PerProtocol tells whether each replication protocol is measured by itself, so that Options.Protocol can choose one.
 	PerProtocol bool
+	// Away tells whether a machine is away for a time, so that Options.Away and Options.Alone mean something.
+	Away bool
 
 	// Either it is a study, which plays the same requests through all systems, or points are measured one after the other, or it is run as a whole, which
 	// needs bubbles in virtual mode.

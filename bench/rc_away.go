@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,7 @@ func awayExperiment(name string, share float64, summary string) Experiment {
 		Name:    name,
 		Summary: summary,
 		Modes:   []Mode{Real},
+		Away:    true,
 		whole:   func(ctx context.Context, w wholeRun) ([]Row, error) { return away(ctx, w, share) },
 		figures: []figure{
 			{
@@ -64,6 +66,9 @@ func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error
 	// A store grows, and its commits cost more, whether or not a machine is killed: the same run without that tells what a site's absence and return take.
 	var undisturbed []Row
 	for _, kill := range []bool{false, true} {
+		if w.Alone && !kill {
+			continue
+		}
 		if rows, err = awayOnce(ctx, w, share, kill); err != nil {
 			return nil, err
 		}
@@ -72,7 +77,7 @@ func away(ctx context.Context, w wholeRun, share float64) (rows []Row, err error
 		}
 	}
 	awayCompare(rows, undisturbed)
-	worst := append(awayWorst(undisturbed), awayWorst(rows)...)
+	worst := append(awayWorst(undisturbed, nil), awayWorst(rows, undisturbed)...)
 	return append(append(undisturbed, rows...), worst...), nil
 }
 
@@ -95,10 +100,14 @@ func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows [
 			return err
 		}
 		m := &awayRun{name: run, store: store, wholeRun: w, keys: pick(w.scale, awayQuickKeys, awayKeys)}
+		gone := pick(w.scale, 25, 600)
+		if w.Away > 0 {
+			gone = max(int(w.Away/time.Second), 1)
+		}
 		rows, err = m.run(ctx, []awayPhase{
 			{"warm", pick(w.scale, 4, 10), func() error { return nil }},
 			{"up", pick(w.scale, 8, 20), func() error { m.pace(share); return nil }},
-			{"away", pick(w.scale, 25, 600), func() error { return killed(store.servers) }},
+			{"away", gone, func() error { return killed(store.servers) }},
 			{"back", pick(w.scale, 25, 120), func() error { return restarted(store.servers) }},
 		})
 		return err
@@ -208,12 +217,14 @@ type awaySecond struct {
 	lasting, longest time.Duration
 	commits, failed  int64
 	used             time.Duration // processor time of machines and clients
+	known            bool          // used is
 	parts            Row           // of it and of the disks, by machine
 	memory           uint64
 	failure          error
 }
 
 func (s *awaySecond) add(other awaySecond) {
+	s.known = other.known && (s.known || s.lasting == 0)
 	s.lasting += other.lasting
 	s.commits += other.commits
 	s.used += other.used
@@ -231,12 +242,14 @@ func (s awaySecond) cells(up awaySecond, compare bool) Row {
 	row := Row{
 		measure("commits_per_s", s.rate()), {"errors", int(s.failed)}, measure("max_ms", ms(s.longest)), measure("memory_mb", float64(s.memory)/(1<<20)),
 	}
-	if s.used > 0 {
+	if s.known {
 		row = append(row, measure("processors", s.used.Seconds()/s.lasting.Seconds()), measure("commits_per_processor_s", s.perProcessor()))
+	} else {
+		row = append(row, Cell{"processors", "unknown"})
 	}
 	if compare {
 		row = append(row, measure("of_up", s.rate()/up.rate()))
-		if s.used > 0 && up.used > 0 {
+		if s.known && up.known {
 			row = append(row, measure("per_processor_of_up", s.perProcessor()/up.perProcessor()))
 		}
 	}
@@ -260,8 +273,9 @@ func (m *awayRun) second(ctx context.Context) (awaySecond, error) {
 	m.last = m.used(ctx)
 	s := awaySecond{
 		lasting: time.Since(began), longest: time.Duration(m.longest.Load()), commits: m.commits.Load() - commits, failed: m.failed.Load() - failed,
-		memory: m.store.servers.Memory(), used: m.last.own(used), parts: m.last.cells(used),
+		memory: m.store.servers.Memory(), parts: m.last.cells(used),
 	}
+	s.used, s.known = m.last.own(used)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.failure, m.failure = m.failure, nil
@@ -294,32 +308,69 @@ func awayCompare(rows, undisturbed []Row) {
 // awayLeast is what each second is to have of the throughput before.
 const awayLeast = 0.7
 
-// awayWorst returns a row for each phase after the second of a run: the least that a second has of the throughput before, and how many have too little.
-func awayWorst(rows []Row) (worst []Row) {
-	var phases []string
-	least, below, failed := map[string]float64{}, map[string]int{}, map[string]int{}
-	for _, r := range rows {
-		of, ok := r.Number("of_up")
-		if !ok {
-			continue
+// awayWorst returns a row for each phase after the second one of a run: the least that a second, and awayWindow seconds together, have of the throughput before, and how many seconds have too little. Beside
+// another run, in which nothing is killed: what the worst second has of the worst one there of the same age, as other programs and the store's own growth make bad seconds there as well.
+func awayWorst(rows, undisturbed []Row) (worst []Row) {
+	for from := 0; from < len(rows); {
+		phase := rows[from].Text("phase")
+		to := from
+		for to < len(rows) && rows[to].Text("phase") == phase {
+			to++
 		}
-		phase := r.Text("phase")
-		if _, seen := least[phase]; !seen {
-			phases, least[phase] = append(phases, phase), of
+		if _, compared := rows[from].Number("of_up"); compared {
+			least, below := leastOf(rows[from:to], "of_up", 1), 0
+			for _, of := range numbersOf(rows[from:to], "of_up") {
+				if of < awayLeast {
+					below++
+				}
+			}
+			failed := 0.0
+			for _, n := range numbersOf(rows[from:to], "errors") {
+				failed += n
+			}
+			row := Row{
+				{"run", rows[0].Text("run")}, {"phase", phase + ", worst second"}, {"errors", int(failed)}, measure("of_up", least), {"seconds_below_0.7", below},
+				measure("of_up_window", leastOf(rows[from:to], "of_up", awayWindow)),
+			}
+			if to <= len(undisturbed) {
+				for _, c := range []struct {
+					name    string
+					seconds int
+				}{{"of_worst_undisturbed", 1}, {"of_worst_undisturbed_window", awayWindow}} {
+					if base := leastOf(undisturbed[from:to], "commits_per_s", c.seconds); base > 0 {
+						row = append(row, measure(c.name, leastOf(rows[from:to], "commits_per_s", c.seconds)/base))
+					}
+				}
+			}
+			worst = append(worst, row)
 		}
-		least[phase] = min(least[phase], of)
-		if of < awayLeast {
-			below[phase]++
-		}
-		n, _ := r.Number("errors")
-		failed[phase] += int(n)
-	}
-	for _, p := range phases {
-		worst = append(worst, Row{
-			{"run", rows[0].Text("run")}, {"phase", p + ", worst second"}, {"errors", failed[p]}, measure("of_up", least[p]), {"seconds_below_0.7", below[p]},
-		})
+		from = to
 	}
 	return worst
+}
+
+// numbersOf returns a column.
+func numbersOf(rows []Row, name string) (all []float64) {
+	for _, r := range rows {
+		n, _ := r.Number(name)
+		all = append(all, n)
+	}
+	return all
+}
+
+// leastOf returns the least mean of a column over so many rows in succession, or over all if they are fewer.
+func leastOf(rows []Row, name string, window int) float64 {
+	all := numbersOf(rows, name)
+	window = min(window, len(all))
+	least := math.Inf(1)
+	for i := range len(all) - window + 1 {
+		sum := 0.0
+		for _, n := range all[i : i+window] {
+			sum += n
+		}
+		least = min(least, sum/float64(window))
+	}
+	return least
 }
 
 // errNoProgram says what an experiment with processes needs.

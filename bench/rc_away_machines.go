@@ -17,12 +17,15 @@ import (
 type awayUsed struct {
 	at           time.Time
 	clients, all time.Duration   // processor time of this process, and of everything on this computer
-	machines     []time.Duration // that of each
+	machines     []time.Duration // that of each; nil if it is not known, as one has just ended
 	disks        []awayDisk      // of each
 }
 
-// awayDisk is what a machine says of its disk: how many commits have become durable, and how many seconds they took together.
-type awayDisk struct{ commits, seconds float64 }
+// awayDisk is what a machine says of its disk: how many commits have become durable, and how many seconds they took together. The zero value is that it said nothing.
+type awayDisk struct {
+	known            bool
+	commits, seconds float64
+}
 
 // used returns what has been used so far.
 func (m *awayRun) used(ctx context.Context) awayUsed {
@@ -58,34 +61,41 @@ func readAwayDisk(ctx context.Context, page string) (d awayDisk) {
 		case what == "sum":
 			d.seconds = n
 		case what == "count":
-			d.commits = n
+			d.known, d.commits = true, n
 		}
 	}
 	return d
 }
 
-// own is the processor time of machines and clients since another moment; 0 if the system does not say.
-func (u awayUsed) own(since awayUsed) time.Duration {
-	sum := u.clients - since.clients
+// own is the processor time of machines and clients since another moment, if it is known.
+func (u awayUsed) own(since awayUsed) (sum time.Duration, known bool) {
+	if len(u.machines) == 0 || len(u.machines) != len(since.machines) {
+		return 0, false
+	}
+	sum = u.clients - since.clients
 	for i := range u.machines {
 		sum += u.machines[i] - since.machines[i]
 	}
-	return max(sum, 0)
+	return max(sum, 0), true
 }
 
 // cells returns what was used since another moment, per second.
 func (u awayUsed) cells(since awayUsed) (row Row) {
 	lasting := u.at.Sub(since.at)
 	share := func(used time.Duration) float64 { return max(used.Seconds(), 0) / lasting.Seconds() }
-	if own := u.own(since); u.all > 0 && own > 0 {
+	own, known := u.own(since)
+	if known && u.all > 0 {
 		row = append(row, measure("processors_elsewhere", share(u.all-since.all-own)))
 	}
 	row = append(row, measure("processors_clients", share(u.clients-since.clients)))
-	for i := range u.machines {
-		row = append(row, measure(fmt.Sprintf("processors_%d", i+1), share(u.machines[i]-since.machines[i])))
+	if known {
+		for i := range u.machines {
+			row = append(row, measure(fmt.Sprintf("processors_%d", i+1), share(u.machines[i]-since.machines[i])))
+		}
 	}
 	for i, d := range u.disks {
-		if i < len(since.disks) && d.commits >= since.disks[i].commits {
+		// One that did not answer in time is not known for two seconds; one that has begun again counts from its beginning.
+		if i < len(since.disks) && d.known && since.disks[i].known && d.commits >= since.disks[i].commits {
 			n := d.commits - since.disks[i].commits
 			row = append(row, measure(fmt.Sprintf("disk_commits_%d", i+1), n/lasting.Seconds()),
 				measure(fmt.Sprintf("disk_ms_%d", i+1), 1000*(d.seconds-since.disks[i].seconds)/max(n, 1)))

@@ -32,20 +32,66 @@ func TestAwayIsCompared(t *testing.T) {
 	}
 }
 
-// TestAwayWorst: the least second of each phase after the second one, and how many have too little.
+// TestAwayWorst: the least second of each phase after the second one, and how many have too little; and what it has of the least one where nothing was killed.
 func TestAwayWorst(t *testing.T) {
 	second := func(phase string, of float64, failed int) Row {
 		return Row{{"run", "killed"}, {"phase", phase}, {"errors", failed}, {"of_up", of}}
 	}
-	got := awayWorst([]Row{
+	rows := []Row{
 		{{"run", "killed"}, {"phase", "up"}, {"errors", 9}}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
-	})
-	want := []Row{
-		{{"run", "killed"}, {"phase", "away, worst second"}, {"errors", 3}, {"of_up", 0.7}, {"seconds_below_0.7", 0}},
-		{{"run", "killed"}, {"phase", "back, worst second"}, {"errors", 0}, {"of_up", 0.31}, {"seconds_below_0.7", 2}},
+		second("back", 1, 0), second("back", 1, 0), second("back", 1.5, 0),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := []Row{
+		{
+			{"run", "killed"}, {"phase", "away, worst second"}, {"errors", 3}, {"of_up", 0.7}, {"seconds_below_0.7", 0}, {"of_up_window", 0.8},
+		},
+		{
+			{"run", "killed"}, {"phase", "back, worst second"}, {"errors", 0}, {"of_up", 0.31}, {"seconds_below_0.7", 2}, {"of_up_window", 0.9},
+		},
+	}
+	if diff := cmp.Diff(want, awayWorst(rows, nil)); diff != "" {
 		t.Errorf("worst seconds (-want +got):\n%s", diff)
+	}
+	var beside []Row
+	for i, rate := range []float64{100, 50, 100, 100, 100, 40, 100, 100, 100} {
+		beside = append(beside, Row{{"commits_per_s", rate}})
+		of, _ := rows[i].Number("of_up")
+		rows[i] = append(rows[i], Cell{"commits_per_s", 100 * of})
+	}
+	want[0] = append(want[0], Cell{"of_worst_undisturbed", 1.4}, Cell{"of_worst_undisturbed_window", 1.066667})
+	want[1] = append(want[1], Cell{"of_worst_undisturbed", 0.775}, Cell{"of_worst_undisturbed_window", 1.022727})
+	if diff := cmp.Diff(want, awayWorst(rows, beside)); diff != "" {
+		t.Errorf("worst seconds beside a run in which nothing is killed (-want +got):\n%s", diff)
+	}
+}
+
+// TestAwayUnknown: of a second at whose beginning or end a machine's processor time cannot be read it is not known, nor what a commit takes of it.
+func TestAwayUnknown(t *testing.T) {
+	at := time.Now()
+	known := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second}, nil}
+	unknown := awayUsed{at.Add(time.Second), 2 * time.Second, 12 * time.Second, nil, nil}
+	later := awayUsed{at.Add(2 * time.Second), 3 * time.Second, 13 * time.Second, []time.Duration{2 * time.Second}, nil}
+	for _, tc := range []struct{ now, since awayUsed }{{unknown, known}, {later, unknown}, {unknown, unknown}} {
+		if _, is := tc.now.own(tc.since); is {
+			t.Errorf("from %v to %v the processor time is known", tc.since.machines, tc.now.machines)
+		}
+		if diff := cmp.Diff(Row{{"processors_clients", 1.0}}, tc.now.cells(tc.since)); diff != "" && !tc.now.at.Equal(tc.since.at) {
+			t.Errorf("cells (-want +got):\n%s", diff)
+		}
+	}
+	var up awaySecond
+	for _, is := range []bool{true, true, false, true} {
+		up.add(awaySecond{lasting: time.Second, commits: 10, used: time.Second, known: is})
+	}
+	if up.known {
+		t.Error("the processor time of four seconds is known, but not that of one of them")
+	}
+	row := awaySecond{lasting: time.Second, commits: 10, known: true, used: time.Second}.cells(up, true)
+	if row.Value("per_processor_of_up") != nil || row.Value("of_up") != 0.25 && row.Value("of_up") != 1.0 {
+		t.Errorf("beside that a second is told as %v", row)
+	}
+	if got := (awaySecond{lasting: time.Second}).cells(up, false).Text("processors"); got != "unknown" {
+		t.Errorf("processors: %q", got)
 	}
 }
 
@@ -80,14 +126,14 @@ func TestAwayPace(t *testing.T) {
 	})
 }
 
-// TestAwayDisk: what a machine's page says of its disk, by second; nothing of a machine that does not answer or has begun again.
+// TestAwayDisk: what a machine's page says of its disk, by second; nothing of a machine that does not answer, had not answered before, or has begun again.
 func TestAwayDisk(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "# HELP foresay_store_disk_commit_duration_seconds text\nforesay_store_disk_commit_duration_seconds_bucket{le=\"1\"} 7\n",
 			"foresay_store_disk_commit_duration_seconds_sum 0.5\nforesay_store_disk_commit_duration_seconds_count 100\nother_count 3\n")
 	}))
 	defer page.Close()
-	if got, want := readAwayDisk(t.Context(), page.URL), (awayDisk{100, 0.5}); got != want {
+	if got, want := readAwayDisk(t.Context(), page.URL), (awayDisk{true, 100, 0.5}); got != want {
 		t.Errorf("the page says %v, want %v", got, want)
 	}
 	page.Close()
@@ -95,9 +141,9 @@ func TestAwayDisk(t *testing.T) {
 		t.Errorf("a page that is not there says %v", got)
 	}
 	at := time.Now()
-	before := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second, 2 * time.Second}, []awayDisk{{100, 0.5}, {100, 0.5}}}
+	before := awayUsed{at, time.Second, 10 * time.Second, []time.Duration{time.Second, 2 * time.Second}, []awayDisk{{true, 100, 0.5}, {true, 100, 0.5}, {}}}
 	now := awayUsed{
-		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second}, []awayDisk{{300, 0.9}, {1, 0.1}},
+		at.Add(2 * time.Second), 2 * time.Second, 13 * time.Second, []time.Duration{3 * time.Second / 2, 2 * time.Second}, []awayDisk{{true, 300, 0.9}, {true, 1, 0.1}, {true, 70000, 30}},
 	}
 	want := Row{{"processors_elsewhere", 0.75}, {"processors_clients", 0.5}, {"processors_1", 0.25}, {"processors_2", 0.0}, {"disk_commits_1", 100.0}, {"disk_ms_1", 2.0}}
 	if diff := cmp.Diff(want, now.cells(before)); diff != "" {

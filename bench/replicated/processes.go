@@ -139,13 +139,19 @@ func (p *Processes) CPU() (sum time.Duration) {
 	return sum
 }
 
-// CPUs returns it by process, those that were killed in its place included; nil if the system does not say.
+// CPUs returns it by process, those that were killed in its place included; nil if the system does not say, or one of them is just ending.
 func (p *Processes) CPUs() (used []time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.all {
 		now := one.used
-		if one.pid != 0 {
+		if one.pid == 0 { // it was killed, and what it has used is known once it is gone
+			select {
+			case <-one.gone:
+			default:
+				return nil
+			}
+		} else {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", one.pid))
 			if err != nil {
 				return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,8 @@ type benchFlags struct {
 	quick         bool
 	seed          uint64
 	protocol      string
+	away          time.Duration
+	alone         bool
 }
 
 func (p *program) command() *cobra.Command {
@@ -53,6 +56,10 @@ func (p *program) command() *cobra.Command {
 		}
 		if e.PerProtocol {
 			one.Flags().StringVar(&f.protocol, "protocol", "", "measure this `protocol` only, instead of one after the other")
+		}
+		if e.Away {
+			one.Flags().DurationVar(&f.away, "away", 0, "for how long a machine is away, `10m` say, in place of what the experiment has")
+			one.Flags().BoolVar(&f.alone, "alone", false, "leave out the run beside it in which nothing is killed")
 		}
 		c.AddCommand(one)
 	}
@@ -101,7 +108,7 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 			return err
 		}
 	}
-	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Protocol: f.protocol}
+	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Protocol: f.protocol, Away: f.away, Alone: f.alone}
 	var result *bench.Result
 	if e.NeedsBubble(mode) {
 		result, err = p.runInChild(ctx, e, o)
