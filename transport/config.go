@@ -41,7 +41,7 @@ type Config struct {
 
 	// HandshakeTimeout bounds the time in which a connection is made and welcomed. 0 is 5 s.
 	HandshakeTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the time between two attempts to reach a member. It grows by half with each. 0 is 50 ms and 2 s.
+	// MinBackoff and MaxBackoff bound the time between two attempts to reach a member. It grows by half with each, and ends when the member is heard. 0 is 50 ms and 2 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 	// MaxAge is how old a message may be that waits for an unreachable member. 0 is 1 s.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
@@ -24,7 +25,7 @@ func TestFramesWithSharedBytes(t *testing.T) {
 		return b
 	}
 	for range 200 {
-		o := newOutbox(&Config{QueueMessages: 100, QueueBytes: 1 << 20}, random.Uint64N(3))
+		o := newOutbox(&Config{MaxAge: time.Hour, QueueMessages: 100, QueueBytes: 1 << 20}, random.Uint64N(3))
 		var want []byte
 		shared := map[*byte]bool{}
 		port := &Port{addr: Addr{Group: 3, ID: 4}}

@@ -256,6 +256,7 @@ func (in *inbound) claim(messages []byte) error {
 		if old != nil {
 			old.kill()
 		}
+		in.t.heard(from)
 		if from >= in.t.cfg.FirstClient {
 			in.serveClients()
 		}

@@ -22,7 +22,8 @@ type link struct {
 	t      *Transport
 	to     protocol.ID
 	out    *outbox
-	source *source // what the member sends back to clients of this host
+	source *source       // what the member sends back to clients of this host
+	again  chan struct{} // has an element when the member has been heard: it need not be waited for
 
 	mu       sync.Mutex
 	address  string
@@ -63,8 +64,11 @@ func (l *link) run(ctx context.Context) {
 			l.out.expire(l.t.cfg.MaxAge)
 		}
 		if !moved {
-			sleep(attempt, l.t.draining, time.Duration((0.75+rand.Float64()/2)*float64(backoff)))
-			backoff = min(backoff*3/2, l.t.cfg.MaxBackoff)
+			if l.sleep(attempt, time.Duration((0.75+rand.Float64()/2)*float64(backoff))) {
+				backoff = l.t.cfg.MinBackoff
+			} else {
+				backoff = min(backoff*3/2, l.t.cfg.MaxBackoff)
+			}
 		}
 		hangUp()
 		select {
@@ -75,14 +79,29 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// sleep waits for d, or until ctx ends or the transport drains.
-func sleep(ctx context.Context, draining <-chan struct{}, d time.Duration) {
+// sleep waits for d, or until ctx ends, the transport drains, or the member is heard, which it tells.
+func (l *link) sleep(ctx context.Context, d time.Duration) (heard bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-l.again:
+		return true
 	case <-ctx.Done():
-	case <-draining:
+	case <-l.t.draining:
+	}
+	return false
+}
+
+// heard says that the member has begun to send here, so that it is there again: a link that waits tries at once.
+func (l *link) heard() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != Up {
+		select {
+		case l.again <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -216,6 +235,7 @@ func (l *link) greet(ctx context.Context, cc *grpc.ClientConn) (peerv1.Peer_Link
 	if err != nil {
 		return nil, err
 	}
+	l.out.expire(l.t.cfg.MaxAge) // what came since the last attempt is no better for it
 	hello := &peerv1.Hello{
 		MinVersion: minVersion, MaxVersion: maxVersion, Cluster: l.t.cfg.Cluster, To: uint32(l.to),
 		Instance: l.t.instance, Epoch: l.t.epochs.Add(1), Next: l.out.upcoming(),

@@ -226,6 +226,44 @@ func TestLossBeforeTheFirstMessage(t *testing.T) {
 	})
 }
 
+// TestMemberThatComesBack: a member that was away is sent to as soon as it is heard, however long the pause that was left, and gets nothing that is older than may be.
+func TestMemberThatComesBack(t *testing.T) {
+	for away := 20 * time.Second; away < 23*time.Second; away += 290 * time.Millisecond {
+		inWorld(t, func(w *world) {
+			const age = 300 * time.Millisecond
+			a := w.peer(1, transport.Config{MaxAge: age}, 2)
+			began := time.Now()
+			for time.Since(began) < away {
+				a.send(2, time.Since(began).String())
+				time.Sleep(age / 3)
+			}
+			b := w.peer(2, transport.Config{}, 1)
+			b.send(1, "I am back")
+			back := time.Since(began)
+			for len(a.got()) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			a.send(2, "welcome")
+			time.Sleep(100 * time.Millisecond)
+			got := strings.Split(b.got(), ", ")
+			if got[len(got)-1] != "1: welcome" {
+				t.Fatalf("away for %v: 100 ms after it was heard, and answered, the member has got %q", away, got)
+			}
+			for _, m := range got[:len(got)-1] {
+				text, is := strings.CutPrefix(m, "1: ")
+				if !is {
+					continue // that some were lost
+				}
+				sent, err := time.ParseDuration(text)
+				// The handshake has taken some round trips, and messages that travel together are as old as the first.
+				if err != nil || sent < back-age {
+					t.Errorf("away for %v: the member was back at %v, and gets what was sent at %s (%v)", away, back, text, err)
+				}
+			}
+		})
+	}
+}
+
 func TestFullQueueLosesTheNewest(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a, b := w.peer(1, transport.Config{QueueMessages: 3}, 2), w.peer(2, transport.Config{})

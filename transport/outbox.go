@@ -22,6 +22,7 @@ type batch struct {
 type outbox struct {
 	maxMessages int
 	maxBytes    int
+	maxSpan     time.Duration // between the first message of a batch and its last, which grow too old together
 	wake        chan struct{} // has an element when there is something to do for the emptying goroutine
 
 	mu       sync.Mutex
@@ -39,7 +40,7 @@ type outbox struct {
 type counts struct{ frames, messages, bytes uint64 }
 
 func newOutbox(cfg *Config, next uint64) *outbox {
-	return &outbox{maxMessages: cfg.QueueMessages, maxBytes: cfg.QueueBytes, wake: make(chan struct{}, 1), next: next, asleep: true}
+	return &outbox{maxMessages: cfg.QueueMessages, maxBytes: cfg.QueueBytes, maxSpan: cfg.MaxAge / 4, wake: make(chan struct{}, 1), next: next, asleep: true}
 }
 
 // push queues a message, unless the queue is full. list says that p has to call rouse later.
@@ -78,7 +79,7 @@ func (o *outbox) push(p *Port, to protocol.ID, payload []byte, refs []protocol.R
 func (o *outbox) tail(number uint64, sizeBytes int) *batch {
 	if n := len(o.queue); n > 0 {
 		b := &o.queue[n-1]
-		if b.first+uint64(b.count) == number && b.size+sizeBytes <= maxFrame {
+		if b.first+uint64(b.count) == number && b.size+sizeBytes <= maxFrame && time.Since(b.since) <= o.maxSpan {
 			return b
 		}
 	}

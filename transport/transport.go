@@ -132,7 +132,7 @@ func (t *Transport) SetPeer(id protocol.ID, address string) error {
 		l.move(address)
 		return nil
 	}
-	l := &link{t: t, to: id, address: address, out: newOutbox(&t.cfg, t.resume[id]), state: Waiting}
+	l := &link{t: t, to: id, address: address, out: newOutbox(&t.cfg, t.resume[id]), state: Waiting, again: make(chan struct{}, 1)}
 	delete(t.resume, id)
 	t.links[id] = l
 	t.setRoute(id, l.out)
@@ -182,6 +182,16 @@ func (t *Transport) setRoute(id protocol.ID, o *outbox) {
 		routes[id] = o
 	}
 	t.routes.Store(&routes)
+}
+
+// heard says that a node's first messages came over a new stream.
+func (t *Transport) heard(id protocol.ID) {
+	t.mu.Lock()
+	l := t.links[id]
+	t.mu.Unlock()
+	if l != nil {
+		l.heard()
+	}
 }
 
 func (t *Transport) port(a Addr) *Port { return (*t.ports.Load())[a] }

@@ -176,7 +176,7 @@ func (n *Node) open() (err error) {
 		Network: transport.Config{
 			// Machines of another epoch are of another cluster: what they say rests on another layout.
 			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
-			IDs:     ids, TLS: cfg.PeerTLS, Insecure: cfg.Insecure, Dial: cfg.PeerDial,
+			IDs:     ids, TLS: cfg.PeerTLS, Insecure: cfg.Insecure, Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
 		},
 		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check, Logger: cfg.Logger,
 	})
@@ -215,6 +215,15 @@ func (n *Node) meet() error {
 		}
 	}
 	return nil
+}
+
+// maxAge returns how old a message to a machine that is away may be when that is back; 0: what the transport has. Nodes ask again after a few round trips, and a machine that was away carries out each decision
+// that it is told, and fetches what it decides on, though it copies that anyway.
+func maxAge(roundTrip time.Duration) time.Duration {
+	if roundTrip == 0 {
+		return 0
+	}
+	return max(4*roundTrip, 100*time.Millisecond)
 }
 
 // config returns that of one of the machine's nodes.
