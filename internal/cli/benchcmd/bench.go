@@ -58,7 +58,7 @@ func (p *program) command() *cobra.Command {
 			one.Flags().StringVar(&f.protocol, "protocol", "", "measure this `protocol` only, instead of one after the other")
 		}
 		if e.Away {
-			one.Flags().DurationVar(&f.away, "away", 0, "for how long a machine is away, `10m` say, in place of what the experiment has")
+			one.Flags().DurationVar(&f.away, "away", 0, "how long a machine is away, as a `duration` such as 10m (0: the experiment's own)")
 			one.Flags().BoolVar(&f.alone, "alone", false, "leave out the run beside it in which nothing is killed")
 		}
 		c.AddCommand(one)
