@@ -57,6 +57,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"the member has another authority":   {a: good.issue("replica-1"), b: evil.issue("replica-2"), id: 1, refused: "certificate signed by unknown authority"},
 		"the sender has another authority":   {a: mixed, b: good.issue("replica-2"), id: 1, refused: "tls: "},
 		"the sender has no certificate":      {a: &tls.Config{RootCAs: mixed.RootCAs, ClientCAs: mixed.RootCAs}, b: good.issue("replica-2"), id: 1, refused: "tls: certificate required"},
+		"the sender has no TLS":              {b: good.issue("replica-2"), id: 1, refused: "it takes connections with TLS only"},
 		"the sender's has ended":             {a: good.issueUntil(year2001, "replica-1"), b: good.issue("replica-2"), id: 1, wait: 9000 * time.Hour, refused: "tls: expired certificate"},
 		"the member's has ended":             {a: good.issue("replica-1"), b: good.issueUntil(year2001, "replica-2"), id: 1, wait: 9000 * time.Hour, refused: "certificate has expired"},
 		"a member under another's ID":        {a: good.issue("replica-3"), b: good.issue("replica-2"), id: 1, refused: `messages from node 1: the certificate is for ["replica-3"], it would have to be for one of ["replica-1"]`, noisy: true},

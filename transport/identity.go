@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -65,6 +66,30 @@ func (c *Config) serverCredentials(refused *atomic.Uint64) credentials.Transport
 	cfg.MinVersion = tls.VersionTLS13
 	cfg.ClientAuth = tls.RequireAndVerifyClientCert
 	return loudCredentials{credentials.NewTLS(cfg), c.Logger, refused}
+}
+
+// errTLSOnly says that a host without TLS dialed one that has it.
+var errTLSOnly = errors.New("it takes connections with TLS only, and this host is configured without")
+
+// demandsTLS tells whether a member that has ended a connection without TLS speaks TLS. Such a
+// member says nothing of it: it ends the connection, like one that is being stopped. The question
+// is a
+// handshake, which is ended before anything is sent in it, so it does not matter whose certificate
+// the member has.
+func (l *link) demandsTLS(ctx context.Context, address string) bool {
+	if l.t.cfg.TLS != nil {
+		return false
+	}
+	raw, err := l.t.cfg.Dial(ctx, address)
+	if err != nil {
+		return false
+	}
+	defer raw.Close() // nothing was sent
+	ctx, cancel := context.WithTimeout(ctx, l.t.cfg.HandshakeTimeout)
+	defer cancel()
+	err = tls.Client(raw, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).HandshakeContext(ctx)
+	_, alert := errors.AsType[tls.AlertError](err)
+	return err == nil || alert
 }
 
 // loudCredentials say why a host could not connect. gRPC itself tells nobody.

@@ -176,6 +176,8 @@ func (l *link) stream(ctx context.Context, address string) (welcomed bool, err e
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
+	} else if err != nil && !welcomed && raw.made() && l.demandsTLS(ctx, address) {
+		err = errTLSOnly
 	}
 	if err != nil {
 		err = fmt.Errorf("transport: member %d at %s: %w", l.to, address, err)
@@ -218,6 +220,13 @@ func (r *rawConns) add(c net.Conn, err error) (net.Conn, error) {
 	}
 	r.conns = append(r.conns, c)
 	return c, nil
+}
+
+// made tells whether there was a connection.
+func (r *rawConns) made() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.conns) > 0
 }
 
 func (r *rawConns) close() {

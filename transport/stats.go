@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func refusal(err error) bool {
 		return false
 	}
 	text := err.Error()
-	return status.Code(err) == codes.FailedPrecondition || strings.Contains(text, "handshake failed: tls: ") || strings.Contains(text, "remote error: tls: ")
+	return errors.Is(err, errTLSOnly) || status.Code(err) == codes.FailedPrecondition || strings.Contains(text, "handshake failed: tls: ") || strings.Contains(text, "remote error: tls: ")
 }
 
 func (l *link) stats() PeerStats {
