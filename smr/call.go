@@ -73,6 +73,8 @@ type Done struct {
 	Slot    Slot   // if Committed, but for reads
 	Result  []byte // of Execute and Read
 	Reason  string // if not Committed
+	// Unsent says of a rejected call that no replica was found to take it: nothing was sent.
+	Unsent bool
 }
 
 // Outcome is how a call ended.
@@ -87,8 +89,11 @@ const (
 	Unknown
 )
 
-// Unsent begins the reason of a call that is rejected since nobody was found to take it.
-const Unsent = "nothing was sent"
+// NotSent is the end of a call that a client node gives up before it was sent to anybody; why says
+// what kept it.
+func NotSent(why string) Done {
+	return Done{Outcome: Rejected, Reason: "nothing was sent: " + why, Unsent: true}
+}
 
 func (o Outcome) String() string {
 	switch o {

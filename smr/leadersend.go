@@ -224,7 +224,7 @@ func (c *LeaderClient) giveUpOld(env *protocol.Env[Message]) {
 func (c *LeaderClient) abandon(env *protocol.Env[Message], p *pending, why string) {
 	d := Done{Outcome: Unknown, Reason: why}
 	if p.number == 0 {
-		d = Done{Outcome: Rejected, Reason: Unsent + ": " + why}
+		d = NotSent(why)
 	}
 	if p.reason != "" {
 		d.Reason += ": " + p.reason

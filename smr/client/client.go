@@ -183,6 +183,7 @@ type RejectedError struct {
 	Kind   smr.CallKind
 	Reason string
 	Err    error // why the node did not take the call, or why the caller does not wait any longer, if it is that
+	Unsent bool  // no replica was found to take the call: nothing was sent
 }
 
 func (e *RejectedError) Error() string {
@@ -221,7 +222,7 @@ func failure(kind smr.CallKind, d smr.Done) error {
 	case smr.Committed:
 		return nil
 	case smr.Rejected:
-		return &RejectedError{Kind: kind, Reason: d.Reason}
+		return &RejectedError{Kind: kind, Reason: d.Reason, Unsent: d.Unsent}
 	default:
 		return &UnknownError{Kind: kind, Reason: d.Reason}
 	}

@@ -106,12 +106,12 @@ func TestDeadlineIsUnknown(t *testing.T) {
 func TestDeadlineOfACallThatWasNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := newNode(func(smr.Call) *smr.Done { return nil })
-		n.cancelled = &smr.Done{Outcome: smr.Rejected, Reason: "nothing was sent"}
+		n.cancelled = new(smr.NotSent("nobody was there"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		_, err := c.Propose(ctx, nil)
-		if _, ok := errors.AsType[*client.RejectedError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got error %v, want a RejectedError for a deadline", err)
+		if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || !rejected.Unsent || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want a RejectedError of a call that was not sent, for a deadline", err)
 		}
 		if call := n.got[0].(smr.Call); call.Patience != time.Hour {
 			t.Errorf("the node has a patience of %v", call.Patience)

@@ -218,7 +218,7 @@ func (c *Client) giveUp(env *protocol.Env[smr.Message], old []*pending) {
 func (c *Client) abandon(env *protocol.Env[smr.Message], p *pending, why string) {
 	d := smr.Done{Outcome: smr.Unknown, Reason: why}
 	if p.seq == 0 && p.number == 0 {
-		d = smr.Done{Outcome: smr.Rejected, Reason: smr.Unsent + ": " + why}
+		d = smr.NotSent(why)
 	}
 	if p.reason != "" {
 		d.Reason += ": " + p.reason

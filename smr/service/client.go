@@ -261,16 +261,18 @@ func (c *Client) Unreachable() string {
 	return strings.Join(out, "; ")
 }
 
-// Explain adds to the error of a call that nobody answered how each member stands with this client: not reached and why, silent, or connected. Other errors are returned as they are.
+// Explain adds to the error of a call that nobody answered how each member stands with this client:
+// not reached and why, silent, or connected. Other errors are returned as they are. The members are
+// those of now, as far as the client has learned of them.
 func (c *Client) Explain(err error) error {
 	_, unknown := errors.AsType[*client.UnknownError](err)
 	rejected, _ := errors.AsType[*client.RejectedError](err)
-	if !unknown && (rejected == nil || !strings.HasPrefix(rejected.Reason, smr.Unsent)) {
+	if !unknown && (rejected == nil || !rejected.Unsent) {
 		return err
 	}
 	var out []string
 	connected := 0
-	peers := c.host.Stats().Network.Peers
+	peers := c.presentPeers()
 	for _, p := range peers {
 		switch member := fmt.Sprintf("member %d at %s", p.ID, p.Address); {
 		case p.Err != nil:
@@ -290,6 +292,22 @@ func (c *Client) Explain(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, said)
+}
+
+// presentPeers returns how this client stands with the replicas that are members of any group. What
+// its file names may have been replaced, and replicas that wait to be added are no members yet.
+func (c *Client) presentPeers() []transport.PeerStats {
+	present := map[protocol.ID]bool{}
+	for _, g := range c.groups {
+		members := g.members.Load()
+		if members == nil {
+			return c.host.Stats().Network.Peers // nobody has told yet
+		}
+		for _, m := range *members {
+			present[m.ID] = true
+		}
+	}
+	return slices.DeleteFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return !present[p.ID] })
 }
 
 // unreachable returns why this client does not reach a member, nil if it does, or has not tried to the end.

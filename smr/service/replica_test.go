@@ -20,6 +20,7 @@ import (
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -32,7 +33,7 @@ type world struct {
 	cfg *ClientConfig
 }
 
-var worldSites = []wan.Site{"a", "b", "c", "d", "z"}
+var worldSites = []wan.Site{"a", "b", "c", "d", "e", "z"}
 
 func inWorld(t *testing.T, protocolName string, test func(*world)) {
 	t.Helper()
@@ -314,15 +315,20 @@ func TestStrangers(t *testing.T) {
 		if err := foreigner.Check(); err != nil {
 			t.Fatal(err)
 		}
+		plain := *w.cfg
+		plain.TLS, plain.Insecure = nil, true
 		for want, cfg := range map[string]*ClientConfig{
-			"certificate": stranger,
+			"it takes connections with TLS only": &plain,
+			"certificate":                        stranger,
 			`a host of the cluster "test (raft)", not of "other (raft)"`:   &namesake,
 			`a host of the cluster "test (raft)", not of "test (mencius)"`: &foreigner,
 		} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			err := WithClient(ctx, cfg, ClientOptions{Dial: w.net.DialContext("z")}, func(ctx context.Context, c *Client) error {
-				if _, _, err := c.Get(ctx, "k"); err == nil {
-					t.Error("a stranger read a key")
+				began := time.Now()
+				_, err := c.Put(ctx, "k", nil)
+				if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || !rejected.Unsent || time.Since(began) > 500*time.Millisecond {
+					t.Errorf("a stranger's write ended after %v with %v, want to be rejected at once", time.Since(began), err)
 				}
 				if got := c.Unreachable(); !strings.Contains(got, want) {
 					t.Errorf("%q does not tell of %s", got, want)
@@ -366,6 +372,55 @@ func TestWithoutAQuorum(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWithoutAQuorumOfTheMembersOfNow: those that the client's file names and that were replaced do
+// not count, nor does one that waits to be added.
+func TestWithoutAQuorumOfTheMembersOfNow(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		one, two := w.start(1), w.start(2)
+		w.start(3)
+		var four *ran
+		w.client(func(ctx context.Context, c *Client) {
+			four = w.replace(ctx, c, one, 4)
+			if err := c.Change(ctx, smr.Change{Remove: 2}); err != nil {
+				w.Fatal(err)
+			}
+		})
+		two.stop()
+		<-two.done
+		if _, err := InitJoin(w.dir, 5, "e:1"); err != nil {
+			w.Fatal(err)
+		}
+		w.start(5)
+		w.client(func(ctx context.Context, c *Client) {
+			for { // until the members know of replica 5
+				if _, found, err := c.Learner(ctx, 5); found || err != nil {
+					break
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			four.stop()
+			<-four.done
+			brief, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			_, err := c.Put(brief, "k", []byte("v"))
+			if err == nil {
+				w.Fatal("one replica of two took a command")
+			}
+			err = c.Explain(err)
+			for _, want := range []string{"1 of 2 members are reached, which is no quorum: ", "member 3 at ", "member 4 at "} {
+				if !strings.Contains(err.Error(), want) {
+					w.Errorf("%v does not tell %q", err, want)
+				}
+			}
+			for _, id := range []string{"member 1 ", "member 2 ", "member 5 "} {
+				if strings.Contains(err.Error(), id) {
+					w.Errorf("%v tells of %s, which is no member", err, id)
+				}
+			}
+		})
+	})
 }
 
 // TestReplicasOfOtherProtocols: one whose file names another protocol is not heard, and both logs say why.

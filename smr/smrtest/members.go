@@ -1,7 +1,6 @@
 package smrtest
 
 import (
-	"strings"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -20,7 +19,7 @@ func (w *World) Change(change smr.Change, then func(smr.Done)) {
 func (w *World) ask(change smr.Change, then func(smr.Done)) {
 	k := &call{began: w.Sim.Now()}
 	k.then = func(d smr.Done) {
-		if d.Outcome == smr.Unknown || strings.HasPrefix(d.Reason, smr.Unsent) {
+		if d.Outcome == smr.Unknown || d.Unsent {
 			w.Sim.After(100*time.Millisecond, func() { w.ask(change, then) })
 			return
 		}
