@@ -74,6 +74,9 @@ type (
 	// Redirect says that the replica does not lead. Leader is whom to ask, its ID 0 if the replica does not know.
 	Redirect struct{ Leader Member }
 
+	// Removed tells a replica that it is no member any more: the sender has executed its removal.
+	Removed struct{ From Incarnation }
+
 	// Busy says that the replica took neither the commands nor the queries: it has too much to do. They can be asked for again, later.
 	Busy struct {
 		Session SessionID

@@ -1,6 +1,10 @@
 package smr
 
-import "github.com/foresay/foresay/protocol"
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+)
 
 // A StatusQuery goes from an application to its replica, which answers with a Status.
 type StatusQuery struct{ ID CallID }
@@ -35,4 +39,12 @@ type MembersAre struct{ Members []Member }
 
 // Refused goes from a replica to its application: it must not take part under its identity, and does nothing any more. The reason says why and what
 // to do.
-type Refused struct{ Reason string }
+type Refused struct {
+	Reason  string
+	Removed bool // it was removed from its group
+}
+
+// RefusedAsRemoved is what a replica says that was removed from its group.
+func RefusedAsRemoved(id protocol.ID) Refused {
+	return Refused{Reason: fmt.Sprintf("replica %d was removed from the group", id), Removed: true}
+}

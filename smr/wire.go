@@ -17,6 +17,7 @@ func SharedKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewEarlierKind[Message](14, func(m Welcome) bool { return m.Mark == DiskMark{} }, earlierWelcomeFields),
 		kind(15, earlyFields), kind(16, func(*wirefmt.Coder, *PartSaved) {}), kind(17, pingFields), kind(18, pongFields),
 		kind(19, helloFields), kind(20, welcomeFields), kind(24, hostBeatFields), kind(25, restNowFields), kind(26, restedFields),
+		kind(27, func(c *wirefmt.Coder, m *Removed) { wirefmt.Uint(c, &m.From) }),
 	}
 }
 

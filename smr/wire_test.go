@@ -37,6 +37,7 @@ func sharedMessages() []smr.Message {
 		smr.HostBeat{Run: 1 << 40},
 		smr.RestNow{From: 1, Run: 2, Ballot: 3, Slot: 4, Number: 5},
 		smr.Rested{From: 1, Run: 2, Ballot: 3, Number: 4},
+		smr.Removed{From: 7},
 	}
 }
 

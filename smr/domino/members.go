@@ -1,7 +1,6 @@
 package domino
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -85,7 +84,7 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 	switch {
 	case r.state.Removed(r.cfg.ID):
 		r.role = removed
-		env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+		env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
 	case r.role == member:
 		r.adoptMembers(env)
 	default:

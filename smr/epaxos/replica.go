@@ -359,7 +359,7 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 	env.Send(protocol.App, smr.MembersChanged{Members: group})
 	if r.state.Removed(r.cfg.ID) {
 		if !r.removed && !r.admission.Refused() {
-			env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+			env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
 		}
 		r.removed, r.active = true, false
 		return

@@ -295,14 +295,18 @@ func (r *Replica) membersChanged(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
 	if !r.removed && !r.admission.Refused() {
-		r.fail(env, fmt.Errorf("replica %d was removed from the group", r.cfg.ID))
+		r.end(env, smr.RefusedAsRemoved(r.cfg.ID))
 	}
 }
 
-// fail ends a replica that is no member, or whose state cannot be trusted or kept.
+// fail ends a replica whose state cannot be trusted or kept.
 func (r *Replica) fail(env *protocol.Env[smr.Message], err error) {
+	r.end(env, smr.Refused{Reason: err.Error()})
+}
+
+func (r *Replica) end(env *protocol.Env[smr.Message], why smr.Refused) {
 	r.removed = true
-	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
+	env.Send(protocol.App, why)
 }
 
 func (r *Replica) status(id smr.CallID) smr.Status {

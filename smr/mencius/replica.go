@@ -282,7 +282,7 @@ func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.removed = true
-	env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+	env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
 }
 
 func (r *Replica) status(id smr.CallID) smr.Status {

@@ -374,7 +374,7 @@ func (r *Replica) onRemoved(env *protocol.Env[smr.Message]) {
 	r.role, r.leader = removed, 0
 	env.Stop(leaderTimer{})
 	env.Stop(campaignTimer{})
-	env.Send(protocol.App, smr.Refused{Reason: fmt.Sprintf("replica %d was removed from the group", r.cfg.ID)})
+	env.Send(protocol.App, smr.RefusedAsRemoved(r.cfg.ID))
 }
 
 func (r *Replica) status(id smr.CallID) smr.Status {

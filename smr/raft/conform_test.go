@@ -30,3 +30,9 @@ func TestSlowerThanConfigured(t *testing.T) {
 func TestBackAmongLargeValues(t *testing.T) {
 	smrtest.Script(t, raft.Protocol(), "back among large values")
 }
+
+// TestRemovedReplicasAreTold: one that the leader did not tell before it executed the removal
+// learns it from those whose votes it asks for.
+func TestRemovedReplicasAreTold(t *testing.T) {
+	smrtest.Script(t, raft.Protocol(), "removed while nobody calls")
+}

@@ -19,6 +19,7 @@ type replica struct {
 	adm       *smr.Admission
 	reads     reads
 	halted    string // why the replica does nothing any more; "" if it does
+	leaving   bool   // it was removed, and is about to end
 	led       bool   // as of the last call
 	ledSince  uint64 // the index of the last entry when it began to lead
 	changing  bool   // a change of the members that we proposed is not applied
@@ -40,7 +41,12 @@ type replica struct {
 type (
 	electionTimer struct{}
 	beatTimer     struct{}
+	leaveTimer    struct{}
 )
+
+// farewell is how many round trips a replica that was removed goes on voting: as long as others do
+// not know that its removal is decided, they count it.
+const farewell = 50
 
 // newReplica returns a replica of a group.
 func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
@@ -122,6 +128,10 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onWanted(env, from, msg)
 	case smr.Hello:
 		r.onHello(env, from, msg)
+	case smr.Removed:
+		if _, member := r.state.Member(from); member && r.adm.Genuine(env, from, msg.From) {
+			r.leave(env)
+		}
 	case smr.Welcome:
 		r.admit(env, func() { r.adm.Welcome(env, from, msg) })
 	}
@@ -143,6 +153,8 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.saved(env, done, err)
 	case smr.TransferTimer:
 		r.onTransferTimer(env, t.To)
+	case leaveTimer:
+		r.end(env, smr.RefusedAsRemoved(r.cfg.ID))
 	case smr.AdmissionTimer:
 		r.admit(env, func() { r.adm.Expire(env) })
 	}
@@ -156,6 +168,9 @@ func (r *replica) finish(env *protocol.Env[smr.Message]) {
 	}
 	if leads := r.core.leads(); leads != r.led {
 		r.becomes(env, leads)
+	}
+	if r.state.Removed(r.cfg.ID) {
+		r.leave(env)
 	}
 	r.maybeStir(env)
 	r.maybeSnapshot(env)
@@ -201,6 +216,9 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, msg.disk) || r.stranger(from, msg.disk) {
 		return
 	}
+	if r.tellRemoved(env, from, msg.Message) {
+		return
+	}
 	if from != r.cfg.ID {
 		r.heard[from] = env.Now
 	}
@@ -234,6 +252,25 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rp
 	}
 }
 
+// tellRemoved answers a replica that stands for election though it was removed. The leader says
+// nothing to it from the moment on in which it executes the removal, so it may never learn of it.
+func (r *replica) tellRemoved(env *protocol.Env[smr.Message], from protocol.ID, m *raftpb.Message) bool {
+	t := m.GetType()
+	if from == r.cfg.ID || !r.state.Removed(from) || t != raftpb.MsgPreVote && t != raftpb.MsgVote {
+		return false
+	}
+	env.SendAhead(from, smr.Removed{From: r.adm.Own()})
+	return true
+}
+
+// leave has a replica end soon that was removed.
+func (r *replica) leave(env *protocol.Env[smr.Message]) {
+	if !r.leaving {
+		r.leaving = true
+		env.After(farewell*r.cfg.RoundTrip, leaveTimer{})
+	}
+}
+
 // mayAnswer tells whether the replica may have a say about a message. One that is not admitted may follow, and vote, if it
 // joins: whom it answers knows from the log which disk was added under its ID. It must, for it may be a member before it knows, and
 // the others not a majority without it.
@@ -255,10 +292,10 @@ func (r *replica) status(id smr.CallID) smr.Status {
 		ID: id, Replica: r.cfg.ID, Applied: r.state.Applied(), Snapshot: r.lastSnapshot, Sessions: r.state.Sessions(), Members: r.state.Members(),
 	}
 	switch {
+	case r.leaving:
+		s.Role = "removed"
 	case r.halted != "" || r.adm.Refused():
 		s.Role = "refused"
-	case r.state.Removed(r.cfg.ID):
-		s.Role = "removed"
 	case !r.adm.Admitted():
 		s.Role = "blank"
 	default:
@@ -273,8 +310,12 @@ func (r *replica) status(id smr.CallID) smr.Status {
 
 // halt ends the replica: what its disk holds cannot be relied on.
 func (r *replica) halt(env *protocol.Env[smr.Message], why string) {
-	r.halted = why
-	env.Send(protocol.App, smr.Refused{Reason: why})
+	r.end(env, smr.Refused{Reason: why})
+}
+
+func (r *replica) end(env *protocol.Env[smr.Message], why smr.Refused) {
+	r.halted = why.Reason
+	env.Send(protocol.App, why)
 }
 
 // Check is part of protocol.Checked.

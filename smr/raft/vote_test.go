@@ -123,6 +123,9 @@ func TestPlants(t *testing.T) {
 	}, {
 		Name: "a vote in an unchanged term is not recorded", Dir: "smr/raft", Test: "TestVoteIsOnDisk",
 		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
+	}, {
+		Name: "who was removed and stands for election is not told", Dir: "smr/raft", Test: "TestRemovedReplicasAreTold",
+		Old: "\tenv.SendAhead(from, smr.Removed{From: r.adm.Own()})\n", New: "\tif !MUTANT {\n\t\tenv.SendAhead(from, smr.Removed{From: r.adm.Own()})\n\t}\n",
 	}})
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -70,4 +71,37 @@ func TestClientsFollowTheMembers(t *testing.T) {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, follows) })
 	}
 	t.Run("groups", func(t *testing.T) { inGroups(t, "mencius", Routing{Groups: 2}, follows) })
+}
+
+// TestRemovedReplicasEnd: the process of a replica that was removed ends by itself, in a group that
+// nobody calls too, and in one of several groups that rest.
+func TestRemovedReplicasEnd(t *testing.T) {
+	ends := func(w *world) {
+		w.start(1)
+		two := w.start(2)
+		w.start(3)
+		w.client(func(ctx context.Context, c *Client) {
+			if _, err := c.Put(ctx, "k", []byte("v")); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(5 * time.Second) // groups that rest do
+			if err := c.Change(ctx, smr.Change{Remove: 2}); err != nil {
+				w.Fatal(err)
+			}
+		})
+		select {
+		case err := <-two.done:
+			if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.ID != 2 {
+				w.Errorf("the removed replica ended with %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			w.Error("the removed replica does not end")
+		}
+	}
+	for _, name := range catalog.Names() {
+		t.Run(name, func(t *testing.T) { inWorld(t, name, ends) })
+	}
+	for _, name := range []string{"raft", "multipaxos", "mencius"} {
+		t.Run(name+" in groups", func(t *testing.T) { inGroups(t, name, Routing{Groups: 3}, ends) })
+	}
 }

@@ -205,7 +205,7 @@ func (r *Replica) follow(ctx context.Context) error {
 			return nil
 		case <-r.news.wake:
 			groups := r.news.take()
-			if reason := verdict(r.cfg.ID, groups); reason != "" {
+			if reason := verdict(groups); reason != "" {
 				return &RefusedError{r.cfg.ID, reason}
 			}
 			peers.change(groups)

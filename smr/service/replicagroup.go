@@ -7,7 +7,6 @@ import (
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wal"
@@ -94,7 +93,7 @@ func (g *replicaGroup) onMessage(msg smr.Message) {
 		g.lessor.know(m.Members)
 		g.news.members(g.number, m.Members)
 	case smr.Refused:
-		g.news.refused(g.number, m.Reason)
+		g.news.refused(g.number, m)
 	}
 }
 
@@ -109,7 +108,7 @@ type news struct {
 // groupNews is what one group has said last.
 type groupNews struct {
 	members []smr.Member
-	refused string // why it must not take part; "" if it may
+	refused smr.Refused // why it must not take part; no reason if it may
 }
 
 func newNews(groups int) *news {
@@ -130,8 +129,8 @@ func (n *news) members(group int, members []smr.Member) {
 	n.note(group, func(g *groupNews) { g.members = members })
 }
 
-func (n *news) refused(group int, reason string) {
-	n.note(group, func(g *groupNews) { g.refused = reason })
+func (n *news) refused(group int, why smr.Refused) {
+	n.note(group, func(g *groupNews) { g.refused = why })
 }
 
 // take returns what all groups have said last.
@@ -143,23 +142,17 @@ func (n *news) take() []groupNews {
 
 // verdict returns why the process must end, "" if it goes on: a replica must not take part. One that was removed from its group need not, and waits for the other groups to remove
 // theirs: a group that is still to do so may need it.
-func verdict(self protocol.ID, groups []groupNews) string {
+func verdict(groups []groupNews) string {
 	reason, refused := "", 0
 	for _, g := range groups {
-		if g.refused == "" {
+		switch {
+		case g.refused.Reason == "":
 			continue
+		case !g.refused.Removed:
+			return g.refused.Reason
 		}
+		reason = g.refused.Reason
 		refused++
-		removed := len(g.members) > 0
-		for _, m := range g.members {
-			removed = removed && m.ID != self
-		}
-		if !removed || reason == "" {
-			reason = g.refused
-		}
-		if !removed {
-			return reason
-		}
 	}
 	if refused < len(groups) {
 		return ""

@@ -106,6 +106,9 @@ func scripts() []script {
 			sc.Configure = rareSnapshots
 			sc.Faults = sim.Crash | sim.Partition | sim.OneWay | sim.Reset | sim.Slow | sim.Loss
 		}, judge: membersAre(3, 4, 5)},
+		{name: "removed while nobody calls", seeds: 4, make: func(sc *Scenario) {
+			sc.Script, sc.For = removeWhileIdle, 3*time.Second
+		}, judge: membersAre(1, 3)},
 		{name: "lost disk", seeds: 5, make: func(sc *Scenario) { sc.Script = lostDisk }, judge: refused},
 		{name: "overload", seeds: 3, make: overload, judge: calls(100)},
 	}
@@ -240,6 +243,19 @@ func changeMembers(w *World) {
 			})
 		})
 	})
+}
+
+// removeWhileIdle removes a member of a group that nobody calls; in every other seed the member is
+// cut off meanwhile, so
+// that it does not hear of it.
+func removeWhileIdle(w *World) {
+	w.Sim.After(time.Second, func() { w.quiet = true })
+	if w.sc.Seed%2 == 0 {
+		w.Sim.After(1900*time.Millisecond, func() { w.Sim.Partition([]protocol.ID{2}, []protocol.ID{1, 3}) })
+		w.Sim.After(2500*time.Millisecond, func() { w.Sim.Reunite([]protocol.ID{2}, []protocol.ID{1, 3}) })
+	}
+	w.Sim.After(2*time.Second, func() { w.Remove(2, func() {}) })
+	w.Sim.After(3*time.Second, func() { w.quiet = false })
 }
 
 // rareSnapshots leaves replicas with what they write besides the snapshots of their executing much.

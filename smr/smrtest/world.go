@@ -240,7 +240,8 @@ func (w *World) pass(d time.Duration) error {
 	return w.err
 }
 
-// settle waits until each client was answered after the faults, all clients are done, and all replicas have the same state.
+// settle waits until each client was answered after the faults, all clients are done, all replicas
+// have the same state, and those that were removed have ended.
 func (w *World) settle() error {
 	for _, id := range w.replicas {
 		if !w.gone[id] {
@@ -317,7 +318,8 @@ func (w *World) members() []protocol.ID {
 	return ids
 }
 
-// differences returns what keeps the members from being equal, by their last words.
+// differences returns what keeps the members from being equal, by their last words, and which of
+// those that were removed go on.
 func (w *World) differences() []string {
 	members := w.members()
 	if len(members) == 0 {
@@ -335,6 +337,11 @@ func (w *World) differences() []string {
 			out = append(out, fmt.Sprintf("%d: applied %d, a client was told of %d", id, s.Applied, w.token))
 		case s.Applied != first.Applied || s.Applied != s.Committed:
 			out = append(out, fmt.Sprintf("%d: applied %d of %d, %d has %d", id, s.Applied, s.Committed, first.Replica, first.Applied))
+		}
+	}
+	for _, id := range w.replicas {
+		if w.gone[id] && w.Sim.Up(id) && w.refused[id] == "" {
+			out = append(out, fmt.Sprintf("%d: removed, and does not know it", id))
 		}
 	}
 	return out
