@@ -16,6 +16,10 @@ import (
 // AllVariable asks for all planted bugs, those too that are tried only if asked for.
 const AllVariable = "FORESAY_PLANTS"
 
+// InsteadVariable names a test, as -run does, that is tried in place of each bug's own: how many of
+// the bugs does it catch? A bug that it does not catch is skipped, not failed.
+const InsteadVariable = "FORESAY_PLANTS_TEST"
+
 // A Bug is a change of a package's source, with the test of that package that catches it.
 type Bug struct {
 	Name string
@@ -31,7 +35,11 @@ type Bug struct {
 }
 
 // patience is how long a test may take, on a busy machine too: many times what those here take.
-const patience = time.Minute
+// A test that InsteadVariable names may be a whole suite.
+const (
+	patience      = time.Minute
+	patienceSuite = 10 * time.Minute
+)
 
 // Catch compiles the bugs' packages, each once, with all of its bugs, and fails if a bug's test
 // does not catch it. With -short it only looks whether there are such tests.
@@ -46,6 +54,10 @@ func Catch(t *testing.T, bugs []Bug) {
 		t.Skip("it compiles the packages anew")
 	}
 	c := newCatcher(t, bugs)
+	if test := os.Getenv(InsteadVariable); test != "" {
+		c.tryInstead(t, bugs, test)
+		return
+	}
 	for _, b := range bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			if b.Hangs && os.Getenv(AllVariable) == "" {
@@ -59,9 +71,30 @@ func Catch(t *testing.T, bugs []Bug) {
 	}
 }
 
+// tryInstead tries one test with each bug, and reports which bugs it catches.
+func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
+	c.patience = patienceSuite
+	name, _, _ := strings.Cut(test, "/")
+	for _, b := range bugs {
+		b.Test = test
+		t.Run(b.Name, func(t *testing.T) {
+			if !HasTest(t, b.Dir, name) {
+				t.Skipf("%s has no test %s", b.Dir, name)
+			}
+			t.Parallel()
+			began := time.Now()
+			if err := c.try(t.Context(), b); err != nil {
+				t.Skipf("not caught in %v", time.Since(began).Round(time.Second))
+			}
+			t.Logf("caught in %v", time.Since(began).Round(time.Second))
+		})
+	}
+}
+
 // catcher runs compiled tests.
 type catcher struct {
 	root     string
+	patience time.Duration
 	binaries map[string]string       // by directory
 	sound    map[string]func() error // by test: how it ends without a bug
 }
@@ -72,7 +105,7 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	for _, b := range bugs {
 		o.Plant(b.Name, b.Dir, b.Old, b.New)
 	}
-	c := &catcher{root: o.root, binaries: map[string]string{}, sound: map[string]func() error{}}
+	c := &catcher{root: o.root, patience: patience, binaries: map[string]string{}, sound: map[string]func() error{}}
 	for _, b := range bugs {
 		if c.binaries[b.Dir] == "" {
 			c.binaries[b.Dir] = o.Compile(b.Dir)
@@ -92,11 +125,13 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 
 // try returns why a bug is not caught, or nil.
 func (c *catcher) try(ctx context.Context, b Bug) error {
-	if err := c.sound[b.Dir+" "+b.Test](); err != nil {
-		return err
+	if sound := c.sound[b.Dir+" "+b.Test]; sound != nil {
+		if err := sound(); err != nil {
+			return err
+		}
 	}
 	out, err := c.run(ctx, b, b.Name)
-	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+b.Test)
+	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
 	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
 		return fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
 	}
@@ -104,9 +139,9 @@ func (c *catcher) try(ctx context.Context, b Bug) error {
 }
 
 func (c *catcher) run(ctx context.Context, b Bug, planted string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.binaries[b.Dir], "-test.run", "^"+b.Test+"$")
+	cmd := exec.CommandContext(ctx, c.binaries[b.Dir], "-test.run", "^"+strings.ReplaceAll(b.Test, "/", "$/^")+"$")
 	cmd.Dir = filepath.Join(c.root, b.Dir)
 	cmd.Env = append(os.Environ(), Variable+"="+planted)
 	out, err := cmd.CombinedOutput()
