@@ -20,6 +20,7 @@ const (
 	snapshotsDataBytes  = 4 << 10 // of a value that is there from the beginning
 	snapshotsNever      = 1 << 30 // commands between two snapshots
 	snapshotsRoundTrip  = "50ms"  // as 'smr init' has it
+	restingBytes        = 1 << 20 // a merge of snapshots writes more in half a second
 )
 
 func smrSnapshots() Experiment {
@@ -65,6 +66,7 @@ type snapshotsTurn struct {
 	gap       time.Duration // the longest one without an answer to anybody
 	terms     uint64        // how many began
 	snapshots smr.Slot      // how far the newest ones moved, in slots
+	back      time.Duration // that a replica took to come back, 0 if it did not
 }
 
 func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows []Row, err error) {
@@ -97,10 +99,23 @@ func snapshotsRow(ctx context.Context, s scale, o Options, p smr.Protocol) (rows
 			return err
 		}
 		memory := func(g *snapshotsGroup) float64 { return float64(g.servers.Peak()) / float64(max(st.Bytes, 1)) }
+		with, without := memory(groups[0]), memory(groups[1])
+		var back []snapshotsTurn
+		for _, g := range groups {
+			turn, err := g.back(ctx, pick(s, 1000, 50_000), pick(s, 500*time.Millisecond, 8*time.Second))
+			if err != nil {
+				return fmt.Errorf("return of a replica: %w", err)
+			}
+			back = append(back, turn)
+		}
 		rows = []Row{slices.Concat(
 			Row{{"system", p.Name}, {"clients", snapshotsClients}, {"value_bytes", snapshotsValueBytes}, {"snapshot_every", every}, measure("data_mb", float64(st.Bytes)/1e6)},
 			snapshotsCells(turns[0], turns[1]),
-			Row{measure("memory_per_data", memory(groups[0])), measure("memory_without", memory(groups[1]))},
+			Row{measure("memory_per_data", with), measure("memory_without", without)},
+			Row{
+				measure("back_gap_ms", ms(back[0].gap)), measure("back_gap_without_ms", ms(back[1].gap)), measure("back_s", back[0].back.Seconds()),
+				measure("back_without_s", back[1].back.Seconds()), measure("back_memory", memory(groups[0])),
+			},
 		)}
 		return nil
 	})
@@ -181,24 +196,9 @@ func (g *snapshotsGroup) turn(ctx context.Context, lasting time.Duration) (out s
 	if err != nil {
 		return out, err
 	}
-	value := make([]byte, snapshotsValueBytes)
-	began := time.Now()
-	answers := &gapMeter{last: began}
-	err = g.all(ctx, func(ctx context.Context, client int) error {
-		for n := 0; ; n++ {
-			if _, err := g.client.Put(ctx, fmt.Sprintf("hot/%d/%d", client, n%16), value); err != nil {
-				return err
-			}
-			if answers.note(time.Now()); time.Since(began) >= lasting {
-				return nil
-			}
-		}
-	})
-	if err != nil {
+	if err := g.write(ctx, &out, func(took time.Duration, _ int) bool { return took >= lasting }); err != nil {
 		return out, err
 	}
-	out.perSecond = float64(answers.count) / time.Since(began).Seconds()
-	out.gap = answers.longest
 	if err := g.rest(ctx); err != nil {
 		return out, err
 	}
@@ -207,17 +207,80 @@ func (g *snapshotsGroup) turn(ctx context.Context, lasting time.Duration) (out s
 	return out, err
 }
 
-// rest waits until the servers have next to nothing to do, such as the rest of a snapshot, but not for ever.
+// write has the clients write, each one call after the other, until they have done enough.
+func (g *snapshotsGroup) write(ctx context.Context, out *snapshotsTurn, enough func(took time.Duration, count int) bool) error {
+	value := make([]byte, snapshotsValueBytes)
+	began := time.Now()
+	answers := &gapMeter{last: began}
+	err := g.all(ctx, func(ctx context.Context, client int) error {
+		for n := 0; ; n++ {
+			if _, err := g.client.Put(ctx, fmt.Sprintf("hot/%d/%d", client, n%16), value); err != nil {
+				return err
+			}
+			if count := answers.note(time.Now()); enough(time.Since(began), count) {
+				return nil
+			}
+		}
+	})
+	out.perSecond = float64(answers.count) / time.Since(began).Seconds()
+	out.gap = answers.longest
+	return err
+}
+
+// back kills a replica, one that does not lead, has the clients write so many commands without it, which is more than logs keep if there are snapshots, and looks how they fare while it comes back.
+func (g *snapshotsGroup) back(ctx context.Context, commands int, lasting time.Duration) (out snapshotsTurn, err error) {
+	before, err := g.client.Status(ctx)
+	if err != nil {
+		return out, err
+	}
+	victim := len(before) - 1
+	if before[victim].Role == "leader" || before[victim].Leader == before[victim].Replica {
+		victim--
+	}
+	if err := g.servers.Kill(victim); err != nil {
+		return out, err
+	}
+	if err := g.write(ctx, &out, func(_ time.Duration, count int) bool { return count >= commands }); err != nil {
+		return out, err
+	}
+	most, err := g.status(ctx)
+	if err != nil {
+		return out, err
+	}
+	if err := g.servers.Restart(victim); err != nil {
+		return out, err
+	}
+	began, done := time.Now(), make(chan struct{})
+	go func() {
+		defer close(done)
+		for out.back == 0 && time.Since(began) < 2*lasting && ctx.Err() == nil {
+			asking, stop := context.WithTimeout(ctx, time.Second)
+			all, _ := g.client.Status(asking)
+			stop()
+			if victim < len(all) && all[victim].Applied >= most.Applied {
+				out.back = time.Since(began)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	var turn snapshotsTurn
+	err = g.write(ctx, &turn, func(took time.Duration, _ int) bool { return took >= lasting })
+	<-done
+	out.gap, out.perSecond = turn.gap, turn.perSecond
+	return out, err
+}
+
+// rest waits until the servers have next to nothing to do and to write, such as the rest of a snapshot or a merge, but not for ever.
 func (g *snapshotsGroup) rest(ctx context.Context) error {
 	const look = 500 * time.Millisecond
 	for range 60 {
-		used := g.servers.CPU()
+		used, written := g.servers.CPU(), g.servers.Written()
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if g.servers.CPU()-used < look/5 {
+		if g.servers.CPU()-used < look/5 && g.servers.Written()-written < restingBytes {
 			break
 		}
 	}
@@ -231,6 +294,7 @@ func (g *snapshotsGroup) status(ctx context.Context) (most service.Status, err e
 	all, err := g.client.Status(ctx)
 	for _, s := range all {
 		most.Term, most.Snapshot, most.Bytes = max(most.Term, s.Term), max(most.Snapshot, s.Snapshot), max(most.Bytes, s.Bytes)
+		most.Applied = max(most.Applied, s.Applied)
 	}
 	return most, err
 }
@@ -243,7 +307,7 @@ type gapMeter struct {
 	count   int
 }
 
-func (m *gapMeter) note(at time.Time) {
+func (m *gapMeter) note(at time.Time) (count int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.longest = max(m.longest, at.Sub(m.last))
@@ -251,4 +315,5 @@ func (m *gapMeter) note(at time.Time) {
 		m.last = at
 	}
 	m.count++
+	return m.count
 }

@@ -65,6 +65,7 @@ type saver struct {
 	saving   *saving  // nil if none is
 	merging  *merging // nil if none is
 	mark     segment  // what the state machine notes changes since; no bytes if that is not on the disk
+	incoming *incoming
 	wrote    time.Duration
 	underWay int // parts that are not known to be on disk
 
@@ -89,6 +90,7 @@ func (s *State) BeginSave(env *protocol.Env[Message], cfg ReplicaConfig, slot Sl
 		return false, err
 	}
 	v := &saving{slot: slot, front: slices.Clone(front), weightBytes: s.weightBytes}
+	s.saving = nil
 	v.area = s.freeArea(there)
 	machine, differs := s.machine.(Differ)
 	v.changes = differs && s.mark.sizeBytes > 0 && !there.whole && there.there() && there.last().same(s.mark) &&
@@ -109,10 +111,17 @@ func (s *State) BeginSave(env *protocol.Env[Message], cfg ReplicaConfig, slot Sl
 
 // freeArea returns an area that nobody uses.
 func (s *State) freeArea(there snapshotHead) uint64 {
-	if s.merging != nil {
-		return there.free(s.merging.area)
+	var used []uint64
+	if s.saving != nil {
+		used = append(used, s.saving.area)
 	}
-	return there.free()
+	if s.merging != nil {
+		used = append(used, s.merging.area)
+	}
+	if s.incoming != nil {
+		used = append(used, s.incoming.area.area)
+	}
+	return there.free(used...)
 }
 
 // beginMerging begins to write all of the state beside what has changed, if enough has.
@@ -122,7 +131,7 @@ func (s *State) beginMerging(there snapshotHead) {
 		s.merging = nil
 	case s.merging == nil && (there.changeBytes() >= there.segments[0].sizeBytes || len(there.segments) >= maxSegments):
 		if all, err := s.freeze(); err == nil { // a Freezer's never fails
-			s.merging = &merging{areaWriter{segment{area: there.free(s.saving.area)}, all}, s.saving.area}
+			s.merging = &merging{areaWriter{segment{area: s.freeArea(there)}, all}, s.saving.area}
 		}
 	}
 }
@@ -234,6 +243,7 @@ func (s *State) PartSaved(env *protocol.Env[Message], from protocol.ID) {
 // Save writes a snapshot into the key space in place of the one that is there. Called with Env.Truncate in one call, it takes the place of the log up to its slot.
 func (s *State) Save(env *protocol.Env[Message], snapshot Snapshot) {
 	there, _ := readSnapshotHead(env) // one that cannot be read kept the replica from starting
+	s.saving, s.merging, s.mark = nil, nil, segment{}
 	v := &areaWriter{segment{area: s.freeArea(there)}, bytes.NewReader(snapshot.Data)}
 	for whole := false; !whole; {
 		whole, _ = v.write(env, chunkBytes) // bytes can be read
@@ -242,7 +252,6 @@ func (s *State) Save(env *protocol.Env[Message], snapshot Snapshot) {
 		old.delete(env)
 	}
 	v.finish(env, snapshotHead{slot: snapshot.Slot, whole: true, segments: []segment{v.segment}})
-	s.saving, s.merging, s.mark = nil, nil, segment{}
 	s.weightBytes, s.savedBytes, s.wholeBytes, s.saved = 0, len(snapshot.Data), len(snapshot.Data), snapshot.Slot
 }
 

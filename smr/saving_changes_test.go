@@ -220,7 +220,7 @@ func TestPartsOfAChainAreNeeded(t *testing.T) {
 		for _, bad := range [][]byte{nil, chunk[1:], append(slices.Clone(chunk), 1), append([]byte{chunk[0] ^ 1}, chunk[1:]...)} {
 			c.keys[key] = bad
 			c.env.Begin(0)
-			if _, _, err := LoadSnapshot(c.env); err == nil {
+			if _, _, err := loadSnapshot(c.env); err == nil {
 				t.Errorf("%q with %d bytes in place of %d is read", key, len(bad), len(chunk))
 			}
 		}

@@ -66,7 +66,7 @@ func (b *savingBench) begin(t *testing.T, part int) (done bool) {
 func (b *savingBench) onDisk(t *testing.T) Snapshot {
 	t.Helper()
 	b.env.Begin(0)
-	s, ok, err := LoadSnapshot(b.env)
+	s, ok, err := loadSnapshot(b.env)
 	if err != nil || !ok {
 		t.Fatalf("snapshot on disk: %v, %v", ok, err)
 	}

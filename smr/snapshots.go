@@ -153,30 +153,6 @@ func readEarlierHead(r *wirefmt.Reader, size uint64) segment {
 	return s
 }
 
-// LoadSnapshot returns the snapshot in the key space; ok is false if there is none. An error says that the disk does not have what was written.
-func LoadSnapshot(env *protocol.Env[Message]) (s Snapshot, ok bool, err error) {
-	h, err := readSnapshotHead(env)
-	if err != nil || !h.there() {
-		return Snapshot{}, false, err
-	}
-	size := len(h.front) + 1 + binary.MaxVarintLen64
-	for _, part := range h.segments {
-		chunk, _ := env.Get(chunkKey(part.area, 0))
-		size += binary.MaxVarintLen64 + int(min(part.sizeBytes, part.chunks*uint64(len(chunk)))) // what a head says is not believed
-	}
-	data := make([]byte, 0, size)
-	for from := (&storedReader{head: h}); ; {
-		piece, err := from.next(env)
-		if err == io.EOF {
-			return Snapshot{Slot: h.slot, Data: data}, true, nil
-		}
-		if err != nil {
-			return Snapshot{}, false, err
-		}
-		data = append(data, piece...)
-	}
-}
-
 // A storedReader reads the snapshot in the key space a chunk at a time. If another one takes its place meanwhile, it says that a chunk is missing, or wrong.
 type storedReader struct {
 	head    snapshotHead
@@ -272,11 +248,16 @@ func (v *areaWriter) write(env *protocol.Env[Message], size int) (last bool, err
 	if n < size/2 {
 		chunk = append([]byte(nil), chunk[:n]...)
 	}
-	env.Put(chunkKey(v.area, v.chunks), chunk[:n:n])
-	v.chunks++
-	v.sizeBytes += uint64(n)
-	v.sum = crc32.Update(v.sum, castagnoli(), chunk[:n])
+	v.put(env, chunk[:n:n])
 	return last, nil
+}
+
+// put writes a chunk.
+func (v *areaWriter) put(env *protocol.Env[Message], chunk []byte) {
+	env.Put(chunkKey(v.area, v.chunks), chunk)
+	v.chunks++
+	v.sizeBytes += uint64(len(chunk))
+	v.sum = crc32.Update(v.sum, castagnoli(), chunk)
 }
 
 // finish makes a head that names the segment the newest one.

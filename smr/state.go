@@ -2,12 +2,10 @@ package smr
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"slices"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -146,96 +144,6 @@ func (s *State) Snapshot() ([]byte, error) {
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
-// Restore replaces the state by one that Snapshot or LoadSnapshot returned. After an error of the state machine the state is not used; other errors leave it as it
-// was.
-func (s *State) Restore(snapshot []byte) error {
-	parts, err := unchain(snapshot)
-	if err != nil {
-		return err
-	}
-	images := make([]image, len(parts))
-	for i, part := range parts {
-		version := byte(snapshotVersion)
-		if i > 0 {
-			version = changesVersion
-		}
-		if images[i], err = readImage(part, version); err != nil {
-			return err
-		}
-	}
-	machine, differs := s.machine.(Differ)
-	if len(images) > 1 && !differs {
-		return fmt.Errorf("smr: snapshot of a state and what has changed since, of which the state machine, a %T, knows nothing", s.machine)
-	}
-	for i, image := range images {
-		if i == 0 {
-			err = s.machine.Restore(bytes.NewBuffer(image.machine))
-		} else {
-			err = machine.Patch(bytes.NewBuffer(image.machine))
-		}
-		if err != nil {
-			return fmt.Errorf("smr: restore the state machine at slot %d: %w", image.applied, err)
-		}
-	}
-	newest, last := images[len(images)-1], parts[len(parts)-1]
-	s.applied, s.members, s.sessions = newest.applied, newest.members, newest.sessions
-	s.saver = saver{self: s.self, underWay: s.underWay, savedBytes: len(last), wholeBytes: len(parts[0]), saved: s.saved}
-	if differs {
-		machine.Mark()
-		s.mark = segment{sizeBytes: uint64(len(last)), sum: Checksum(last)}
-	}
-	return nil
-}
-
-// unchain returns the bytes of a state, and of what has changed since.
-func unchain(snapshot []byte) ([][]byte, error) {
-	if len(snapshot) == 0 || snapshot[0] != chainVersion {
-		return [][]byte{snapshot}, nil
-	}
-	r := wirefmt.NewReader(snapshot[1:])
-	var parts [][]byte
-	for range r.List(1) {
-		parts = append(parts, r.View())
-	}
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("smr: snapshot: %w", err)
-	}
-	if len(parts) == 0 {
-		return nil, fmt.Errorf("smr: snapshot without a state")
-	}
-	return parts, nil
-}
-
-// image is a state, or what has changed of one.
-type image struct {
-	applied  Slot
-	members  members
-	sessions *sessions
-	machine  []byte // of the state machine
-}
-
-func readImage(b []byte, version byte) (image, error) {
-	if len(b) < 5 {
-		return image{}, fmt.Errorf("smr: snapshot of %d bytes is cut off", len(b))
-	}
-	if v := b[0]; v != version {
-		return image{}, fmt.Errorf("smr: snapshot of version %d, this program knows version %d", v, version)
-	}
-	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
-	if got := Checksum(body); got != sum {
-		return image{}, fmt.Errorf("smr: snapshot of %d bytes has the checksum %08x, not %08x", len(b), got, sum)
-	}
-	r := wirefmt.NewReader(body[1:])
-	i := image{applied: Slot(r.Uint())}
-	i.members.fields(r.Coder())
-	i.sessions = readSessions(r)
-	if err := r.Err(); err != nil {
-		return image{}, fmt.Errorf("smr: snapshot: %w", err)
-	}
-	i.machine = r.Rest()
-	return i, nil
-}
 
 // Check returns what is wrong with the state, or nil.
 func (s *State) Check() error {

@@ -39,9 +39,9 @@ func chunksOf(env *protocol.Env[Message]) (out []SnapshotChunk) {
 func TestTransfer(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
-		data := randomBytes(seed, 1+rnd.IntN(20*chunkBytes))
+		data := randomState(t, seed, 100+rnd.IntN(20*chunkBytes))
 		out := outgoing(7, data)
-		var in Incoming
+		in := newReceiver(&blob{}, nil)
 		env := protocol.NewEnv[Message](nil, 1, rnd)
 		var wire []Message
 		var got *Snapshot
@@ -76,7 +76,7 @@ func TestTransfer(t *testing.T) {
 				if got != nil {
 					applied = got.Slot
 				}
-				answer, whole := in.Take(c, applied)
+				answer, whole := in.take(t, c, applied)
 				if whole != nil {
 					got = whole
 				}
@@ -93,15 +93,15 @@ func TestTransfer(t *testing.T) {
 
 // TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes.
 func TestReceiverCrashes(t *testing.T) {
-	data := randomBytes(1, 30*chunkBytes)
+	data := randomState(t, 1, 30*chunkBytes)
 	out := outgoing(7, data)
 	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-	var in Incoming
+	in := newReceiver(&blob{}, nil)
 	var got *Snapshot
 	chunks := 0
 	for step := 0; got == nil; step++ {
 		if step == 9 {
-			in = Incoming{} // some chunks are there: all were made in the step before
+			in.State = NewState(&blob{}, nil) // some chunks are there: all were made in the step before
 		}
 		if step > 30 {
 			t.Fatal("the snapshot does not arrive after a crash")
@@ -110,7 +110,7 @@ func TestReceiverCrashes(t *testing.T) {
 		out.Continue(env, 2, 1, 50*time.Millisecond)
 		for _, c := range chunksOf(env) {
 			var answer SnapshotWanted
-			answer, got = in.Take(c, 0)
+			answer, got = in.take(t, c, 0)
 			out.Wanted(env, answer)
 			chunks++
 		}
@@ -125,20 +125,20 @@ func chunk(slot Slot, data []byte, from, to int) SnapshotChunk {
 }
 
 func TestNewerSnapshotTakesOver(t *testing.T) {
-	older, newer := randomBytes(1, 100), randomBytes(2, 120)
-	var in Incoming
-	in.Take(chunk(5, older, 0, 50), 0)
-	if a, _ := in.Take(chunk(6, newer, 0, 60), 0); a.Offset != 60 {
+	older, newer := randomState(t, 1, 100), randomState(t, 2, 120)
+	in := newReceiver(&blob{}, nil)
+	in.take(t, chunk(5, older, 0, 50), 0)
+	if a, _ := in.take(t, chunk(6, newer, 0, 60), 0); a.Offset != 60 {
 		t.Errorf("the newer one is taken up to %d", a.Offset)
 	}
-	if a, whole := in.Take(chunk(5, older, 50, 100), 0); a.Offset != 100 || whole != nil {
+	if a, whole := in.take(t, chunk(5, older, 50, 100), 0); a.Offset != 100 || whole != nil {
 		t.Errorf("the older one is answered with %d, not as one that is not needed", a.Offset)
 	}
-	_, whole := in.Take(chunk(6, newer, 60, 120), 0)
+	_, whole := in.take(t, chunk(6, newer, 60, 120), 0)
 	if whole == nil || !bytes.Equal(whole.Data, newer) {
 		t.Error("the newer one did not arrive")
 	}
-	if a, whole := in.Take(chunk(6, newer, 0, 60), 6); a.Offset != 120 || whole != nil {
+	if a, whole := in.take(t, chunk(6, newer, 0, 60), 6); a.Offset != 120 || whole != nil {
 		t.Errorf("one that is not needed is answered with %d", a.Offset)
 	}
 }
@@ -147,17 +147,17 @@ func TestNewerSnapshotTakesOver(t *testing.T) {
 // and again; and if it ends half way, the other one does.
 func TestTwoSendersOfOneSlot(t *testing.T) {
 	for _, dies := range []bool{false, true} {
-		one, other := randomBytes(1, 100), randomBytes(2, 100)
-		var in Incoming
+		one, other := randomState(t, 1, 100), randomState(t, 2, 100)
+		in := newReceiver(&blob{}, nil)
 		var got *Snapshot
 		offset := 0 // of the other one
 		for at := 0; at < 100 && got == nil; at += 10 {
 			if at < 50 || !dies {
-				_, got = in.Take(chunk(5, one, at, at+10), 0)
+				_, got = in.take(t, chunk(5, one, at, at+10), 0)
 			}
 			for got == nil && offset < 100 {
 				var a SnapshotWanted
-				if a, got = in.Take(chunk(5, other, offset, offset+10), 0); a.Offset == 100 {
+				if a, got = in.take(t, chunk(5, other, offset, offset+10), 0); a.Offset == 100 {
 					break // it is told that it is not needed, or arrived
 				}
 				offset = int(a.Offset)
@@ -171,14 +171,14 @@ func TestTwoSendersOfOneSlot(t *testing.T) {
 }
 
 func TestDamagedTransferStartsAgain(t *testing.T) {
-	data := randomBytes(1, 100)
+	data := randomState(t, 1, 100)
 	bad := chunk(5, data, 0, 100)
 	bad.Data = randomBytes(2, 100)
-	var in Incoming
-	if a, whole := in.Take(bad, 0); a.Offset != 0 || whole != nil {
+	in := newReceiver(&blob{}, nil)
+	if a, whole := in.take(t, bad, 0); a.Offset != 0 || whole != nil {
 		t.Errorf("damaged data was taken up to %d", a.Offset)
 	}
-	if _, whole := in.Take(chunk(5, data, 0, 100), 0); whole == nil {
+	if _, whole := in.take(t, chunk(5, data, 0, 100), 0); whole == nil {
 		t.Error("the right data does not arrive afterwards")
 	}
 }
@@ -199,7 +199,7 @@ func TestSavedSnapshots(t *testing.T) {
 			}
 		}
 		env.Begin(0)
-		got, ok, err := LoadSnapshot(env)
+		got, ok, err := loadSnapshot(env)
 		if err != nil || !ok || got.Slot != want.Slot || !bytes.Equal(got.Data, want.Data) {
 			t.Fatalf("snapshot %d: slot %d, %v, %v", i+1, got.Slot, ok, err)
 		}
@@ -209,11 +209,11 @@ func TestSavedSnapshots(t *testing.T) {
 	}
 	keys[string(chunkKey(0, 0))] = []byte{0xff}
 	env.Begin(0)
-	if _, _, err := LoadSnapshot(env); err == nil {
+	if _, _, err := loadSnapshot(env); err == nil {
 		t.Error("a damaged snapshot was read")
 	}
 	delete(keys, string(chunkKey(0, 0)))
-	if _, _, err := LoadSnapshot(env); err == nil {
+	if _, _, err := loadSnapshot(env); err == nil {
 		t.Error("a snapshot without a chunk was read")
 	}
 }
@@ -280,7 +280,7 @@ func (b *brief) end() {
 	b.out, b.read = nil, 0
 }
 
-// TestStoredSnapshotGoesInSteps sends a snapshot of several segments from the disk, of which each call reads a part only. What arrives is what LoadSnapshot returns.
+// TestStoredSnapshotGoesInSteps sends a snapshot of several segments from the disk, of which each call reads a part only. What arrives is what is on the disk.
 func TestStoredSnapshotGoesInSteps(t *testing.T) {
 	b := newSavingBench(kv.New())
 	for key := range 20 {
@@ -296,7 +296,7 @@ func TestStoredSnapshotGoesInSteps(t *testing.T) {
 	}
 	keys := &brief{memory: b.keys}
 	env := protocol.NewEnv[Message](keys, 1, nil)
-	want, ok, err := LoadSnapshot(env)
+	want, ok, err := loadSnapshot(env)
 	if !ok || err != nil || len(want.Data) < 4_000_000 {
 		t.Fatal(len(want.Data), ok, err)
 	}
@@ -305,7 +305,7 @@ func TestStoredSnapshotGoesInSteps(t *testing.T) {
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	var in Incoming
+	in := newReceiver(kv.New(), func(b []byte) (int, bool) { return len("front"), len(b) >= len("front") })
 	var got *Snapshot
 	for now := time.Duration(0); got == nil; now += time.Millisecond {
 		if now > time.Second {
@@ -319,7 +319,7 @@ func TestStoredSnapshotGoesInSteps(t *testing.T) {
 		}
 		for _, c := range chunksOf(env) {
 			var answer SnapshotWanted
-			answer, got = in.Take(c, 0)
+			answer, got = in.take(t, c, 0)
 			out.Wanted(env, answer)
 		}
 	}

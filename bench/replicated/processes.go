@@ -231,6 +231,21 @@ func (p *Processes) Peak() uint64 {
 	return most
 }
 
+// Written returns how many bytes the processes have had written to disks, those that were killed left out; 0 if the system does not say.
+func (p *Processes) Written() uint64 {
+	var sum uint64
+	for _, pid := range p.running() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+		if err != nil {
+			return 0
+		}
+		_, after, _ := bytes.Cut(text, []byte("write_bytes:"))
+		n, _ := sumOf(after, 0, 1)
+		sum += uint64(n)
+	}
+	return sum
+}
+
 // Memory returns how much memory all processes have together, in bytes; 0 if the system does not say.
 func (p *Processes) Memory() uint64 {
 	var sum uint64

@@ -145,7 +145,7 @@ func (a *acceptor) saveRevoked(env *protocol.Env[smr.Message], owner protocol.ID
 // add puts items at the end of the own stream.
 func (a *acceptor) add(env *protocol.Env[smr.Message], items ...Item) {
 	rec := OwnRecord{First: a.own.last() + 1, Items: items}
-	a.own.tail = append(a.own.tail, items...)
+	a.own.add(items...)
 	last := smr.Slot(0)
 	for _, i := range items {
 		last = max(last, i.Slot)
@@ -267,9 +267,10 @@ func (a *acceptor) promise(env *protocol.Env[smr.Message], b Ballot) {
 	a.savePromises(env)
 }
 
-// forget drops from memory what is not needed when all up to a slot was executed. Peers that lack something of the own stream ask for the history then.
-func (a *acceptor) forget(executed smr.Slot, needed uint64) {
-	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail) {
+// forget drops from memory what is not needed when all up to a slot was executed, and of what peers may still need what is beyond so many bytes. Peers that lack something of the own stream ask for the
+// history then.
+func (a *acceptor) forget(executed smr.Slot, needed uint64, mostBytes int) {
+	for len(a.own.tail) > 0 && a.own.tail[0].Slot <= executed && (a.own.base < needed || len(a.own.tail) > maxTail || a.own.size > mostBytes) {
 		a.own.drop(a.own.tail[0].Slot)
 	}
 	for _, i := range a.votes {
@@ -329,7 +330,7 @@ func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[sm
 			if m.First != a.own.last()+1 {
 				return fmt.Errorf("record %d begins with number %d of the stream, after %d", rec.Index, m.First, a.own.last())
 			}
-			a.own.tail = append(a.own.tail, m.Items...)
+			a.own.add(m.Items...)
 			for _, i := range m.Items {
 				last = max(last, i.Slot)
 				if digitOf(i.Slot) == sharedDigit {
@@ -357,7 +358,7 @@ func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[sm
 		a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
 	}
 	a.begin(executed)
-	a.forget(executed, a.own.last())
+	a.forget(executed, a.own.last(), 0)
 	return nil
 }
 

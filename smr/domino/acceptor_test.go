@@ -27,7 +27,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		a := &l.acceptor
-		a.forget(l.executed, a.own.last())
+		a.forget(l.executed, a.own.last(), 0)
 		if b.promised != a.promised || b.own.last() != a.own.last() || b.closed < a.closed || b.skipped < a.skipped || b.highest < a.highest || b.ceiling != a.ceiling {
 			t.Errorf("seed %d: after the crash ballot %v, stream %d, closed %d, skipped %d, highest %d; before %v, %d, %d, %d, %d",
 				seed, b.promised, b.own.last(), b.closed, b.skipped, b.highest, a.promised, a.own.last(), a.closed, a.skipped, a.highest)
@@ -96,7 +96,7 @@ func (l *acceptorLife) step() {
 		l.executed = max(l.executed, l.now)
 		a.begin(l.executed)
 		a.claim(l.env, l.executed, 2000)
-		a.forget(l.executed, a.own.last())
+		a.forget(l.executed, a.own.last(), 0)
 		a.cut(l.env, l.executed)
 	}
 }
@@ -131,7 +131,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 			t.Errorf("command %d, of %d bytes: %v, want %v", seq+1, c.bytes, v, c.want)
 		}
 	}
-	r.acceptor.forget(next, 0)
+	r.acceptor.forget(next, 0, 1<<20)
 	if r.acceptor.voteBytes != 0 {
 		t.Errorf("%d bytes are left of what was executed", r.acceptor.voteBytes)
 	}
@@ -182,5 +182,44 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 	r.takeItems(env, p, News{First: p.have + 1, Items: items})
 	if told := placed(env); !slices.Equal(told, []smr.Slot{items[1].Slot}) {
 		t.Errorf("slots up to %d of replica 3 are decided by a coordinator; its proposals in %v are accepted", last, told)
+	}
+}
+
+// TestStreamIsBoundedInBytes: what was executed of the own stream stays for peers that lack it, up to so many bytes; what was not executed stays.
+func TestStreamIsBoundedInBytes(t *testing.T) {
+	a := newAcceptor(none)
+	for s := range smr.Slot(20) {
+		a.own.add(Item{Slot: s + 1, Entries: []smr.Entry{{Command: make([]byte, 60)}, {Command: make([]byte, 40)}}})
+	}
+	for _, c := range []struct {
+		executed   smr.Slot
+		mostBytes  int
+		base, size uint64
+	}{{10, 1 << 20, 0, 2000}, {10, 1500, 5, 1500}, {10, 100, 10, 1000}, {15, 600, 14, 600}} {
+		a.forget(c.executed, 0, c.mostBytes)
+		if a.own.base != c.base || uint64(a.own.size) != c.size || a.own.last() != 20 {
+			t.Errorf("executed up to %d, at most %d bytes: %d items are gone and %d bytes left, want %d and %d", c.executed, c.mostBytes, a.own.base, a.own.size, c.base, c.size)
+		}
+	}
+}
+
+// TestBatchesBehindASnapshot: what a snapshot leaves to replicas that lag a little is an eighth of the commands that came before it, however many are in an item.
+func TestBatchesBehindASnapshot(t *testing.T) {
+	for _, batch := range []int{1, 50, 2000} {
+		_, r, env := inHand(t, "na3", 2)
+		r.cfg.SnapshotEvery = 2000
+		entries := make([]smr.Entry, batch)
+		for r.snapshot == 0 {
+			r.learner.executed += stride
+			r.apply(env, Item{Slot: r.learner.executed, Entries: entries})
+			r.maybeSnapshot(env)
+		}
+		left := 0
+		for _, i := range r.past.items {
+			left += len(i.Entries)
+		}
+		if most := 2000 / 8; left > most || left < most-batch {
+			t.Errorf("batches of %d: %d commands stay behind a snapshot, want %d at most and hardly less", batch, left, most)
+		}
 	}
 }

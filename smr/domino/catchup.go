@@ -33,15 +33,12 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
-	snap, ok, err := smr.LoadSnapshot(env)
+	slot, _, ok, err := r.state.Load(env, nil)
 	if err != nil {
 		return err
 	}
 	if ok {
-		if err := r.state.Restore(snap.Data); err != nil {
-			return err
-		}
-		r.snapshot = snap.Slot
+		r.snapshot = slot
 	} else if len(log) == 0 && !r.cfg.Join {
 		// With whom the group begins, whatever becomes of the configuration.
 		data, err := r.state.Snapshot()
@@ -76,7 +73,7 @@ func (r *Replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
 	r.saved(env, done, err)
 }
 
-// keepBehind returns how many items a snapshot that is made now leaves to replicas that lag a little.
+// keepBehind returns how many commands a snapshot that is made now leaves to replicas that lag a little.
 func (r *Replica) keepBehind() int {
 	keep := r.cfg.SnapshotEvery / 8
 	if full := r.state.Fullness(r.cfg.LogBytes); full > 0 {
@@ -92,8 +89,11 @@ func (r *Replica) saved(env *protocol.Env[smr.Message], done bool, err error) {
 	}
 	r.snapshot = r.state.Saved()
 	r.sinceCut -= r.saving.sinceCut
-	behind, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
-	if spare := behind - r.saving.keep; spare > 0 {
+	spare, _ := slices.BinarySearchFunc(r.past.items, r.snapshot+1, func(i Item, s smr.Slot) int { return cmp.Compare(i.Slot, s) })
+	for kept := 0; spare > 0 && kept+len(r.past.items[spare-1].Entries) <= r.saving.keep; spare-- {
+		kept += len(r.past.items[spare-1].Entries)
+	}
+	if spare > 0 {
 		r.past.base = r.past.items[spare-1].Slot
 		r.past.items = slices.Delete(r.past.items, 0, spare) // a part of the slice would hold the commands of all of it
 	}
@@ -107,10 +107,6 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 	if err != nil {
 		return // the log stays; it is tried again after the next command
 	}
-	r.saveSnapshot(env, data)
-}
-
-func (r *Replica) saveSnapshot(env *protocol.Env[smr.Message], data []byte) {
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
 	r.state.Save(env, smr.Snapshot{Slot: r.learner.executed, Data: data})
 	r.saved(env, true, nil)
@@ -124,8 +120,11 @@ func (r *Replica) forget() {
 			needed = min(needed, r.peers[id].reported)
 		}
 	}
-	r.acceptor.forget(r.learner.executed, needed)
+	r.acceptor.forget(r.learner.executed, needed, r.tailBytes())
 }
+
+// tailBytes bounds what is kept of streams, once it was executed, for replicas that lag: as much as of what was executed behind a snapshot.
+func (r *Replica) tailBytes() int { return r.cfg.LogBytes / 8 }
 
 // tickCatchUp asks somebody for what was executed if nothing is here, though it may be there.
 func (r *Replica) tickCatchUp(env *protocol.Env[smr.Message]) {
@@ -285,8 +284,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot || !slices.Contains(r.others(), from) {
 		return
 	}
-	answer, whole := r.incoming.Take(m, r.learner.executed)
-	if whole != nil && !r.install(env, *whole) {
+	answer, whole, err := r.state.Take(env, m, r.learner.executed, nil)
+	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
 	answer.From = r.admission.Own()
@@ -294,16 +293,20 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. What was promised and accepted stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
 	before := r.learner.executed
-	if err := r.state.Restore(s.Data); err != nil {
+	if err == nil {
+		err = r.state.Install(env, s)
+	}
+	if err != nil {
 		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " + err.Error()})
 		r.role = removed
 		return false
 	}
 	r.learner.executed = s.Slot
 	r.past = history{base: s.Slot}
-	r.saveSnapshot(env, s.Data)
+	r.saving.sinceCut, r.saving.keep = r.sinceCut, 0
+	r.saved(env, true, nil)
 	r.caughtUp(env, before)
 	r.membersChanged(env)
 	return true

@@ -9,7 +9,7 @@ import (
 // decide has the acceptors accept a decision.
 func (r *Replica) decide(env *protocol.Env[smr.Message], m Close) {
 	c := &r.coord
-	c.sent.tail = append(c.sent.tail, m)
+	c.sent.add(m)
 	c.busy[m.Lane] = c.sent.last()
 	for _, id := range r.group {
 		r.pump(env, id)
@@ -63,7 +63,7 @@ func (r *Replica) tickFlows(env *protocol.Env[smr.Message]) {
 			least = min(least, f.has)
 		}
 	}
-	for len(c.sent.tail) > 0 && c.sent.tail[0].High <= r.learner.executed && (c.sent.base < least || len(c.sent.tail) > maxTail) {
+	for len(c.sent.tail) > 0 && c.sent.tail[0].High <= r.learner.executed && (c.sent.base < least || len(c.sent.tail) > maxTail || c.sent.size > r.tailBytes()) {
 		c.sent.drop(c.sent.tail[0].High)
 	}
 }

@@ -56,11 +56,20 @@ func (l *bySlot) remove(low, high smr.Slot) {
 }
 
 // A stream is a sequence of which the first is not needed any more.
-type stream[T any] struct {
+type stream[T interface{ bytes() int }] struct {
 	base  uint64   // how many are gone
 	floor smr.Slot // they are of slots up to it
 	tail  []T
 	gone  int // elements in front of the tail that its array still has
+	size  int // bytes of the tail's commands
+}
+
+// add puts some at the end.
+func (s *stream[T]) add(more ...T) {
+	s.tail = append(s.tail, more...)
+	for i := range more {
+		s.size += more[i].bytes()
+	}
 }
 
 func (s *stream[T]) last() uint64 { return s.base + uint64(len(s.tail)) }
@@ -72,6 +81,7 @@ func (s *stream[T]) from(number uint64) []T {
 
 // drop forgets the first one, which is of slots up to one.
 func (s *stream[T]) drop(slot smr.Slot) {
+	s.size -= s.tail[0].bytes()
 	s.tail = s.tail[1:] // not cleared: messages share it
 	if s.gone++; s.gone > len(s.tail) {
 		s.tail, s.gone = append([]T(nil), s.tail...), 0 // the array holds the commands of all that was in it
@@ -100,6 +110,14 @@ func (c Close) pieces() []Close {
 		c.Low, c.Items = high, c.Items[n:]
 	}
 	return append(out, c)
+}
+
+// bytes returns how many bytes the commands of a decision have.
+func (c Close) bytes() (n int) {
+	for i := range c.Items {
+		n += c.Items[i].bytes()
+	}
+	return n
 }
 
 // bytes returns how many bytes the commands of an item have.

@@ -49,9 +49,8 @@ type Replica struct {
 	uncut    int      // records that it left in the log
 	saving   struct { // of a snapshot that is being written, when it began
 		sinceCut int
-		keep     int // items to be left to replicas that lag
+		keep     int // commands to be left to replicas that lag
 	}
-	incoming smr.Incoming
 	outgoing smr.Transfers
 	past     history
 	wanting  bool          // a Want is not answered

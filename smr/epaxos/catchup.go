@@ -180,8 +180,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 	if r.removed || !r.active && r.gen > 0 && !r.admission.Admitted() && !r.cfg.Join {
 		return
 	}
-	answer, whole := r.incoming.Take(m, r.state.Applied())
-	if whole != nil && !r.install(env, *whole) {
+	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontBytes)
+	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
 	answer.From = r.admission.Own()

@@ -188,9 +188,15 @@ type place struct {
 	sessions          sessionAges
 }
 
-// restore puts the state of an image in the place of the replica's.
-func (r *Replica) restore(image []byte) (place, error) {
-	in := wirefmt.NewReader(image)
+// frontBytes tells how long what is in front of the state is, its size included.
+func frontBytes(begin []byte) (sizeBytes int, ok bool) {
+	in := wirefmt.NewReader(begin)
+	_, err := readPlace(in)
+	return len(begin) - len(in.Rest()), err == nil
+}
+
+// readPlace reads what an image has in front of the state.
+func readPlace(in *wirefmt.Reader) (place, error) {
 	if v := in.Byte(); v != imageVersion {
 		return place{}, fmt.Errorf("image of version %d, this program knows version %d", v, imageVersion)
 	}
@@ -203,14 +209,21 @@ func (r *Replica) restore(image []byte) (place, error) {
 		id := smr.SessionID(in.Uint())
 		p.sessions.used[id] = in.Uint()
 	}
-	state := in.Bytes()
-	if len(state) == 0 {
-		state = in.Rest()
-	}
-	if err := in.Close(); err != nil {
+	in.Uint() // the state's size, if it was known
+	if err := in.Err(); err != nil {
 		return place{}, fmt.Errorf("image: %w", err)
 	}
-	if err := r.state.Restore(state); err != nil {
+	return p, nil
+}
+
+// place returns what the image of the state that was just restored has in front of it.
+func (r *Replica) place(front []byte) (place, error) {
+	in := wirefmt.NewReader(front)
+	p, err := readPlace(in)
+	if err == nil {
+		err = in.Close()
+	}
+	if err != nil {
 		return place{}, err
 	}
 	if len(p.stable) != len(r.state.Members()) || p.gen == 0 {
@@ -232,12 +245,12 @@ func (r *Replica) adopt(p place) {
 
 // load takes over what is on the disk, and tells whether it is blank.
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	snap, ok, err := smr.LoadSnapshot(env)
+	_, front, ok, err := r.state.Load(env, frontBytes)
 	switch {
 	case err != nil:
 		return false, err
 	case ok:
-		p, err := r.restore(snap.Data)
+		p, err := r.place(front)
 		if err != nil {
 			return false, err
 		}
@@ -299,13 +312,18 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 }
 
 // install puts a snapshot in the place of the state. Within a generation, what was promised and voted for later instances stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
-	p, err := r.restore(s.Data)
+func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+	var p place
+	if err == nil {
+		err = r.state.Install(env, s)
+	}
+	if err == nil {
+		p, err = r.place(s.Front)
+	}
 	if err != nil {
 		r.fail(env, "a snapshot could not be restored, so the state cannot be trusted: "+err.Error())
 		return false
 	}
-	r.state.Save(env, s)
 	if p.gen != r.gen {
 		r.beginGeneration(p.gen)
 		r.active = false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // TestImpossibleMessages gives replicas messages that no right one sends: with rows, indices, ballots, stamps, phases and lengths as they like to be. None may panic, hang, or
@@ -113,12 +114,18 @@ func TestDamagedDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range good {
-		if _, err := r.restore(good[:n]); err == nil {
-			t.Errorf("an image cut off after %d of %d bytes is restored", n, len(good))
+	for n := range len(good) + 1 {
+		var disk smrtest.Disk
+		env := disk.Env()
+		env.Begin(0)
+		r.state.Save(env, smr.Snapshot{Slot: 1, Data: good[:n]})
+		disk.Write(env, 0)
+		_, front, ok, err := r.state.Load(env, frontBytes)
+		if err == nil && ok {
+			_, err = r.place(front)
 		}
-	}
-	if _, err := r.restore(good); err != nil {
-		t.Error(err)
+		if restored := ok && err == nil; restored != (n == len(good)) {
+			t.Errorf("an image cut off after %d of %d bytes is restored: %v, %v", n, len(good), restored, err)
+		}
 	}
 }

@@ -57,12 +57,11 @@ type Replica struct {
 	executing bool
 	waiting   []*attempt // recoveries that wait for other instances
 
-	reads    reads
-	ticks    uint64
-	ticking  bool
-	out      smr.Transfers
-	incoming smr.Incoming
-	ahead    protocol.ID // who is in a later generation; 0 for nobody
+	reads   reads
+	ticks   uint64
+	ticking bool
+	out     smr.Transfers
+	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
 
 // rules are parts of the protocol that tests leave out, to see that it is noticed.

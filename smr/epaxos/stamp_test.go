@@ -91,7 +91,8 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	restarted, _ := onDisk(t, &disk)
 	var blank smrtest.Disk
 	installed, env := onDisk(t, &blank)
-	if !installed.install(env, smr.Snapshot{Slot: executed.state.Applied(), Data: image}) {
+	snap := smr.Snapshot{Slot: executed.state.Applied(), Data: image}
+	if !installed.install(env, smrtest.Arrive(t, env, installed.state, snap, frontBytes), nil) {
 		t.Fatal("the image was not installed")
 	}
 	for name, r := range map[string]*Replica{"that has executed it": executed, "restarted": restarted, "that got the state": installed} {

@@ -242,8 +242,8 @@ const (
 
 // onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
 func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
-	answer, whole := r.incoming.Take(m, r.state.Applied())
-	if whole != nil && !r.install(env, *whole) {
+	answer, whole, err := r.state.Take(env, m, r.state.Applied(), nil)
+	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
 	answer.From = r.admission.Own()
@@ -251,12 +251,14 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises. A coordinator that has to be told leads no more.
-func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
-	if err := r.state.Restore(s.Data); err != nil {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+	if err == nil {
+		err = r.state.Install(env, s)
+	}
+	if err != nil {
 		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
 		return false
 	}
-	r.state.Save(env, s)
 	r.snapshot, r.executed, r.written = s.Slot, 0, 0
 	r.write(env)
 	r.cut(env, s.Slot)

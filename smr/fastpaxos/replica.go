@@ -29,7 +29,6 @@ type Replica struct {
 	executed int                             // commands, since that
 	written  int                             // records, since that
 	saving   struct{ executed, written int } // when the snapshot began that is being written
-	incoming smr.Incoming
 	outgoing smr.Transfers
 
 	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
@@ -159,16 +158,13 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
-	snap, ok, err := smr.LoadSnapshot(env)
+	slot, _, ok, err := r.state.Load(env, nil)
 	switch {
 	case err != nil:
 		return err
 	case ok:
 		*blank = false
-		if err := r.state.Restore(snap.Data); err != nil {
-			return err
-		}
-		r.snapshot = snap.Slot
+		r.snapshot = slot
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:

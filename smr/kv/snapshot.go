@@ -70,47 +70,6 @@ func (s *Store) Changes() io.Reader {
 	return f
 }
 
-// Patch makes the changes that another store, or this one, has told.
-func (s *Store) Patch(from io.Reader) error {
-	b, err := contents(from)
-	if err != nil {
-		return fmt.Errorf("kv: patch: %w", err)
-	}
-	r := wirefmt.NewReader(b)
-	if v := r.Byte(); r.Err() == nil && v != patchVersion {
-		return fmt.Errorf("kv: patch of version %d, this program knows version %d", v, patchVersion)
-	}
-	patched := New()
-	patched.items, patched.bytes, patched.changes = *s.items.Copy(), s.bytes, s.changes.clone()
-	patched.last = r.Uint()
-	for range r.List(2) {
-		patched.readChange(r)
-	}
-	patched.readRest(r)
-	patched.quota = readQuota(r)
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("kv: patch: %w", err)
-	}
-	s.become(patched)
-	return nil
-}
-
-// readChange reads what is there of a key.
-func (s *Store) readChange(r *wirefmt.Reader) {
-	key := r.String()
-	if before, ok := s.items.Delete(key); ok {
-		s.bytes -= len(key) + len(before.value)
-	}
-	if r.Bool() {
-		there := item{r.Bytes(), r.Uint(), LeaseID(r.Uint())}
-		if there.version == 0 || there.version > s.last {
-			r.Failf("the version %d of the key %q is out of range", there.version, key)
-		}
-		s.items.Set(key, there)
-		s.bytes += len(key) + len(there.value)
-	}
-}
-
 // frozen is a moment of a store as bytes, which are made as they are read.
 type frozen struct {
 	items *btree.Map[string, item]

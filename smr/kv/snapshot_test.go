@@ -194,3 +194,64 @@ func TestFrozenMakesChangesAsTheyAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoringInPieces restores a snapshot, and what has changed since, a few bytes at a time, beside a store that goes on meanwhile and shows nothing of it before the end. Bytes that are cut off restore nothing.
+func TestRestoringInPieces(t *testing.T) {
+	for seed := range uint64(10) {
+		rnd := rand.New(rand.NewPCG(seed, 6))
+		store, w := kv.New(), &twin{items: map[string]kv.Item{}, leases: map[kv.LeaseID]kv.Lease{}}
+		run := func(steps int) {
+			for step := range steps {
+				w.step(t, rnd, store, step)
+			}
+		}
+		bytesOf := func(r io.Reader) []byte {
+			b, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		run(500)
+		parts := [][]byte{bytesOf(store.Freeze())}
+		for range 3 {
+			store.Mark()
+			run(200)
+			parts = append(parts, bytesOf(store.Changes()))
+		}
+		want := bytesOf(store.Freeze())
+		for _, cut := range []bool{false, true} {
+			lagging, key := kv.New(), 0
+			r := lagging.Restoring()
+			var err error
+			for i, part := range parts {
+				if cut && i == len(parts)-1 {
+					part = part[:rnd.IntN(len(part))]
+				}
+				for len(part) > 0 && err == nil {
+					n := min(len(part), 1+rnd.IntN(100))
+					piece := bytes.Clone(part[:n])
+					_, err = r.Write(piece)
+					clear(piece) // it belongs to the caller
+					part = part[n:]
+					key++
+					lagging.Apply(kv.Put([]byte(strconv.Itoa(key)), []byte("meanwhile")))
+				}
+				if err == nil {
+					err = r.End()
+				}
+			}
+			before := bytesOf(lagging.Freeze())
+			if err == nil {
+				err = r.Become()
+			}
+			got := bytesOf(lagging.Freeze())
+			switch {
+			case cut && (err == nil || !bytes.Equal(got, before)):
+				t.Errorf("seed %d: bytes that are cut off are restored: %v", seed, err)
+			case !cut && (err != nil || !bytes.Equal(got, want) || bytes.Equal(before, want)):
+				t.Errorf("seed %d: %d bytes were restored, want %d, or others: %v", seed, len(got), len(want), err)
+			}
+		}
+	}
+}

@@ -162,8 +162,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 	if r.removed {
 		return
 	}
-	answer, whole := r.incoming.Take(m, r.state.Applied())
-	if whole != nil && !r.install(env, *whole) {
+	answer, whole, err := r.state.Take(env, m, r.state.Applied(), frontBytes)
+	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
 	answer.From = r.admission.Own()
@@ -171,12 +171,15 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.
-func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
-	e, data, err := readSnapshot(s)
-	if err != nil || e.number < r.epoch.number {
-		return false
+func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+	var e *epoch
+	if err == nil {
+		if e, err = readFront(s.Slot, s.Front); err != nil || e.number < r.epoch.number {
+			return false
+		}
+		err = r.state.Install(env, s)
 	}
-	if err := r.state.Restore(data); err != nil {
+	if err != nil {
 		r.fail(env, fmt.Errorf("a snapshot could not be restored, so the state cannot be trusted: %w", err))
 		return false
 	}
@@ -191,7 +194,6 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
 		r.epoch.last = e.last
 	}
 	r.seen = max(r.seen, s.Slot)
-	r.state.Save(env, s)
 	r.snapshot, r.executed, r.written = s.Slot, 0, 0
 	if other {
 		r.forget(env)

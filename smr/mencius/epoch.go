@@ -90,21 +90,34 @@ func (e *epoch) front() []byte {
 	return w.Buf
 }
 
-// readSnapshot returns the epoch of a snapshot, and the state's bytes.
-func readSnapshot(s smr.Snapshot) (*epoch, []byte, error) {
-	r := wirefmt.NewReader(s.Data)
+// frontBytes tells how long what front has returned is.
+func frontBytes(begin []byte) (sizeBytes int, ok bool) {
+	r := wirefmt.NewReader(begin)
+	r.Uint()
+	r.Uint()
+	r.Uint()
+	for range r.List(1) {
+		r.Uint32()
+	}
+	ok = r.Err() == nil
+	return len(begin) - len(r.Rest()), ok
+}
+
+// readFront returns the epoch of a snapshot at a slot.
+func readFront(at smr.Slot, front []byte) (*epoch, error) {
+	r := wirefmt.NewReader(front)
 	number, first, last := Epoch(r.Uint()), smr.Slot(r.Uint()), smr.Slot(r.Uint())
 	var members []protocol.ID
 	for range r.List(1) {
 		members = append(members, protocol.ID(r.Uint32()))
 	}
-	if err := r.Err(); err != nil {
-		return nil, nil, fmt.Errorf("mencius: snapshot at slot %d: %w", s.Slot, err)
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("mencius: snapshot at slot %d: %w", at, err)
 	}
-	if number == 0 || first == 0 || len(members) == 0 || s.Slot+1 < first {
-		return nil, nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", s.Slot, number, len(members), first)
+	if number == 0 || first == 0 || len(members) == 0 || at+1 < first {
+		return nil, fmt.Errorf("mencius: snapshot at slot %d: epoch %d of %d members begins with slot %d", at, number, len(members), first)
 	}
 	e := newEpoch(number, first, members)
 	e.last = last
-	return e, r.Rest(), nil
+	return e, nil
 }

@@ -132,7 +132,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, snap)
+	r.install(env, smrtest.Arrive(t, env, r.state, snap, frontBytes), nil)
 	disk.Write(env, 0)
 	r, _ = onDisk(t, disk, 0)
 	l := r.epoch.lanes[1]

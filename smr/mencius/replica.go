@@ -32,7 +32,6 @@ type Replica struct {
 	executed  int                             // commands, since that
 	written   int                             // records, since that
 	saving    struct{ executed, written int } // when the snapshot began that is being written
-	incoming  smr.Incoming
 	outgoing  smr.Transfers
 
 	queue    []smr.Entry       // what clients want and has no slot yet
@@ -121,20 +120,16 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
-	snap, ok, err := smr.LoadSnapshot(env)
+	slot, front, ok, err := r.state.Load(env, frontBytes)
 	switch {
 	case err != nil:
 		return err
 	case ok:
 		*blank = false
-		e, data, err := readSnapshot(snap)
-		if err != nil {
+		if r.epoch, err = readFront(slot, front); err != nil {
 			return err
 		}
-		if err := r.state.Restore(data); err != nil {
-			return err
-		}
-		r.epoch, r.snapshot = e, snap.Slot
+		r.snapshot = slot
 	case len(log) > 0:
 		return fmt.Errorf("there are %d records and no snapshot", len(log))
 	case !r.cfg.Join:

@@ -56,8 +56,8 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 	if r.role == removed || r.role == leader || r.role == blank && !r.cfg.Join {
 		return
 	}
-	answer, whole := r.incoming.Take(m, r.commit)
-	if whole != nil && !r.install(env, *whole) {
+	answer, whole, err := r.state.Take(env, m, r.commit, nil)
+	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
 	answer.From = r.admission.Own()
@@ -65,13 +65,15 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.
-func (r *Replica) install(env *protocol.Env[smr.Message], s smr.Snapshot) bool {
-	if err := r.state.Restore(s.Data); err != nil {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+	if err == nil {
+		err = r.state.Install(env, s)
+	}
+	if err != nil {
 		env.Send(protocol.App, smr.Refused{Reason: "a snapshot could not be restored, so the state cannot be trusted: " + err.Error()})
 		r.role = removed
 		return false
 	}
-	r.state.Save(env, s)
 	r.snapshot, r.commit = s.Slot, s.Slot
 	r.log.cut(env, s.Slot, PromiseRecord{r.promised, s.Slot})
 	r.rematch()

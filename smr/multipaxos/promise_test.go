@@ -83,7 +83,7 @@ func TestPromiseSurvivesACut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.install(env, smr.Snapshot{Slot: 60, Data: data})
+			r.install(env, smrtest.Arrive(t, env, r.state, smr.Snapshot{Slot: 60, Data: data}, nil), nil)
 		} else {
 			r.cfg.SnapshotEvery = 1
 			r.maybeSnapshot(env)
@@ -211,7 +211,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 					t.Fatal(err)
 				}
 				if other.Applied() > r.commit {
-					r.install(env, smr.Snapshot{Slot: other.Applied(), Data: data})
+					r.install(env, smrtest.Arrive(t, env, r.state, smr.Snapshot{Slot: other.Applied(), Data: data}, nil), nil)
 				}
 			default:
 				m := Accept{From: own, Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]smr.Entry, rnd.IntN(5))}

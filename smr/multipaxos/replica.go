@@ -37,7 +37,6 @@ type Replica struct {
 	// matched is the last slot up to which the log is the promised ballot's leader's. Invariant: commit <= matched <= log.last().
 	matched  smr.Slot
 	snapshot smr.Slot // of the newest snapshot on disk
-	incoming smr.Incoming
 
 	leader protocol.ID // of the promised ballot, 0 if not known
 	quiet  bool        // no leader was heard for leaderTimeout
@@ -116,15 +115,12 @@ func (r *Replica) begin(env *protocol.Env[smr.Message]) error {
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) error {
-	snap, ok, err := smr.LoadSnapshot(env)
+	slot, _, ok, err := r.state.Load(env, nil)
 	if err != nil {
 		return err
 	}
 	if ok {
-		if err := r.state.Restore(snap.Data); err != nil {
-			return err
-		}
-		r.snapshot, r.commit = snap.Slot, snap.Slot
+		r.snapshot, r.commit = slot, slot
 	} else if len(log) == 0 && !r.cfg.Join {
 		if err := r.begin(env); err != nil {
 			return err

@@ -41,7 +41,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, smr.Snapshot{Slot: 20, Data: data})
+	r.install(env, smrtest.Arrive(t, env, r.state, smr.Snapshot{Slot: 20, Data: data}, nil), nil)
 	disk.Write(env, 0)
 	if r, _ = start(); r.log.base != 20 || r.log.last() != 40 || r.commit != 20 {
 		t.Errorf("after a crash the log has slots %d to %d, %d are decided; want 21 to 40, and 20", r.log.base+1, r.log.last(), r.commit)

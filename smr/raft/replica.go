@@ -32,8 +32,7 @@ type replica struct {
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
-	incoming     smr.Incoming
-	arrived      *smr.Snapshot // whole, and not yet installed
+	arrived      *smr.Arrived             // whole, and not yet installed
 	outgoing     smr.Transfers
 	learners     map[protocol.ID]*learner // of a leader
 }

@@ -25,40 +25,46 @@ func wrapSnapshot(meta *raftpb.SnapshotMetadata, state []byte) []byte {
 	return w.Buf
 }
 
-func unwrapSnapshot(s smr.Snapshot) (*raftpb.SnapshotMetadata, []byte, error) {
-	r := wirefmt.NewReader(s.Data)
-	meta := &raftpb.SnapshotMetadata{Index: new(uint64(s.Slot)), Term: new(r.Uint()), ConfState: &raftpb.ConfState{}}
+// frontBytes tells how long what is in front of the state is, its size included.
+func frontBytes(begin []byte) (sizeBytes int, ok bool) {
+	r := wirefmt.NewReader(begin)
+	r.Uint()
+	for range r.List(1) {
+		r.Uint()
+	}
+	r.Uint()
+	ok = r.Err() == nil
+	return len(begin) - len(r.Rest()), ok
+}
+
+func readFront(at smr.Slot, front []byte) (*raftpb.SnapshotMetadata, error) {
+	r := wirefmt.NewReader(front)
+	meta := &raftpb.SnapshotMetadata{Index: new(uint64(at)), Term: new(r.Uint()), ConfState: &raftpb.ConfState{}}
 	for range r.List(1) {
 		meta.ConfState.Voters = append(meta.ConfState.Voters, r.Uint())
 	}
-	state := r.Bytes()
-	if len(state) == 0 {
-		state = r.Rest()
-	}
+	r.Uint()
 	if err := r.Close(); err != nil {
-		return nil, nil, fmt.Errorf("raft: snapshot at slot %d: %w", s.Slot, err)
+		return nil, fmt.Errorf("raft: snapshot at slot %d: %w", at, err)
 	}
-	return meta, state, nil
+	return meta, nil
 }
 
 // recover restores what the disk holds, and returns the index up to which the state has everything.
 func (r *replica) recover(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (applied uint64, err error) {
-	snap, ok, err := smr.LoadSnapshot(env)
+	slot, front, ok, err := r.state.Load(env, frontBytes)
 	if err != nil {
 		return 0, err
 	}
 	st := r.core.log
 	switch {
 	case ok:
-		meta, state, err := unwrapSnapshot(snap)
+		meta, err := readFront(slot, front)
 		if err != nil {
 			return 0, err
 		}
-		if err := r.state.Restore(state); err != nil {
-			return 0, err
-		}
 		st.install(&raftpb.Snapshot{Metadata: meta})
-		r.lastSnapshot = snap.Slot
+		r.lastSnapshot = slot
 	case !r.cfg.Join && len(log) > 0:
 		return 0, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part of it is lost", len(log))
 	case !r.cfg.Join:
@@ -225,10 +231,14 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c sm
 	}
 	r.leaderAt, r.hasLeader = env.Now, true
 	r.awaitLeader(env)
-	answer, whole := r.incoming.Take(c, r.state.Applied())
+	answer, whole, err := r.state.Take(env, c, r.state.Applied(), frontBytes)
+	if err != nil {
+		r.halt(env, err.Error())
+		return
+	}
 	answer.From = r.adm.Own()
 	if whole != nil {
-		meta, _, err := unwrapSnapshot(*whole)
+		meta, err := readFront(whole.Slot, whole.Front)
 		if err != nil || meta.GetTerm() > r.core.term() {
 			return // no correct leader sends it
 		}
@@ -251,15 +261,10 @@ func (r *replica) install(env *protocol.Env[smr.Message], s *raftpb.Snapshot) bo
 	if r.arrived == nil || uint64(r.arrived.Slot) != s.GetMetadata().GetIndex() {
 		panic("raft: the library installs a snapshot that it was not given")
 	}
-	_, state, err := unwrapSnapshot(*r.arrived)
-	if err == nil {
-		err = r.state.Restore(state)
-	}
-	if err != nil {
+	if err := r.state.Install(env, r.arrived); err != nil {
 		r.halt(env, err.Error())
 		return false
 	}
-	r.state.Save(env, *r.arrived)
 	r.lastSnapshot = r.arrived.Slot
 	r.adm.Changed(env)
 	env.Send(protocol.App, smr.MembersChanged{Members: r.state.Members()})

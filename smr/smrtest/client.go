@@ -61,8 +61,8 @@ func (c *client) next() {
 		return
 	}
 	keys := 3
-	if w.sc.Clients > 16 {
-		keys = w.sc.Clients // the more calls of one key there are at once, the longer the judge takes
+	if calls := w.sc.Clients * max(w.sc.Calls, 1); calls > 16 {
+		keys = calls // the more calls of one key there are at once, the longer the judge takes
 	}
 	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(700*time.Millisecond), w.rand.IntN(keys))}
 	id := commandID(len(w.proposals) + 1)
@@ -86,7 +86,13 @@ func (c *client) operate(in history.KVInput, id commandID, propose bool) {
 	w := c.w
 	name := history.Client(c.id)
 	k := &call{began: w.Sim.Now(), record: w.ops.Invoke(name, w.Sim.Now(), in), recorded: true}
-	k.then = func(smr.Done) { w.Sim.After(time.Duration(w.rand.IntN(30))*time.Millisecond, c.next) }
+	k.then = func(smr.Done) {
+		wait := time.Duration(w.rand.IntN(30)) * time.Millisecond
+		if w.sc.Calls > 1 { // at the same time as others
+			wait = 2*roundTrip - w.Sim.Now()%(2*roundTrip)
+		}
+		w.Sim.After(wait, c.next)
+	}
 	msg := smr.Call{Kind: smr.Execute, Command: command{id, in, w.sc.ValueBytes}.encode()}
 	switch {
 	case in.Kind == history.KVGet:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/smr"
 )
 
 // commandID names a command among all of a scenario: each is proposed by one call, however often the client node repeats it.
@@ -169,5 +170,64 @@ func (m *machine) Patch(in io.Reader) error {
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("the test's state machine: %w", err)
 	}
+	return nil
+}
+
+// stepwise is a machine that restores snapshots as they come.
+type stepwise struct{ *machine }
+
+func (m stepwise) Restore(in io.Reader) error { return restoreBy(m, in) }
+
+func (m stepwise) Restoring() smr.Restoration { return m.machine.restoring(0) }
+
+// plain returns the machine itself.
+func plain(m smr.StateMachine) *machine {
+	if s, ok := m.(stepwise); ok {
+		return s.machine
+	}
+	return m.(*machine)
+}
+
+// restoreBy restores a snapshot as one that comes.
+func restoreBy(m smr.Restorer, in io.Reader) error {
+	r := m.Restoring()
+	if _, err := io.Copy(r, in); err != nil {
+		return err
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	return r.Become()
+}
+
+// restoring returns a restoration of snapshots with so many bytes in front, which are nothing.
+func (m *machine) restoring(skip int) *restoration {
+	return &restoration{of: m, skip: skip, to: newMachine(nil)}
+}
+
+type restoration struct {
+	of    *machine
+	to    *machine // as far as parts have ended
+	skip  int      // bytes that are still to be skipped
+	parts int
+	part  bytes.Buffer
+}
+
+func (r *restoration) Write(p []byte) (int, error) {
+	n := min(r.skip, len(p))
+	r.skip -= n
+	r.part.Write(p[n:])
+	return len(p), nil
+}
+
+func (r *restoration) End() error {
+	if r.parts++; r.parts == 1 {
+		return r.to.Restore(&r.part)
+	}
+	return r.to.Patch(&r.part)
+}
+
+func (r *restoration) Become() error {
+	r.of.values, r.of.count = r.to.values, r.to.count
 	return nil
 }

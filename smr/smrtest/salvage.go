@@ -19,7 +19,7 @@ func Salvage(t *testing.T, p smr.Protocol, seeds uint64) {
 		watched.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
 			s := &salvager{p: p, cfg: cfg, ids: map[int]commandID{}}
 			s.cfg.Machine = nil
-			m := cfg.Machine.(*machine)
+			m := plain(cfg.Machine)
 			note := m.note
 			m.note = func(first int, id commandID) {
 				s.ids[first] = id

@@ -23,6 +23,8 @@ type Scenario struct {
 	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
 	// RoundTrip is what nodes are told that the longest round trip takes. 0: as long as it does.
 	RoundTrip time.Duration
+	// Calls is how many calls each client has under way at a time, which it makes together. 0 is 1.
+	Calls int
 	// ValueBytes makes commands of clients so much larger. 0: nothing is added.
 	ValueBytes int
 	// BytesPerSecond is the bandwidth between any two sites, and QueueBytes how much may wait for it; what is more is lost. 0: no bound.

@@ -6,63 +6,100 @@ import (
 	"io"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 )
 
 // Bounds of what Transfers looks at.
 const (
-	bulkBytes = 3 << 20 // of each state, beside its keys
-	turnBytes = 1 << 20 // that a replica may read of a state, or of a snapshot on disk, in one call
+	bulkBytes = 5 << 18 // of each state, beside its keys
+	turnBytes = 1 << 20 // that a replica may read of a state, or of a snapshot on disk, write, or restore in one call
 )
 
-// transfers counts what the replicas of a world read.
+// transfers counts what the replicas of a world read and write.
 type transfers struct {
-	most   int // bytes, in one call
-	chunks int // that were sent to laggards
+	most    int // bytes, in one call
+	chunks  int // that were sent to laggards
+	crashAt int // the laggard crashes in the writing of this chunk that comes to it; 0 is none
+	keep    sim.Keep
+	taken   int // chunks that have come to the laggard
+	world   *World
 }
 
-// Transfers has a replica lag behind a group with a large state, so that it gets a snapshot, and looks how much of one any replica reads in one call: commands and heartbeats wait for that long.
+// laggardID is the replica that lags.
+const laggardID = protocol.ID(3)
+
+// Transfers has a replica lag behind a group with a large state, so that it gets a snapshot, and looks how much of one any replica reads, writes or restores in one call: commands and heartbeats wait for
+// that long. Then it has the replica crash with each chunk that comes.
 func Transfers(t *testing.T, p smr.Protocol) {
-	var seen transfers
-	counted := p
-	counted.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-		n := &countedReplica{total: &seen}
-		cfg.SnapshotEvery = 50
-		cfg.Machine = bulky{cfg.Machine.(*machine), n}
-		var err error
-		n.Node, err = p.NewReplica(cfg)
-		return n, err
-	}
-	sc := Scenario{Protocol: counted, Seed: firstSeed(t), Script: laggard}
-	if r, err := Play(sc); err != nil {
-		t.Fatalf("%v\n%v", r, err)
-	}
+	seen := transfer(t, p, 0, sim.KeepNone)
 	if seen.chunks == 0 {
 		t.Error("no snapshot was sent")
 	}
 	if seen.most > turnBytes {
-		t.Errorf("a replica read %d bytes of a state in one call, of which commands wait for the end: want %d at most", seen.most, turnBytes)
+		t.Errorf("a replica read, wrote or restored %d bytes of a state in one call, of which commands wait for the end: want %d at most", seen.most, turnBytes)
 	}
+	for at := 1; at <= seen.taken; at++ {
+		transfer(t, p, at, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[at%3])
+	}
+}
+
+func transfer(t *testing.T, p smr.Protocol, crashAt int, keep sim.Keep) transfers {
+	t.Helper()
+	seen := transfers{crashAt: crashAt, keep: keep}
+	counted := p
+	counted.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
+		n := &countedReplica{total: &seen, id: cfg.ID}
+		cfg.SnapshotEvery = 50
+		cfg.Machine = bulky{plain(cfg.Machine), n}
+		var err error
+		n.Node, err = p.NewReplica(cfg)
+		return n, err
+	}
+	sc := Scenario{Protocol: counted, Seed: firstSeed(t), Script: func(w *World) {
+		seen.world = w
+		laggard(w)
+		for i := range 5 {
+			w.Sim.After(5200*time.Millisecond+time.Duration(i)*200*time.Millisecond, func() { w.Sim.Restart(laggardID) })
+		}
+	}}
+	r, err := Play(sc)
+	if err != nil {
+		t.Fatalf("a crash with chunk %d: %v\n%v", crashAt, err, r)
+	}
+	if crashAt > 0 && r.Crashes < 2 {
+		t.Errorf("no crash with chunk %d", crashAt)
+	}
+	return seen
 }
 
 // countedReplica counts what a replica reads in each call but Start, for which nobody waits.
 type countedReplica struct {
 	protocol.Node[smr.Message]
+	id    protocol.ID
 	total *transfers
 	env   *protocol.Env[smr.Message] // the replica's own
 	outer *protocol.Env[smr.Message]
-	read  int // bytes, in this call
+	moved int // bytes of states, in this call
+	// starts says that this call is Start.
+	starts bool
 }
 
 // Start is part of protocol.Node, like Receive and Expire.
 func (c *countedReplica) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
 	c.env = protocol.NewEnv[smr.Message](c, env.NextIndex(), env.Rand)
-	c.call(env, func() { c.Node.Start(c.env, log); c.read = 0 })
+	c.call(env, func() { c.Node.Start(c.env, log); c.starts = true })
 }
 
 func (c *countedReplica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
+	if _, ok := msg.(smr.SnapshotChunk); ok && c.id == laggardID {
+		if c.total.taken++; c.total.taken == c.total.crashAt {
+			c.total.world.Sim.CrashInNextWrite(laggardID, c.total.keep)
+		}
+	}
 	c.call(env, func() { c.Node.Receive(c.env, from, msg) })
 }
 
@@ -71,10 +108,18 @@ func (c *countedReplica) Expire(env *protocol.Env[smr.Message], timer protocol.T
 }
 
 func (c *countedReplica) call(env *protocol.Env[smr.Message], f func()) {
-	c.outer, c.read = env, 0
+	c.outer, c.moved = env, 0
 	c.env.Begin(env.Now)
 	f()
-	c.total.most = max(c.total.most, c.read)
+	for _, e := range c.env.Out {
+		if e.Kind == protocol.KindPut {
+			c.moved += len(e.Value)
+		}
+	}
+	if c.starts {
+		c.moved, c.starts = 0, false
+	}
+	c.total.most = max(c.total.most, c.moved)
 	for _, e := range c.env.Out {
 		if _, ok := e.Msg.(smr.SnapshotChunk); ok {
 			c.total.chunks++
@@ -114,7 +159,7 @@ func repeat(env *protocol.Env[smr.Message], e protocol.Effect[smr.Message]) {
 // Get is part of protocol.Keys, like Scan.
 func (c *countedReplica) Get(key []byte) ([]byte, bool) {
 	v, ok := c.outer.Get(key)
-	c.read += len(v)
+	c.moved += len(v)
 	return v, ok
 }
 
@@ -133,7 +178,7 @@ type countedReader struct {
 
 func (r countedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.by.read += n
+	r.by.moved += n
 	return n, err
 }
 
@@ -142,9 +187,30 @@ func (b bulky) Freeze() io.Reader {
 	return countedReader{io.MultiReader(bytes.NewReader(make([]byte, bulkBytes)), b.machine.Freeze()), b.by}
 }
 
-func (b bulky) Restore(in io.Reader) error {
-	if _, err := io.CopyN(io.Discard, in, bulkBytes); err != nil {
-		return fmt.Errorf("the bulk of a state: %w", err)
+func (b bulky) Restore(in io.Reader) error { return restoreBy(b, in) }
+
+// Restoring makes bulky an smr.Restorer that counts.
+func (b bulky) Restoring() smr.Restoration {
+	return &countedRestoration{Restoration: b.machine.restoring(bulkBytes), by: b.by}
+}
+
+type countedRestoration struct {
+	smr.Restoration
+	by *countedReplica
+}
+
+func (r *countedRestoration) Write(p []byte) (int, error) {
+	r.by.moved += len(p)
+	return r.Restoration.Write(p)
+}
+
+// Arrive has a snapshot arrive at a replica's state in one chunk.
+func Arrive(t *testing.T, env *protocol.Env[smr.Message], at *smr.State, s smr.Snapshot, split smr.Front) *smr.Arrived {
+	t.Helper()
+	chunk := smr.SnapshotChunk{Slot: s.Slot, Size: uint64(len(s.Data)), Sum: smr.Checksum(s.Data), Data: s.Data}
+	_, whole, err := at.Take(env, chunk, 0, split)
+	if whole == nil || err != nil {
+		t.Fatalf("the snapshot has not arrived: %v", err)
 	}
-	return b.machine.Restore(in)
+	return whole
 }
