@@ -40,9 +40,9 @@ type ReplicaConfig struct {
 	Leader protocol.ID
 	// MaxBatch is how many commands are agreed on at once at most. 0 is 1024, 1 is no batching.
 	MaxBatch int
-	// MaxPending bounds the commands that a replica has taken and not answered; more are rejected as overload. 0 is 65536.
+	// MaxPending bounds the commands that a replica has taken and not answered, and the queries; more are rejected as overload. 0 is 65536.
 	MaxPending int
-	// MaxPendingBytes bounds the bytes of these commands; a single larger one is taken. 0 is 64 MiB.
+	// MaxPendingBytes bounds the bytes of these commands, and of these queries; a single larger one is taken. 0 is 64 MiB.
 	MaxPendingBytes int
 	// SnapshotEvery is how many commands are executed between two snapshots, after which the log is cut. 0 is 100000.
 	SnapshotEvery int

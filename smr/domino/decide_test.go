@@ -70,7 +70,7 @@ func TestReadsAskTheMembersOfNow(t *testing.T) {
 		if changed {
 			w.generation--
 		}
-		r.reads.count, r.reads.marked = 1, []read{w}
+		r.reads.marked = []read{w}
 		r.answerReads(env)
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool { return e.To == 77 })
 		if answered == changed || r.reads.asking != changed {

@@ -152,7 +152,7 @@ type reads struct {
 	next    []read // wait for the next question
 	now     []read // wait for this one
 	marked  []read // wait for their marks to be executed
-	count   int    // of queries
+	held    smr.HeldQueries
 }
 
 type read struct {
@@ -165,15 +165,9 @@ type read struct {
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
 	q := &r.reads
-	if r.role != member || q.count+len(m.Queries) > r.cfg.MaxPending {
-		busy := smr.Busy{}
-		for _, query := range m.Queries {
-			busy.Queries = append(busy.Queries, query.ID)
-		}
-		env.SendAhead(from, busy)
+	if !q.held.Take(env, r.cfg, from, m.Queries) {
 		return
 	}
-	q.count += len(m.Queries)
 	q.next = append(q.next, read{from: from, queries: m.Queries})
 	if !q.asking {
 		r.ask(env)
@@ -233,7 +227,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 			q.next = append(q.next, w)
 			return true
 		}
-		q.count -= len(w.queries)
+		q.held.Answered(w.queries)
 		items := make([]smr.ReadReply, len(w.queries))
 		for i, query := range w.queries {
 			items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}

@@ -15,7 +15,7 @@ type reads struct {
 	round uint64
 	queue []read // not asked for yet
 	polls []*poll
-	count int // of queries
+	held  smr.HeldQueries
 }
 
 type read struct {
@@ -36,15 +36,9 @@ type poll struct {
 const maxPolls = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
-	if r.reads.count+len(m.Queries) > r.cfg.MaxPending {
-		busy := smr.Busy{}
-		for _, q := range m.Queries {
-			busy.Queries = append(busy.Queries, q.ID)
-		}
-		env.SendAhead(from, busy)
+	if !r.reads.held.Take(env, r.cfg, from, m.Queries) {
 		return
 	}
-	r.reads.count += len(m.Queries)
 	var one, several []smr.Query
 	for _, q := range m.Queries {
 		if _, alone := r.queryKeys(q.Body); alone {
@@ -147,7 +141,7 @@ func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
 		for _, one := range q.queries {
 			items = append(items, smr.ReadReply{ID: one.ID, Result: r.state.Read(one.Body)})
 		}
-		r.reads.count -= len(q.queries)
+		r.reads.held.Answered(q.queries)
 		smr.SendReads(env, q.from, items)
 	}
 }

@@ -15,7 +15,7 @@ type reads struct {
 	heard   map[protocol.ID]follows
 	beats   int
 	waiting []read // in the order in which they came
-	count   int    // of queries
+	held    smr.HeldQueries
 }
 
 // follows is a member's newest answer.
@@ -37,15 +37,9 @@ const maxRounds = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
 	q := &r.lead.reads
-	if q.count+len(m.Queries) > r.cfg.MaxPending {
-		var busy smr.Busy
-		for _, query := range m.Queries {
-			busy.Queries = append(busy.Queries, query.ID)
-		}
-		env.SendAhead(from, busy)
+	if !q.held.Take(env, r.cfg, from, m.Queries) {
 		return
 	}
-	q.count += len(m.Queries)
 	q.waiting = append(q.waiting, read{round: q.round + 1, slot: max(r.state.Applied(), r.lead.start), from: from, queries: m.Queries})
 	if q.round-q.waiting[0].round+1 < maxRounds || q.waiting[0].round > q.round {
 		q.round++
@@ -117,7 +111,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 			continue
 		}
 		n++
-		q.count -= len(w.queries)
+		q.held.Answered(w.queries)
 		items := make([]smr.ReadReply, len(w.queries))
 		for k, query := range w.queries {
 			items[k] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}

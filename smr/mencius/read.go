@@ -13,7 +13,7 @@ type reads struct {
 	heard   []seen // the newest answers, in the order of the members
 	beats   int    // since something was asked
 	waiting []read // in the order in which they came
-	count   int    // of queries
+	held    smr.HeldQueries
 }
 
 // seen is a member's answer to a question: the last slot in which it has seen a command.
@@ -59,15 +59,9 @@ func (q *reads) answer(round uint64, majority int) (slot smr.Slot, ok bool) {
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
 	q := &r.reads
-	if q.count+len(m.Queries) > r.cfg.MaxPending {
-		var busy smr.Busy
-		for _, query := range m.Queries {
-			busy.Queries = append(busy.Queries, query.ID)
-		}
-		env.SendAhead(from, busy)
+	if !q.held.Take(env, r.cfg, from, m.Queries) {
 		return
 	}
-	q.count += len(m.Queries)
 	q.waiting = append(q.waiting, read{round: q.round + 1, from: from, queries: m.Queries})
 }
 
@@ -134,7 +128,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 			break
 		}
 		n++
-		q.count -= len(w.queries)
+		q.held.Answered(w.queries)
 		items := make([]smr.ReadReply, len(w.queries))
 		for k, query := range w.queries {
 			items[k] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}

@@ -11,7 +11,7 @@ import (
 type reads struct {
 	round   uint64 // the newest question
 	waiting []read // in the order in which they came
-	count   int    // of queries
+	held    smr.HeldQueries
 }
 
 type read struct {
@@ -26,15 +26,9 @@ const maxRounds = 8
 
 func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
 	l := &r.lead.reads
-	if l.count+len(m.Queries) > r.cfg.MaxPending {
-		busy := smr.Busy{}
-		for _, q := range m.Queries {
-			busy.Queries = append(busy.Queries, q.ID)
-		}
-		env.SendAhead(from, busy)
+	if !l.held.Take(env, r.cfg, from, m.Queries) {
 		return
 	}
-	l.count += len(m.Queries)
 	l.waiting = append(l.waiting, read{round: l.round + 1, index: max(r.commit, r.lead.start), from: from, queries: m.Queries})
 	r.soon(env)
 }
@@ -81,7 +75,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 			break
 		}
 		n++
-		l.count -= len(q.queries)
+		l.held.Answered(q.queries)
 		items := make([]smr.ReadReply, len(q.queries))
 		for i, query := range q.queries {
 			items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}

@@ -14,6 +14,7 @@ type reads struct {
 	asked  []query // in the current round
 	index  uint64  // what must be applied before the current round's are answered; 0 while it is not known
 	asking bool
+	held   smr.HeldQueries // next and asked
 }
 
 type query struct {
@@ -26,16 +27,11 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, msg s
 		env.Send(from, smr.Redirect{Leader: r.leader()})
 		return
 	}
-	var busy []uint64
-	for _, q := range msg.Queries {
-		if len(r.reads.next)+len(r.reads.asked) >= r.cfg.MaxPending {
-			busy = append(busy, q.ID)
-			continue
-		}
-		r.reads.next = append(r.reads.next, query{from, q})
+	if !r.reads.held.Take(env, r.cfg, from, msg.Queries) {
+		return
 	}
-	if busy != nil {
-		env.Send(from, smr.Busy{Queries: busy})
+	for _, q := range msg.Queries {
+		r.reads.next = append(r.reads.next, query{from, q})
 	}
 }
 
@@ -69,6 +65,7 @@ func (rd *reads) answer(env *protocol.Env[smr.Message], state *smr.State) {
 		for ; i < len(rd.asked) && rd.asked[i].client == client; i++ {
 			q := rd.asked[i]
 			items = append(items, smr.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
+			rd.held.Answered([]smr.Query{q.Query})
 		}
 		smr.SendReads(env, client, items)
 	}

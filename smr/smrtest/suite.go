@@ -30,6 +30,7 @@ func Suite(t *testing.T, p smr.Protocol, n Seeds) {
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
 	t.Run("transfers in steps", func(t *testing.T) { Transfers(t, p) })
+	t.Run("queries in bytes", func(t *testing.T) { QueriesInBytes(t, p) })
 	all := scripts()
 	if p.Learns {
 		all = append(all, learnerScripts()...)
