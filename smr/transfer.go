@@ -33,11 +33,14 @@ type TransferTimer struct{ To protocol.ID }
 const (
 	// transferWindow is how many chunks are sent ahead of the answers.
 	transferWindow = 8
-	// collectedChunks is how many chunks are made in one call of the replica: commands wait for that long.
+	// collectedChunks is how many chunks are read in one call of the replica: commands wait for that long.
 	collectedChunks = 4
 	// collectPause is the time between two such calls, which is the commands'.
 	collectPause = time.Millisecond
 )
+
+// maxDenied is how often a replica says that it has nothing of what is gone here before the transfer is given up: links may deliver an early answer late.
+const maxDenied = 2 * transferWindow
 
 // A source is what the bytes of a snapshot are made of, as they are read.
 type source interface {
@@ -56,15 +59,20 @@ func (s stateSource) read(_ *protocol.Env[Message], p []byte) (int, error) {
 	return n, err
 }
 
-// An Outgoing is a snapshot on its way to one replica. It stays the same if a newer one is made meanwhile: the replica gets one whole. Its bytes are made a few chunks at a time, between commands,
-// and sent when all are there: each chunk says how many there are, and their checksum.
+// An Outgoing is a snapshot on its way to one replica. It stays the same if a newer one is made meanwhile: the replica gets one whole. Each chunk says how many bytes there are, and their checksum: so all
+// are read first, a few chunks at a time, between commands. Those of a state are read again when they are sent, so that they are not in memory beside it; those of a snapshot on disk, which is deleted
+// when a newer one is there, are kept.
 type Outgoing struct {
 	slot   Slot
-	from   source   // nil once all was read
-	chunks [][]byte // all but the last are of chunkBytes
-	size   uint64   // bytes of the chunks
+	from   source // nil once all was read
+	again  source // the same bytes once more; nil if they are kept
+	size   uint64 // bytes of the snapshot
 	sum    uint32
 	failed bool
+
+	chunks [][]byte // that are kept, or are under way; all but the last are of chunkBytes
+	gone   uint64   // chunks before them
+	denied int      // answers since the last progress that the replica has nothing, though it had more than what is still here
 
 	acked uint64 // bytes that the replica has
 	sent  uint64 // bytes that were sent. Invariant: acked <= sent.
@@ -80,7 +88,12 @@ func (s *State) SendState(slot Slot, front []byte) (*Outgoing, error) {
 		return nil, err
 	}
 	from := stateSource{io.MultiReader(bytes.NewReader(front), state)}
-	return &Outgoing{slot: slot, from: from}, nil
+	out := &Outgoing{slot: slot, from: from}
+	if _, ok := s.machine.(Freezer); ok {
+		same, _ := s.freeze() // a Freezer's never fails
+		out.again = stateSource{io.MultiReader(bytes.NewReader(front), same)}
+	}
+	return out, nil
 }
 
 // SendSnapshot begins a transfer of the snapshot in the key space; ok is false if there is none. If another one takes its place before all of it was read, the
@@ -96,7 +109,7 @@ func SendSnapshot(env *protocol.Env[Message]) (o *Outgoing, ok bool, err error) 
 // Slot returns the slot of the snapshot.
 func (o *Outgoing) Slot() Slot { return o.slot }
 
-// Collecting tells whether not all of the bytes are made yet, so that nothing was sent.
+// Collecting tells whether not all of the bytes were read yet, so that nothing was sent.
 func (o *Outgoing) Collecting() bool { return o.from != nil }
 
 // Failed tells whether the bytes cannot be had, which the transfer's timer brings to the replica's notice. It begins another one when it is asked.
@@ -111,6 +124,10 @@ func (o *Outgoing) Continue(env *protocol.Env[Message], to protocol.ID, self Inc
 	if o.from != nil && !o.collect(env, to) {
 		return
 	}
+	if o.denied > maxDenied {
+		o.fail(env, to)
+		return
+	}
 	if o.sent > o.acked && env.Now-o.heard >= patience {
 		o.sent = o.acked
 		o.heard = env.Now
@@ -118,34 +135,87 @@ func (o *Outgoing) Continue(env *protocol.Env[Message], to protocol.ID, self Inc
 	if o.sent == 0 {
 		o.heard = env.Now
 	}
-	for o.sent < o.size && o.sent < o.acked+transferWindow*chunkBytes {
-		data := o.chunks[o.sent/chunkBytes][o.sent%chunkBytes:]
+	for made := 0; o.sent < o.size && o.sent < o.acked+transferWindow*chunkBytes; {
+		if o.sent/chunkBytes >= o.gone+uint64(len(o.chunks)) {
+			if made++; made > collectedChunks {
+				env.After(collectPause, TransferTimer{to})
+				return
+			}
+		}
+		chunk := o.chunk(env, o.sent/chunkBytes)
+		if chunk == nil {
+			o.fail(env, to)
+			return
+		}
+		data := chunk[o.sent%chunkBytes:]
 		env.SendAhead(to, SnapshotChunk{From: self, Slot: o.slot, Size: o.size, Sum: o.sum, Offset: o.sent, Data: data})
 		o.sent += uint64(len(data))
 	}
 }
 
-// collect makes the next chunks, and tells whether they were the last.
+// fail gives the transfer up, which its timer tells.
+func (o *Outgoing) fail(env *protocol.Env[Message], to protocol.ID) {
+	*o = Outgoing{slot: o.slot, failed: true}
+	env.After(collectPause, TransferTimer{to})
+}
+
+// chunk returns a chunk, nil if it is gone or cannot be read again.
+func (o *Outgoing) chunk(env *protocol.Env[Message], i uint64) []byte {
+	if i < o.gone {
+		return nil
+	}
+	for i >= o.gone+uint64(len(o.chunks)) {
+		if o.again == nil {
+			return nil
+		}
+		chunk, err := readChunk(env, o.again)
+		if len(chunk) == 0 || err != nil && err != io.EOF {
+			return nil
+		}
+		o.chunks = append(o.chunks, chunk)
+	}
+	return o.chunks[i-o.gone]
+}
+
+// forget drops the chunks that the replica has, if they were not kept.
+func (o *Outgoing) forget() {
+	for o.again != nil && o.gone < o.acked/chunkBytes && len(o.chunks) > 0 {
+		o.chunks[0] = nil
+		o.chunks, o.gone = o.chunks[1:], o.gone+1
+	}
+}
+
+// readChunk reads the next chunk; an error comes behind the last bytes.
+func readChunk(env *protocol.Env[Message], from source) ([]byte, error) {
+	chunk := make([]byte, chunkBytes)
+	n, err := from.read(env, chunk)
+	if n < chunkBytes/2 {
+		chunk = append([]byte(nil), chunk[:n]...)
+	}
+	return chunk[:n:n], err
+}
+
+// collect reads the next chunks, and tells whether they were the last.
 func (o *Outgoing) collect(env *protocol.Env[Message], to protocol.ID) (all bool) {
 	o.moved = env.Now
 	for range collectedChunks {
-		chunk := make([]byte, chunkBytes)
-		n, err := o.from.read(env, chunk)
+		chunk, err := readChunk(env, o.from)
 		if err != nil && err != io.EOF {
-			*o = Outgoing{slot: o.slot, failed: true}
-			break
+			o.fail(env, to)
+			return false
 		}
-		if n > 0 {
-			if n < chunkBytes/2 {
-				chunk = append([]byte(nil), chunk[:n]...)
+		if len(chunk) > 0 {
+			if o.again == nil {
+				o.chunks = append(o.chunks, chunk)
 			}
-			o.chunks = append(o.chunks, chunk[:n:n])
-			o.size += uint64(n)
-			o.sum = crc32.Update(o.sum, castagnoli(), chunk[:n])
+			o.size += uint64(len(chunk))
+			o.sum = crc32.Update(o.sum, castagnoli(), chunk)
 		}
 		if err == io.EOF {
-			o.from = nil
-			return true
+			if o.from = nil; o.again == nil {
+				return true
+			}
+			break
 		}
 	}
 	env.After(collectPause, TransferTimer{to})
@@ -161,6 +231,10 @@ func (o *Outgoing) Wanted(env *protocol.Env[Message], w SnapshotWanted) (done bo
 	switch {
 	case w.Offset > o.acked:
 		o.acked, o.sent, o.heard = w.Offset, max(o.sent, w.Offset), env.Now
+		o.denied = 0
+		o.forget()
+	case w.Offset == 0 && o.gone > 0:
+		o.denied++ // it has crashed, or an answer was overtaken
 	case w.Offset == 0 && o.acked > 0:
 		o.acked, o.sent, o.heard = 0, 0, env.Now // it has crashed, and lost what it had
 	}

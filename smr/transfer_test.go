@@ -22,7 +22,7 @@ func randomBytes(seed uint64, n int) []byte {
 
 // outgoing begins a transfer of some bytes.
 func outgoing(slot Slot, data []byte) *Outgoing {
-	return &Outgoing{slot: slot, from: stateSource{bytes.NewReader(data)}}
+	return &Outgoing{slot: slot, from: stateSource{bytes.NewReader(data)}, again: stateSource{bytes.NewReader(data)}}
 }
 
 // chunksOf returns the chunks that a call has sent.
@@ -60,6 +60,9 @@ func TestTransfer(t *testing.T) {
 			if len(wire) > transferWindow*chunkBytes {
 				t.Fatalf("%d messages are under way", len(wire))
 			}
+			if len(out.chunks) > transferWindow+1 {
+				t.Fatalf("%d chunks are in memory", len(out.chunks))
+			}
 			if len(wire) == 0 {
 				continue
 			}
@@ -91,32 +94,45 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes.
+// TestReceiverCrashes has the receiver of a snapshot lose what it has, as one does that crashes. If the sender has dropped what the receiver had, it says so, and the next transfer arrives.
 func TestReceiverCrashes(t *testing.T) {
 	data := randomState(t, 1, 30*chunkBytes)
-	out := outgoing(7, data)
-	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-	in := newReceiver(&blob{}, nil)
-	var got *Snapshot
-	chunks := 0
-	for step := 0; got == nil; step++ {
-		if step == 9 {
-			in.State = NewState(&blob{}, nil) // some chunks are there: all were made in the step before
+	for _, kept := range []bool{true, false} {
+		begin := func() *Outgoing {
+			out := outgoing(7, data)
+			if kept {
+				out.again = nil
+			}
+			return out
 		}
-		if step > 30 {
-			t.Fatal("the snapshot does not arrive after a crash")
+		out := begin()
+		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		in := newReceiver(&blob{}, nil)
+		var got *Snapshot
+		chunks, failed := 0, 0
+		for step := 0; got == nil; step++ {
+			if step == 9 {
+				in.State = NewState(&blob{}, nil) // some chunks are there: all were read in the step before
+			}
+			if step > 300 {
+				t.Fatal("the snapshot does not arrive after a crash")
+			}
+			if out.Failed() {
+				out = begin()
+				failed++
+			}
+			env.Begin(time.Duration(step) * time.Millisecond)
+			out.Continue(env, 2, 1, 50*time.Millisecond)
+			for _, c := range chunksOf(env) {
+				var answer SnapshotWanted
+				answer, got = in.take(t, c, 0)
+				out.Wanted(env, answer)
+				chunks++
+			}
 		}
-		env.Begin(time.Duration(step) * time.Millisecond)
-		out.Continue(env, 2, 1, 50*time.Millisecond)
-		for _, c := range chunksOf(env) {
-			var answer SnapshotWanted
-			answer, got = in.take(t, c, 0)
-			out.Wanted(env, answer)
-			chunks++
+		if !bytes.Equal(got.Data, data) || chunks > 90 || (failed == 0) != kept {
+			t.Errorf("kept %v: %d bytes arrived in %d chunks, after %d failed transfers", kept, len(got.Data), chunks, failed)
 		}
-	}
-	if !bytes.Equal(got.Data, data) || chunks > 90 {
-		t.Errorf("%d bytes arrived in %d chunks", len(got.Data), chunks)
 	}
 }
 
