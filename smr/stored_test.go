@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/kv"
 )
 
 // loadSnapshot returns the bytes of the snapshot in the key space; ok is false if there is none.
@@ -140,3 +141,9 @@ func (r *receiver) write() {
 	}
 	r.env.Begin(0)
 }
+
+// The key-value store is all that a machine with much state should be.
+var (
+	_ Restorer = (*kv.Store)(nil)
+	_ Differ   = (*kv.Store)(nil)
+)
