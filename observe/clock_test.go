@@ -167,6 +167,31 @@ func TestUnknownServers(t *testing.T) {
 	}
 }
 
+// TestServersThatWereMet: of connections that know their servers, what is foreseen is what a clock says. No call is
+// refused, and none waits until it is known how many the server takes.
+func TestServersThatWereMet(t *testing.T) {
+	many := step{kind: group}
+	for range 40 {
+		many.parts = append(many.parts, []step{{kind: get, took: 30}})
+	}
+	for _, test := range []struct {
+		name  string
+		steps []step
+		saved float64
+	}{
+		{"a staged call that a plain server would refuse after its caller was confirmed", []step{
+			{kind: get, took: 20, guess: "right", plain: true}, {kind: work, took: 19}, {kind: staged, took: 20, plain: true}}, 19},
+		{"many calls at once", []step{{kind: get, took: 20, guess: "right"}, many}, 20},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			plain, on := play(t, foresay.ModeObserve, test.steps, true), play(t, foresay.ModeOn, test.steps, true)
+			want(t, "true", milliseconds(plain.took-on.took), test.saved, 1e-3)
+			want(t, "foreseen", plain.report.Foreseen.SavedMS, test.saved, 1e-3)
+			want(t, "reported", on.report.Realised.SavedMS, test.saved, 1e-3)
+		})
+	}
+}
+
 // TestStopsInWords: the report says what waits.
 func TestStopsInWords(t *testing.T) {
 	right := step{kind: get, took: 50, guess: "right"}

@@ -324,12 +324,14 @@ type played struct {
 	report *observe.RequestReport
 }
 
-// meet has the connections find out what their servers are.
+// meet has the connections find out what their servers are, for each method: the second call of each pair is sent on a
+// guess at the first.
 func (p *player) meet(t *testing.T) {
 	t.Helper()
 	for _, plain := range []bool{false, true} {
 		err := p.request(t.Context(), []step{
-			{kind: get, took: 9, guess: "right", plain: plain}, {kind: get, took: 9, plain: plain}, {kind: staged, took: 9, plain: plain},
+			{kind: get, took: 9, guess: "right", plain: plain}, {kind: get, took: 9, plain: plain},
+			{kind: get, took: 9, guess: "right", plain: plain}, {kind: staged, took: 9, plain: plain},
 			{kind: get, took: 9, guess: "right"}, {kind: again, parts: [][]step{{}}},
 		})
 		if err != nil {
@@ -338,13 +340,13 @@ func (p *player) meet(t *testing.T) {
 	}
 }
 
-// crowd has the connection that speculates find out that its server admits 16 speculative calls at once: a new one begins
-// with four, and lets a call wait for up to a millisecond until it admits more.
+// crowd has the connection that speculates find out that its server admits as many speculative calls at once as it may
+// have: a new one begins with four, and lets a call wait for up to a millisecond until it admits more.
 func (p *player) crowd(t *testing.T) {
 	t.Helper()
 	atOnce := step{kind: group}
-	for range 9 {
-		atOnce.parts = append(atOnce.parts, []step{{kind: get, took: 9}})
+	for range 40 {
+		atOnce.parts = append(atOnce.parts, []step{{kind: get, took: 19}})
 	}
 	if err := p.request(t.Context(), []step{{kind: get, took: 20, guess: "right"}, atOnce}); err != nil {
 		t.Fatal(err)
