@@ -310,6 +310,7 @@ func browseBreakEven(t *testing.T, b *browser) {
 	needs := `[...document.querySelectorAll(".verdicts tr")].find((e) => e.innerText.includes("Prices")).querySelector("[data-label=needs]").textContent`
 	visit(0, 8)
 	b.until(row + ` && ` + row + `.innerText.includes("too few to judge") && ` + row + `.querySelector(".meter b").hidden`)
+	b.until(`document.querySelector(".verdicts") && ` + needs + ` === "–"`)
 	visit(8, 60)
 	b.until(row + ` && ` + row + `.innerText.includes("needs ") && !` + row + `.querySelector(".meter b").hidden`)
 	b.until(`document.querySelector(".verdicts") && ` + row + `.innerText.split("needs ")[1].trim() === ` + needs + `.trim()`)

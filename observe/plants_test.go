@@ -35,11 +35,11 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a tripped site is judged by what is foreseen", Dir: dir, Test: "TestWordsAgree",
-			Old: "	if j.fused() {", New: "	if !MUTANT && j.fused() {",
+			Old: "	if !j.fused() {", New: "	if MUTANT || !j.fused() {",
 		},
 		{
 			Name: "the break-even is the foreseen one", Dir: dir, Test: "TestWordsAgree",
-			Old: "		j.BreakEven = f.BreakEven\n", New: "		if !MUTANT {\n\t\t\tj.BreakEven = f.BreakEven\n\t\t}\n",
+			Old: "		j.BreakEven, j.Compared = f.BreakEven, true\n", New: "		if !MUTANT {\n\t\t\tj.BreakEven, j.Compared = f.BreakEven, true\n\t\t}\n",
 		},
 		{
 			Name: "killed and in use", Dir: dir, Test: "TestWordsAgree",

@@ -172,6 +172,10 @@ type MethodReport struct {
 	GainMS    float64 `json:"gain_ms"`
 	CostMS    float64 `json:"cost_ms"`
 	BreakEven float64 `json:"break_even"`
+	// Foreseen says that SavedAloneMS, SavedMS and ExtraLoad are known. Compared says that the verdict or the site's fuse
+	// compares hit rates with BreakEven. Until then BreakEven comes from too little to be told.
+	Foreseen bool `json:"foreseen"`
+	Compared bool `json:"compared"`
 
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why"` // in one sentence

@@ -111,7 +111,7 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 			hits = percent(m.HitRate)
 		}
 		saves, load := ms(max(m.SavedMS, m.SavedAloneMS)), "+"+percent(m.ExtraLoad)
-		if !m.foreseen() {
+		if !m.Foreseen {
 			saves, load = "-", "-"
 		}
 		fmt.Fprintf(t, "  %s\t%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.modeText(), m.CallsPerRequest, ms(m.Latency.P50MS), hits,
@@ -131,14 +131,6 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 			fmt.Fprintf(b, "      %s: %s\n", where, m.Configure)
 		}
 	}
-}
-
-// foreseen tells whether it is known at all what predictions would save and cost.
-func (m *MethodReport) foreseen() bool {
-	if m.Verdict == InUse { // what its fuse counted is not foreseen
-		return false
-	}
-	return m.SavedMS > 0 || m.SavedAloneMS > 0 || m.GainMS > 0 || m.CostMS > 0 || m.Verdict == WorthIt || m.Verdict == NotWorthIt
 }
 
 func (m *MethodReport) modeText() string {

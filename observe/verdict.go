@@ -27,7 +27,7 @@ type judge struct {
 // experience takes over what the fuse judges by, if it has: it counts what happened, not what is foreseen.
 func (j *judge) experience() {
 	if f := j.fuse; f != nil && f.Conclusive {
-		j.BreakEven = f.BreakEven
+		j.BreakEven, j.Compared = f.BreakEven, true
 		if f.Gain > 0 || f.Cost > 0 {
 			j.GainMS, j.CostMS = milliseconds(f.Gain), milliseconds(f.Cost)
 		}
@@ -43,12 +43,20 @@ const lastPredictor = `, "predictors": [{"kind": "last"}]`
 func (j *judge) judge() {
 	j.gain = j.GainMS
 	j.experience()
-	if j.fused() {
-		return
+	if !j.fused() {
+		j.decide()
+		j.missing()
+		j.public()
 	}
-	j.decide()
-	j.missing()
-	j.public()
+	j.Foreseen = j.foreseen()
+}
+
+// foreseen tells whether it is known at all what predictions would save and cost.
+func (m *MethodReport) foreseen() bool {
+	if m.Verdict == InUse { // what its fuse counted is not foreseen
+		return false
+	}
+	return m.SavedMS > 0 || m.SavedAloneMS > 0 || m.GainMS > 0 || m.CostMS > 0 || m.Verdict == WorthIt || m.Verdict == NotWorthIt
 }
 
 // fused gives the fuse's verdict where that goes before what is foreseen.
@@ -128,6 +136,7 @@ func (j *judge) effects() bool {
 
 // sum spells the break-even sum out.
 func (j *judge) sum() string {
+	j.Compared = true
 	return fmt.Sprintf("%s; needs %s: a right guess saves %s, a wrong one wastes %s of calls", j.hits(), percent(j.BreakEven), ms(j.GainMS), ms(j.CostMS))
 }
 

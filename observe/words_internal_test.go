@@ -104,6 +104,8 @@ func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bo
 		t.Errorf("another break-even than the fuse's %v: %s", site.BreakEven, at)
 	case !site.Conclusive && judged > 0 && out.BreakEven == site.BreakEven:
 		t.Errorf("the break-even of a fuse that has judged too little: %s", at)
+	case out.Compared != (site.Conclusive || strings.Contains(out.Why, "needs ")):
+		t.Errorf("compared with a break-even of which neither the reason nor the fuse knows, or not: %v: %s", out.Compared, at)
 	case out.Verdict == WorthIt && (out.HitRate < out.BreakEven || strings.Contains(out.Why, "saves 0 ms")):
 		t.Errorf("worth it for nothing: %s", at)
 	case out.Verdict == InUse && mode < foresay.ModeCanary:

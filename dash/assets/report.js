@@ -32,7 +32,7 @@ function request(v, r) {
       h("div", { cls: "name" }, short(r.name), state.selected === "all" && state.services.size > 1 ? h("span", { cls: "muted" }, " · " + v.info.name) : null),
       h("div", { cls: "sub" }, figures.join(" · ")),
       h("p", null, sentence(r.summary)),
-      r.realised ? h("p", { cls: "sub" }, `Saved so far: ${millis(r.realised.saved_ms)} per request over ${plural(r.realised.requests, "request")}, extra load ${load(r.realised.extra_load)}.`) : null,
+      r.realised && !r.realised.untaken ? h("p", { cls: "sub" }, `Saved so far: ${millis(r.realised.saved_ms)} per request over ${plural(r.realised.requests, "request")}, extra load ${load(r.realised.extra_load)}.`) : null,
       r.canary ? canary(r.canary) : null),
     (r.methods || []).length ? methods(v, r) : null);
 }
@@ -65,9 +65,9 @@ function methods(v, r) {
         h("td", { cls: "wide col-method" }, h("div", { cls: "name" }, short(m.name)), h("div", { cls: "sub" }, [plural(m.calls, "call"), m.mode, guesser(v, m)].filter(Boolean).join(" · "))),
         h("td", { cls: "wide col-verdict" }, h("span", { cls: "verdict " + (classes[m.verdict] || "wait") }, m.verdict), h("div", { cls: "sub" }, sentence(m.why)), m.configure ? configure(id, m.configure) : null),
         h("td", { cls: "num", "data-label": "hit rate" }, m.guessed ? percent(m.hit_rate, 1) : "–", m.guessed ? h("div", { cls: "sub" }, `${percent(m.hit_rate_low)} – ${percent(m.hit_rate_high)}`) : null),
-        h("td", { cls: "num", "data-label": "needs" }, m.guessed ? percent(m.break_even) : "–"),
-        h("td", { cls: "num", "data-label": "would save" }, millis(Math.max(m.saved_ms, m.saved_alone_ms)), h("div", { cls: "sub" }, "per request")),
-        h("td", { cls: "num", "data-label": "extra load" }, load(m.extra_load)));
+        h("td", { cls: "num", "data-label": "needs" }, m.compared ? percent(m.break_even) : "–"),
+        h("td", { cls: "num", "data-label": "would save" }, m.foreseen ? [millis(Math.max(m.saved_ms, m.saved_alone_ms)), h("div", { cls: "sub" }, "per request")] : "–"),
+        h("td", { cls: "num", "data-label": "extra load" }, m.foreseen ? load(m.extra_load) : "–"));
     })));
 }
 
