@@ -74,6 +74,9 @@ func browseAccessible(t *testing.T, b *browser) {
 		look("the notice")
 		b.eval(`document.querySelector("#notice button").click()`)
 		b.until(`document.getElementById("notice").textContent.includes("Taken back")`)
+		b.eval(`(() => { const o = document.getElementById("tasks-order"); o.value = "failed"; o.dispatchEvent(new Event("change")); })()`)
+		b.until(`!document.querySelector("#task-list [role=option]")`)
+		look("the task that is shown is not in the list")
 	}
 	b.shape(1440, 900, "light")
 	if n := b.eval(fmt.Sprintf(`axe.run(document, { runOnly: ["%s"] }).then((r) => r.passes.length)`, "color-contrast")); n != 1.0 {

@@ -99,6 +99,8 @@ export function drawTasks(force) {
     list.order = order;
   }
   keyed(rows, list, (t) => t.key, makeRow, updateRow);
+  const active = selected && rows.keyed.get(selected.key); // which may have left the list
+  attr(at("task-list"), "aria-activedescendant", active ? active.id : null);
   if (!selected || !state.services.has(selected.service.id) || (state.selected !== "all" && selected.service.id !== state.selected)) chosen = false;
   if (!chosen) pick(all);
 }
@@ -130,7 +132,5 @@ function makeRow(task) {
 makeRow.count = 0;
 
 function updateRow(row, task) {
-  const is = task === selected;
-  attr(row, "aria-selected", is ? "true" : "false");
-  if (is) attr(at("task-list"), "aria-activedescendant", row.id);
+  attr(row, "aria-selected", task === selected ? "true" : "false");
 }

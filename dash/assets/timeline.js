@@ -212,7 +212,7 @@ function move(lines) {
 function legend() {
   const box = (cls, name, thin) => h("span", null, h("i", { cls: "box" + (thin ? " thin" : "") }, h("i", { cls: "seg " + cls })), name);
   const mark = (cls, name, glyph) => h("span", null, h("i", { cls: "box" }, h("i", { cls: "mark " + cls }, glyph || "")), name);
-  return h("div", { cls: "legend", "aria-label": "Legend" },
+  return h("div", { cls: "legend", role: "group", "aria-label": "Legend" },
     box("confirmed", "confirmed"), box("confirmed guess", "confirmed later, sent on a guess"), box("discarded", "discarded"),
     box("adopted", "adopted by a later run"), box("held", "held back"),
     mark("predicted", "predicted"), mark("answered", "answered"), mark("verdict confirmed", "run confirmed", "\u2713"), mark("verdict discarded", "discarded", "\u2715"));
