@@ -289,7 +289,8 @@ func browseReport(t *testing.T, b *browser) {
 	b.clean()
 }
 
-// browseBreakEven has the list of sites and the report name one break-even rate, and none while few predictions are judged.
+// browseBreakEven has the list of sites and the report name one break-even rate, and none while few predictions are judged,
+// and give one reason why nothing is predicted.
 func browseBreakEven(t *testing.T, b *browser) {
 	collector, err := observe.NewCollector(observe.Config{})
 	if err != nil {
@@ -308,12 +309,16 @@ func browseBreakEven(t *testing.T, b *browser) {
 	}
 	row := `document.querySelector("tr[data-site='/shop.Prices/Get'] div.hit")`
 	needs := `[...document.querySelectorAll(".verdicts tr")].find((e) => e.innerText.includes("Prices")).querySelector("[data-label=needs]").textContent`
+	why := `document.querySelector("tr[data-site='/shop.Stock/Get'] .why").textContent`
 	visit(0, 8)
+	b.until(why + ` === "no predictors: nothing is predicted"`)
 	b.until(row + ` && ` + row + `.innerText.includes("too few to judge") && ` + row + `.querySelector(".meter b").hidden`)
 	b.until(`document.querySelector(".verdicts") && ` + needs + ` === "–"`)
 	visit(8, 60)
 	b.until(row + ` && ` + row + `.innerText.includes("needs ") && !` + row + `.querySelector(".meter b").hidden`)
 	b.until(`document.querySelector(".verdicts") && ` + row + `.innerText.split("needs ")[1].trim() === ` + needs + `.trim()`)
+	s.control.Kill(true)
+	b.until(why + ` === "the kill switch has stopped all predictions"`)
 	b.clean()
 }
 

@@ -174,7 +174,9 @@ func (f *frozen) canary(left float64) *Canary {
 		d := newcombe(c.On.FailedShare, c.Off.FailedShare)
 		c.FailedShare = &d
 	}
-	c.Summary = c.summary()
+	if c.Summary = c.summary(); !c.tells() {
+		c.MeanMS, c.P50MS, c.FailedShare = nil, nil, nil
+	}
 	return c
 }
 

@@ -195,7 +195,7 @@ type Canary struct {
 	Left float64 `json:"left,omitempty"`
 	// MeanMS, P50MS and FailedShare are on less off: less than nothing is better. The interval of the means is
 	// Welch's, that of the medians Price and Bonett's of 2002, from order statistics, that of the shares Newcombe's.
-	// Nil as long as there are too few requests.
+	// All are nil as long as there are too few requests for one of them.
 	MeanMS      *Interval `json:"mean_ms,omitempty"`
 	P50MS       *Interval `json:"p50_ms,omitempty"`
 	FailedShare *Interval `json:"failed_share,omitempty"`

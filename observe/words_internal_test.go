@@ -60,6 +60,25 @@ func TestHeadlineTellsFailures(t *testing.T) {
 	}
 }
 
+// TestFewRequestsAreNotCompared: where the sentence says that it is too early to tell, there are no figures that tell.
+func TestFewRequestsAreNotCompared(t *testing.T) {
+	f := &frozen{}
+	for side, n := range []int{fewestForMedian - 1, 100} {
+		for range n {
+			f.arms[side].add(10)
+			f.arms[side].latency.add(10 * time.Millisecond)
+		}
+	}
+	if c := f.canary(0); !strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS != nil || c.P50MS != nil || c.FailedShare != nil {
+		t.Errorf("%+v", c)
+	}
+	f.arms[0].add(10)
+	f.arms[0].latency.add(10 * time.Millisecond)
+	if c := f.canary(0); strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
+		t.Errorf("%+v", c)
+	}
+}
+
 func wordsOf(t *testing.T, mode foresay.Mode, state foresay.SiteState, killed bool, judged float64, s methodSums, gain float64, effect foresay.Effect, predicted bool) Verdict {
 	t.Helper()
 	const name, requests = "/shop.Catalogue/Get", 1000

@@ -148,13 +148,17 @@ function updateRow(tr, site) {
 }
 
 function why(site) {
-  if (site.state === "tripped") {
+  if (site.state === "tripped" && !site.service.status.killed) {
     const now = Date.parse(site.service.status.at) + (performance.now() - site.service.arrived);
     const left = (Date.parse(site.until) - now) / 1000;
     return (left > 0 ? `probes in ${span(left)}: ` : "probes at the next call: ") + site.reason;
   }
+  if (site.service.status.killed) return "the kill switch has stopped all predictions";
+  if (site.mode === "off") return "no predictions are made";
   if (site.state === "probing") return "tries a few predictions";
-  if (site.state === "learning" && site.mode === "observe") return "observed only, nothing is used";
+  if (site.mode === "observe") return "observed only, nothing is used";
+  if (!site.predictors && !site.stats.predicted) return "no predictors: nothing is predicted";
+  if (site.mode === "shadow") return "work on predictions is started and thrown away";
   if (site.state === "learning") return "too few predictions judged";
   const j = judged(site);
   return "from " + plural(Math.round(j.n), "recent prediction");
