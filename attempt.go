@@ -386,8 +386,8 @@ func (a *Attempt) Predict(v any) {
 		t.mu.Unlock()
 	}
 	if !a.finished && c.attempt == a && !c.abandoned && c.mayOffer() {
-		if len(c.predictions) == 0 && t.shadowOf == nil {
-			c.op.Site.trip.probe()
+		if len(c.predictions) == 0 {
+			t.goesOn(c.op.Site)
 		}
 		c.predictions = append(c.predictions, v)
 		if t.rec != nil {

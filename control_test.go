@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +142,52 @@ func TestCanary(t *testing.T) {
 		}
 		if _, err := s.chain(t.Context(), "ann"); err != nil { // without a request chance decides
 			t.Error(err)
+		}
+	})
+}
+
+// TestCanaryBesideSitesThatAreOn: a request is on the side without speculation only if it takes no guess, those of sites
+// that are on included. Until some requests are left without these, no request that takes them is on either side.
+func TestCanaryBesideSitesThatAreOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got *RequestRecord
+		c := mustControl(t, ControlConfig{Budget: -1, ControlShare: 0.2, OnRequest: []func(*RequestRecord){func(r *RequestRecord) { got = r }}})
+		site := func(name string, mode Mode, share float64, predictors ...Predictor) *Site {
+			return siteCase(t, c, SiteConfig{Name: name, Mode: mode, Share: share, Effect: EffectNone, Predictors: predictors})
+		}
+		on, canary := site("/s/on", ModeOn, 0, constant{"a"}), site("/s/canary", ModeCanary, 0.5, constant{"b"})
+		unpredicted := site("/s/unpredicted", ModeOn, 0)
+		arms := make(map[string]int)
+		for i := range 2 * controlAfter {
+			first, when := on, "on"
+			if i%3 == 0 {
+				first, when = unpredicted, "unpredicted"
+			}
+			ctx, r := c.Begin(t.Context(), "page", fmt.Sprint(i))
+			_, err := Do(ctx, func(ctx context.Context) (int, error) {
+				if _, err := callCase(ctx, first, "1", 10*ms, "a", new(atomic.Int64)); err != nil {
+					return 0, err
+				}
+				_, err := callCase(ctx, canary, "2", 10*ms, "b", new(atomic.Int64))
+				return 0, err
+			})
+			if r.End(err); err != nil {
+				t.Fatal(err)
+			}
+			if took := slices.ContainsFunc(got.Calls, func(c CallRecord) bool { return c.Mode == ModeOn && c.Guessed }); took && got.Arm == ArmOff {
+				t.Fatalf("request %d took guesses: %+v", i, got)
+			}
+			if i >= controlAfter {
+				when += ", compared"
+			}
+			arms[fmt.Sprint(when, " ", got.Arm)]++
+		}
+		for when, some := range map[string][]Arm{"on": {ArmNone}, "on, compared": {ArmOff, ArmOn}, "unpredicted": {ArmOff, ArmOn}, "unpredicted, compared": {ArmOff, ArmOn}} {
+			for _, arm := range []Arm{ArmNone, ArmOff, ArmOn} {
+				if there := arms[fmt.Sprint(when, " ", arm)] > 0; there != slices.Contains(some, arm) {
+					t.Errorf("%s: arms %v, want only %v", when, arms, some)
+				}
+			}
 		}
 	})
 }

@@ -486,11 +486,22 @@ func (t *task) ask(ctx context.Context, op *Operation, q *quest) {
 	case op.Observed || q.mode == ModeOff:
 	case q.mode == ModeOn && t.tree.Replayable():
 		q.predictions = op.collect(ctx)
-		if len(q.predictions) > 0 && t.shadowOf == nil { // of a shadow nothing is judged
-			op.Site.trip.probe()
+		if len(q.predictions) > 0 {
+			t.goesOn(op.Site)
 		}
 	case op.Site.samples():
 		q.guess = op.Site.guess(ctx, op)
+	}
+}
+
+// goesOn notes that a call of the site has predictions to go on with. Of a shadow nothing is judged.
+func (t *task) goesOn(s *Site) {
+	if t.shadowOf != nil {
+		return
+	}
+	s.trip.probe()
+	if r := t.request; r != nil && !r.compared && s.board.now.Load().mode == ModeOn {
+		r.always.Store(true)
 	}
 }
 

@@ -21,6 +21,7 @@ type Request struct {
 	// compared: some requests like this one are left without speculation in mode on.
 	compared bool
 	lot      atomic.Uint64 // what shares are compared with, 0 before it is drawn
+	always   atomic.Bool   // it took a guess that it would have taken whatever its lot
 
 	mu     sync.Mutex
 	ended  bool
@@ -39,11 +40,12 @@ type Request struct {
 type Arm uint8
 
 const (
-	// ArmNone: the request called no site that is in ModeCanary.
+	// ArmNone: the request called no site for which its lot decided, or took a guess that it would
+	// have taken whatever its lot: there is no other side to compare it with.
 	ArmNone Arm = iota
-	// ArmOff: it called some, without speculation.
+	// ArmOff: it called some, and took no guess.
 	ArmOff
-	// ArmOn: it called some with speculation.
+	// ArmOn: it called some and its lot was to speculate.
 	ArmOn
 )
 
@@ -186,6 +188,9 @@ func (r *Request) End(err error) {
 	drawn := r.drawn
 	r.mu.Unlock()
 	r.control.weigh(&rec, drawn)
+	if r.always.Load() {
+		rec.Arm = ArmNone
+	}
 	for _, f := range r.control.cfg.OnRequest {
 		contain(r.name, r.control.cfg.Logger, "request observer", func() { f(&rec) })
 	}
