@@ -133,7 +133,7 @@ func fieldErrorf(field, format string, args ...any) error {
 
 func parseOverlay(fields map[string]json.RawMessage, predictors map[string]foresay.Predictor) (siteOverlay, error) {
 	var o siteOverlay
-	if err := json.Unmarshal(fields["method"], &o.method); fields["method"] != nil && err != nil {
+	if err := strictly(fields["method"], &o.method); fields["method"] != nil && err != nil {
 		return o, fieldErrorf("method", "%w", err)
 	}
 	if err := checkMethodName(o.method); err != nil {

@@ -26,7 +26,7 @@ func TestMistakesAreTold(t *testing.T) {
 	const start = `{"cluster": "c", "protocol": "raft", "id": 1, "data": "d", "insecure": true, "members": [{"id": 1, "address": "h:1"}]`
 	for _, tc := range []struct{ text, want string }{
 		{`{"cluster": ""}`, `f:1: cluster: it is missing`},
-		{`[]`, `f:1: a array, where service.Config should be`},
+		{`[]`, `f:1: want an object, not a list`},
 		{`{"cluster": "c"}{}`, `f:1: `},
 		{``, `f:1: the file ends too early`},
 		{`{"cluster"`, `f:1: the file ends too early`},

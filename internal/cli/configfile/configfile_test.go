@@ -30,7 +30,7 @@ func (s *sample) check() error {
 func TestErrorsNameThePlace(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"", "f:1: the file ends too early"},
-		{"// nothing\n{\"name\": 1}", "f:2: name: a number, where string should be"},
+		{"// nothing\n{\"name\": 1}", "f:2: name: want a string, not a number"},
 		{"{\"name\": \"a\",\n\"nam\": \"b\"}", "f:2: nam: there is no such field"},
 		{"{\"name\": \"a\",\n\"name\": \"b\"}", "f:2: name: it is there already, in line 1"},
 		{"{\"parts\": [\n{\"at\": \"h:1\"},\n{\"at\": \"h\"}]}", `f:3: parts[1].at: "h": missing port in address; want host:port`},

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/foresay/foresay/internal/nearest"
 )
 
 // A FileError says what is wrong in a configuration file, and where.
@@ -124,7 +126,7 @@ func locate(name string, data []byte, lines map[string]int, err error) error {
 		e.Line = lineAt(data, syntax.Offset)
 	case errors.As(err, &kind):
 		e.Line, e.Field = lineAt(data, kind.Offset), kind.Field
-		e.Err = fmt.Errorf("a %s, where %s should be", kind.Value, kind.Type)
+		e.Err = errors.New(nearest.Type(kind))
 	default:
 		unknown := regexp.MustCompile(`^json: unknown field "(.*)"$`).FindStringSubmatch(err.Error())
 		if unknown == nil {
