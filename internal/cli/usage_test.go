@@ -71,6 +71,10 @@ func TestUsageErrors(t *testing.T) {
 			complain(about+`unknown command "zzzzzz"; 'foresay.* --help' shows all$`, with("zzzzzz")...)
 			sub := c.Commands()[0].Name()
 			complain(about+`unknown command "`+sub+`e"; did you mean `+sub+`\?$`, with(sub+"e")...)
+			complain(`^foresay: help: .*unknown command "`+sub+`e"; did you mean `+sub+`\?$`, append([]string{"help"}, with(sub+"e")...)...)
+		}
+		if code, out, errs := say(append([]string{"help"}, path...)...); code != 0 || !strings.Contains(out, c.UseLine()) || errs != "" {
+			t.Errorf("foresay help %s: exit code %d\n%s%s", strings.Join(path, " "), code, out, errs)
 		}
 		check := func(f *pflag.Flag) {
 			kind := f.Value.Type()

@@ -44,6 +44,29 @@ func Group(c *cobra.Command) {
 	}
 }
 
+// helpful has the command help say that there is no such command, where cobra shows the help of another one.
+func helpful(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return
+	}
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		switch {
+		case err != nil:
+			return err
+		case len(rest) > 0 && about.HasSubCommands():
+			return about.RunE(about, rest)
+		case len(rest) > 0:
+			return usagef("%sunexpected argument %q; want 'foresay help %s'", prefix(about), rest[0], commandName(about))
+		}
+		about.InitDefaultHelpFlag()
+		return about.Help()
+	}
+}
+
 // commandName is a command's path without the program's name, and prefix what its errors begin with.
 func commandName(c *cobra.Command) string {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
