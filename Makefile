@@ -89,8 +89,8 @@ soak:
 		seed=$$((seed + 200)); \
 	done
 
-# Random programs alone, for SECONDS, with new seeds in each turn. A finding is printed and counted, with what
-# replays it, and the next turn begins.
+# Random programs alone, for SECONDS, with new seeds in each turn, and another number of processors, which decides what
+# happens first of what happens at one instant. A finding is printed and counted, with what replays it, and the next turn begins.
 PROGRAMS = . ./internal/spectree ./specgrpc ./observe
 PROGRAM_TESTS = '^(TestRandom|TestAllWays|TestGoOn)' -test.skip '^TestRandomMutations$$'
 random:
@@ -98,10 +98,11 @@ random:
 	for p in $(PROGRAMS); do mkdir -p $$dir/$$p && go test -c -o $$dir/$$p/test $$p; done; \
 	seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); turns=0; programs=0; found=0; \
 	while [ $$SECONDS -lt $$end ]; do \
+		procs=$$((1 << turns % 4)); \
 		for p in $(PROGRAMS); do \
-			(cd $$p && FORESAY_SEED=$$seed $$dir/$$p/test -test.v -test.run $(PROGRAM_TESTS)) >$$dir/log 2>&1 || { \
+			(cd $$p && GOMAXPROCS=$$procs FORESAY_SEED=$$seed $$dir/$$p/test -test.v -test.run $(PROGRAM_TESTS)) >$$dir/log 2>&1 || { \
 				found=$$((found + 1)); grep -v -e '^=== ' -e '--- PASS' $$dir/log || true; \
-				echo "found with FORESAY_SEED=$$seed in $$p"; \
+				echo "found with GOMAXPROCS=$$procs FORESAY_SEED=$$seed in $$p"; \
 			}; \
 			programs=$$((programs + $$({ grep -oE '[0-9]+ seeds in|programs:[0-9]+|PASS: TestRandom(Clock|Foresight).*/' $$dir/log || true; } | \
 				awk '/PASS/ { n++; next } { gsub(/[^0-9]/, ""); n += $$0 } END { print n + 0 }'))); \
