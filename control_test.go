@@ -356,14 +356,52 @@ func TestConclusive(t *testing.T) {
 		if err := s.user.Reconfigure(ModeObserve, 0); err != nil {
 			t.Fatal(err)
 		}
-		after(0, "ann", StateActive, false)
+		after(0, "ann", StateLearning, false)
 		if err := s.user.Reconfigure(ModeCanary, 1); err != nil {
 			t.Fatal(err)
 		}
 		after(0, "ann", StateActive, true)
 		after(120, "eve", StateTripped, true)
+		// While it only observes there is nothing that a fuse could do, and nobody is told of one. It is as it was when it is
+		// switched on again.
+		for _, mode := range []Mode{ModeOff, ModeObserve} {
+			if err := s.user.Reconfigure(mode, 0); err != nil {
+				t.Fatal(err)
+			}
+			if st := c.Status().Sites[0]; st.State != StateLearning || st.Reason != "" || !st.Until.IsZero() || st.Conclusive {
+				t.Errorf("in mode %v: %v until %v because of %q, conclusive %v", mode, st.State, st.Until, st.Reason, st.Conclusive)
+			}
+		}
+		if err := s.user.Reconfigure(ModeCanary, 1); err != nil {
+			t.Fatal(err)
+		}
+		after(0, "ann", StateTripped, true)
 		time.Sleep(time.Minute)
 		after(5, "ann", StateProbing, false)
+	})
+}
+
+// A site that was switched to observing is not tripped by what it had done before.
+func TestObservingIsNotJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, ControlConfig{Retry: time.Minute, Budget: 10})
+		s := newShop(t, c, ModeOn, 0, "ann")
+		for i := range enough + 1 { // of which the first weighs a little less than one
+			if i == enough { // the last guess turns out wrong once the mode is another one
+				time.AfterFunc(5*ms, func() {
+					if err := s.user.Reconfigure(ModeObserve, 0); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			if _, err := s.chain(t.Context(), "eve"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * judgeEvery)
+		if st := c.Status().Sites[0]; st.Judged < enough || st.State != StateLearning || st.Stats.Trips != 0 {
+			t.Errorf("%+v", st)
+		}
 	})
 }
 

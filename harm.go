@@ -203,7 +203,7 @@ func (c *Control) tripAll(names []string, reason string) {
 	for _, s := range c.sites {
 		set := s.board.now.Load()
 		if slices.Contains(names, s.cfg.Name) && (set.mode == ModeOn || set.mode == ModeCanary) && SiteState(s.trip.state.Load()) != StateTripped {
-			events = append(events, s.open(now, s.trip.shown(), reason))
+			events = append(events, s.open(now, s.trip.shown(s.trip.at(set.mode)), reason))
 		}
 	}
 	c.mu.Unlock()

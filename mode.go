@@ -40,6 +40,9 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
+// uses reports whether something is done on predictions.
+func (m Mode) uses() bool { return m >= ModeShadow }
+
 // ParseMode returns the mode of a name.
 func ParseMode(name string) (Mode, error) {
 	for i, n := range modes() {

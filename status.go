@@ -34,7 +34,8 @@ type SiteStatus struct {
 	Share  float64   `json:"share,omitempty"`
 	Origin Origin    `json:"origin"` // of the mode: code, file or runtime
 	State  SiteState `json:"state"`
-	// Reason and Until say why a tripped site is, and for how long.
+	// State is StateLearning in modes that use no predictions. Reason and Until say why a tripped site
+	// is, and for how long.
 	Reason string    `json:"reason,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
 	// HitRate, BreakEven and ExtraLoad are those of the window: see ControlConfig;
@@ -70,16 +71,20 @@ func (c *Control) Status() Status {
 	useful := max(c.useful, 1)
 	for _, s := range c.sites {
 		t := &s.trip
-		seen := t.shown()
 		set, origin := s.board.from()
+		state := t.at(set.mode)
+		seen := t.shown(state)
 		st := SiteStatus{
 			Name: s.cfg.Name, Conn: s.conn, Effect: s.cfg.Effect.String(), Mode: set.mode, Share: set.share, Origin: origin,
-			State: SiteState(t.state.Load()), Reason: t.reason,
+			State:   state,
 			HitRate: seen.hitRate(), BreakEven: seen.breakEven(), ExtraLoad: t.window.wasted / useful,
 			Judged: seen.judged(), Gain: seconds(seen.gain()), Cost: seconds(seen.cost()), Predictors: len(s.cfg.Predictors), Stats: s.Stats(),
 		}
 		st.Conclusive = st.Mode >= ModeCanary && (st.Judged >= enough || st.State == StateTripped)
-		if st.State == StateTripped {
+		if state != StateLearning {
+			st.Reason = t.reason
+		}
+		if state == StateTripped {
 			st.Until = time.Unix(0, t.until.Load())
 		}
 		out.ExtraLoad += st.ExtraLoad

@@ -88,9 +88,18 @@ type trip struct {
 	last   tally     // that the site tripped with
 }
 
-// shown returns what the site's state comes from. Under the Control's mu.
-func (t *trip) shown() *tally {
-	switch SiteState(t.state.Load()) {
+// at returns the site's state in a mode. One that uses no predictions has none to judge; what was
+// found before waits until they are used again.
+func (t *trip) at(m Mode) SiteState {
+	if !m.uses() {
+		return StateLearning
+	}
+	return SiteState(t.state.Load())
+}
+
+// shown returns what a state comes from. Under the Control's mu.
+func (t *trip) shown(state SiteState) *tally {
+	switch state {
 	case StateTripped:
 		return &t.last
 	case StateProbing:
@@ -244,7 +253,7 @@ func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 			t.probed = t.probed.plus(fresh, 1, 1)
 		}
 		c.useful += fresh.calls - fresh.wasted // a site's predictions may waste more calls of others than it has
-		if SiteState(t.state.Load()) == StateTripped {
+		if SiteState(t.state.Load()) == StateTripped || !s.board.now.Load().mode.uses() {
 			continue // what it had under way: it does no more
 		}
 		wasted += t.window.wasted
@@ -268,6 +277,9 @@ func (c *Control) judgeAll(now time.Time, last int64) (events []news) {
 // judge decides what the site's hit rate means. Under the Control's mu.
 func (s *Site) judge(now time.Time) (events []news) {
 	t := &s.trip
+	if !s.board.now.Load().mode.uses() {
+		return nil
+	}
 	state := SiteState(t.state.Load())
 	seen := &t.window
 	if state == StateProbing {

@@ -111,7 +111,7 @@ func (q *RequestReport) writeMethods(b *bytes.Buffer) {
 			hits = percent(m.HitRate)
 		}
 		saves, load := ms(max(m.SavedMS, m.SavedAloneMS)), "+"+percent(m.ExtraLoad)
-		if !m.Foreseen {
+		if !m.foreseen() {
 			saves, load = "-", "-"
 		}
 		fmt.Fprintf(t, "  %s\t%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.modeText(), m.CallsPerRequest, ms(m.Latency.P50MS), hits,

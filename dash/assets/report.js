@@ -65,9 +65,9 @@ function methods(v, r) {
         h("td", { cls: "wide col-method" }, h("div", { cls: "name" }, short(m.name)), h("div", { cls: "sub" }, [plural(m.calls, "call"), m.mode, guesser(v, m)].filter(Boolean).join(" · "))),
         h("td", { cls: "wide col-verdict" }, h("span", { cls: "verdict " + (classes[m.verdict] || "wait") }, m.verdict), h("div", { cls: "sub" }, sentence(m.why)), m.configure ? configure(id, m.configure) : null),
         h("td", { cls: "num", "data-label": "hit rate" }, m.guessed ? percent(m.hit_rate, 1) : "–", m.guessed ? h("div", { cls: "sub" }, `${percent(m.hit_rate_low)} – ${percent(m.hit_rate_high)}`) : null),
-        h("td", { cls: "num", "data-label": "needs" }, m.compared ? percent(m.break_even) : "–"),
-        h("td", { cls: "num", "data-label": "would save" }, m.foreseen ? [millis(Math.max(m.saved_ms, m.saved_alone_ms)), h("div", { cls: "sub" }, "per request")] : "–"),
-        h("td", { cls: "num", "data-label": "extra load" }, m.foreseen ? load(m.extra_load) : "–"));
+        h("td", { cls: "num", "data-label": "needs" }, m.guessed && m.compared !== false ? percent(m.break_even) : "–"),
+        h("td", { cls: "num", "data-label": "would save" }, m.foreseen !== false ? [millis(Math.max(m.saved_ms, m.saved_alone_ms)), h("div", { cls: "sub" }, "per request")] : "–"),
+        h("td", { cls: "num", "data-label": "extra load" }, m.foreseen !== false ? load(m.extra_load) : "–"));
     })));
 }
 
