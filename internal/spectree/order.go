@@ -131,12 +131,19 @@ func (t *Tree) findOrdered(l *Lane, k key) (*Call, key) {
 		t.rekeyAll()
 		c = t.record.find(k)
 	}
-	t.walks++
-	if c != nil && k.ord != l.ord && !t.follows(c, l.ord, t.walks) {
-		k.ord = l.ord
-		c = t.record.find(k)
+	if k.ord == l.ord {
+		return c, k
 	}
-	return c, k
+	t.walks++
+	if c != nil && t.follows(c, l.ord, t.walks) {
+		return c, k
+	}
+	exact := k
+	exact.ord = l.ord
+	if o := t.record.find(exact); o != nil || c != nil {
+		return o, exact // it was entered so, or is to be, beside the one that does not follow
+	}
+	return nil, k
 }
 
 // rekeyAll brings the record up to date with which lanes are shared.
@@ -147,7 +154,9 @@ func (t *Tree) rekeyAll() {
 	t.rekey = false
 	for _, c := range t.record.all {
 		if c.spec.Ordered && !c.spec.Once {
-			t.record.rekey(c, t.orderOf(c.key.ord))
+			k := c.key
+			k.ord = t.orderOf(k.ord)
+			t.record.rekey(c, k)
 		}
 	}
 }
@@ -193,40 +202,9 @@ func (t *Tree) comesEarly(l *Lane, k key) bool {
 	for _, c := range t.record.all {
 		o := &c.use
 		if c.spec.Ordered && c.key.place() == k.place() && c.key.eff == k.eff && o.Run != l.run &&
-			o.lane.otherwise(l, k) && l.run.knowsNoOther(o.Run) {
+			!l.keepsStep(o) && l.toldAll(o) {
 			return true
 		}
 	}
 	return false
-}
-
-// otherwise reports whether the lane made other calls, or in another order, than
-// next, which is about to make the call at k.
-func (l *Lane) otherwise(next *Lane, k key) bool {
-	for i, u := range next.uses {
-		if i < len(l.uses) && u.Call.key.place() != l.uses[i].Call.key.place() {
-			return true
-		}
-	}
-	n := len(next.uses)
-	return n < len(l.uses) && l.uses[n].Call.key.place() != k.place()
-}
-
-// knowsNoOther reports whether the run was told nothing else than o was, as far
-// as o was told of it.
-func (r *Run) knowsNoOther(o *Run) bool {
-	told := make(map[key]*Use, len(o.uses))
-	for _, u := range o.uses {
-		told[u.Call.key.place()] = u
-	}
-	for _, u := range r.uses {
-		w := told[u.Call.key.place()]
-		if w == nil || u.answer == Waiting || w.answer == Waiting || u.unneeded || w.unneeded {
-			continue
-		}
-		if w.answer != u.answer || w.gaveUp || u.gaveUp || w.Call != u.Call && !u.Call.spec.Local {
-			return false
-		}
-	}
-	return true
 }

@@ -172,3 +172,52 @@ func TestWhatTheLaneWaitsForLater(t *testing.T) {
 	s.Answered(a.Call, Actual)
 	s.want("resume run 1 call 1 answer -1", "resume run 1 call 1 answer -1", "settle call 1", "send call 2")
 }
+
+// TestOrderBesideAnother checks that an ordered call that was entered with the whole order before it,
+// since an equal one that came after other calls was in its place, is found when that one is gone.
+func TestOrderBesideAnother(t *testing.T) {
+	s := play(t, Config{Replayable: true, CallerOpen: true})
+	l := s.lane(1)
+	s.share(l)
+	guess := s.read(l, "guess", 1)
+	s.Answered(s.ordered(l, "before", 0).Call, Actual)
+	first := s.ordered(l, "b", 0)
+	s.Answered(first.Call, Actual)
+	s.Answered(guess.Call, Actual)
+	l = s.lane(2)
+	s.read(l, "guess", 0)
+	s.Answered(s.ordered(l, "another", 0).Call, Actual)
+	second := s.ordered(l, "b", 0)
+	if second.Call == first.Call {
+		t.Fatal("a call is adopted although another one came before it")
+	}
+	s.Answered(second.Call, Actual)
+	later := s.read(l, "later", 1)
+	s.skip()
+	s.Expire(false)
+	s.Answered(later.Call, Actual)
+	s.skip()
+	l = s.lane(3)
+	s.read(l, "guess", 0)
+	s.ordered(l, "another", 0)
+	if u := s.ordered(l, "b", 0); u.Call != second.Call {
+		t.Errorf("it is made anew, as call %d", u.Call.ID)
+	}
+}
+
+// TestWaitsDoNotShareLanes checks that a lane whose code got another value from waiting for a goroutine
+// may make its ordered calls in another order, and counts as nobody else's.
+func TestWaitsDoNotShareLanes(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	s.Heard(l, 1, 0)
+	s.Answered(s.ordered(l, "a", 0).Call, Actual)
+	s.Answered(s.ordered(l, "b", 0).Call, Actual)
+	s.Answered(s.read(l, "guess", 1).Call, Actual)
+	l = s.lane(2)
+	s.Heard(l, 1, 1)
+	s.ordered(l, "b", 0)
+	if len(s.shared) > 0 {
+		t.Error("goroutines seem to share the lane")
+	}
+}

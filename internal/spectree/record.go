@@ -18,6 +18,7 @@ type record struct {
 	// variants is the highest CallSpec.Variant so far.
 	variants int
 	index    map[key]*Call // built once all grows past a handful
+	twins    bool          // some calls have, or had, one key or one place
 	// confirmed holds the calls of which it is certain that the run that turns
 	// out right makes them, by place; built once a replay asks.
 	confirmed map[key]*Call
@@ -32,19 +33,26 @@ func (r *record) confirmedAt(k key) *Call {
 	if r.confirmed == nil {
 		r.confirmed = make(map[key]*Call)
 		for _, c := range r.all {
-			if c.Confirmed() {
-				r.confirm(c)
-			}
+			r.confirm(c)
 		}
 	}
 	return r.confirmed[k.place()]
 }
 
-// confirm tells that the call's caller is right.
+// confirm tells that the call's caller may be right by now.
 func (r *record) confirm(c *Call) {
-	if r.confirmed != nil && r.confirmed[c.key.place()] == nil {
-		r.confirmed[c.key.place()] = c
+	if r.confirmed != nil && c.Confirmed() {
+		r.twins = !claim(r.confirmed, c.key.place(), c) || r.twins
 	}
+}
+
+// claim has the call be what is found under the key, and reports false if another one is.
+func claim(m map[key]*Call, k key, c *Call) bool {
+	if o := m[k]; o != nil && o != c {
+		return false
+	}
+	m[k] = c
+	return true
 }
 
 // Recorded reports whether a call that the lane is about to make is sure to be
@@ -94,44 +102,55 @@ func (r *record) add(c *Call) {
 	r.variants = max(r.variants, c.key.variant)
 	r.all = append(r.all, c)
 	if r.index != nil {
-		r.index[c.key] = c
+		r.enter(c)
 		return
 	}
 	if len(r.all) > recordScan {
 		r.index = make(map[key]*Call, 4*recordScan)
 		for _, c := range r.all {
-			r.index[c.key] = c
+			r.enter(c)
 		}
 	}
 }
 
-// rekey changes which ordered calls preceded the call.
-func (r *record) rekey(c *Call, ord *chain) {
-	if c.key.ord == ord {
+// enter has the call found by its key, and by its place if it is confirmed, unless another one is.
+func (r *record) enter(c *Call) {
+	if r.index != nil {
+		r.twins = !claim(r.index, c.key, c) || r.twins
+	}
+	r.confirm(c)
+}
+
+// leave has the call, which is not in the list under this key any more, not be found by that. Another
+// one that has the same key, or the same place, is found from now on.
+func (r *record) leave(c *Call) {
+	k := c.key
+	at := r.index != nil && r.index[k] == c
+	if at {
+		delete(r.index, k)
+	}
+	place := r.confirmed != nil && r.confirmed[k.place()] == c
+	if place {
+		delete(r.confirmed, k.place())
+	}
+	if !r.twins || !at && !place {
 		return
 	}
-	if r.index != nil && r.index[c.key] == c {
-		delete(r.index, c.key)
-	}
-	c.key.ord = ord
-	if r.index != nil && r.index[c.key] == nil {
-		r.index[c.key] = c
+	for _, o := range r.all {
+		if o != c && (at && o.key == k || place && o.key.place() == k.place()) {
+			r.enter(o)
+		}
 	}
 }
 
-// rename changes the key of a call that is confirmed.
-func (r *record) rename(c *Call, k key) {
-	if r.index != nil && r.index[c.key] == c {
-		delete(r.index, c.key)
+// rekey changes the call's key: which ordered calls preceded it, say.
+func (r *record) rekey(c *Call, k key) {
+	if c.key == k {
+		return
 	}
-	if r.confirmed != nil && r.confirmed[c.key.place()] == c {
-		delete(r.confirmed, c.key.place())
-	}
+	r.leave(c)
 	c.key = k
-	if r.index != nil && r.index[k] == nil {
-		r.index[k] = c
-	}
-	r.confirm(c)
+	r.enter(c)
 }
 
 func (r *record) remove(c *Call) {
@@ -144,12 +163,7 @@ func (r *record) remove(c *Call) {
 	moved.slot = c.slot
 	r.all = r.all[:last]
 	c.slot = -1
-	if r.index != nil && r.index[c.key] == c {
-		delete(r.index, c.key)
-	}
-	if r.confirmed != nil && r.confirmed[c.key.place()] == c {
-		delete(r.confirmed, c.key.place())
-	}
+	r.leave(c)
 }
 
 // dep is a lane's past as the assumptions that it stands on, newest first.

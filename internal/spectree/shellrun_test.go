@@ -140,6 +140,7 @@ func (s *shell) joined(t *shellThread) {
 }
 
 func (s *shell) goOn(t *shellThread, st shellStep, v int) {
+	s.t.Heard(t.lane, int(t.awaited.path), v)
 	st.value = v
 	t.steps = append(t.steps, st)
 	t.resumeWith(v)

@@ -244,7 +244,7 @@ func (t *Tree) rename(c *Call, k key) {
 	if effects {
 		t.sent.remove(c)
 	}
-	t.record.rename(c, key{lane: k.lane, op: k.op, occ: k.occ, variant: c.key.variant, eff: c.key.eff, ord: c.key.ord})
+	t.record.rekey(c, key{lane: k.lane, op: k.op, occ: k.occ, variant: c.key.variant, eff: c.key.eff, ord: c.key.ord})
 	if effects {
 		t.sent.add(c)
 	}

@@ -94,11 +94,7 @@ func (t *Tree) Behind(r *Run) bool {
 func (l *Lane) repeats(c *Call, k key) bool {
 	repeats := func(o *Run) bool {
 		u := o.useAt(k)
-		if u == nil || u.Call != c || !l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index)) {
-			return false
-		}
-		same, _ := l.knowsNoOther(o)
-		return same
+		return u != nil && u.Call == c && l.toldAll(u)
 	}
 	if repeats(c.use.Run) {
 		return true
@@ -114,6 +110,15 @@ func (l *Lane) repeats(c *Call, k key) bool {
 		}
 	}
 	return false
+}
+
+// toldAll reports whether the lane was told nothing else than another run's had been when it made the use.
+func (l *Lane) toldAll(u *Use) bool {
+	if !l.heardAs(len(l.heard), u.lane, u.lane.heardBefore(u.index)) {
+		return false
+	}
+	same, _ := l.knowsNoOther(u.Run)
+	return same
 }
 
 // inStep reports whether the lane has made what some run's did before that made c
