@@ -102,7 +102,7 @@ func (t *task) late(ctx context.Context, l *lane, s *spectree.CallSpec) bool {
 		return s.Effect != spectree.None
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.unlock()
 	return t.tree.Late(l.tree, s)
 }
 
@@ -169,7 +169,7 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 		if waited && ended {
 			t.tree.Skip(l.tree, spec)
 			where := t.where(op, 0)
-			t.mu.Unlock()
+			t.unlock()
 			return contextError(ctx, where)
 		}
 		if t.ending != nil && !t.inTime(l, spec) {

@@ -127,6 +127,7 @@ func unseen() map[string]struct{ test, reason string } {
 		"keepFirstOrder":     {"TestOrderOfTheRightRun", "one program in a hundred thousand shows it"},
 		"keepOneOrder":       {"TestOrdersOfTwoRuns", "as before"},
 		"neverGiveWay":       {"TestGivesWay", "contexts end between a call and its replay in few programs"},
+		"makeGivenUp":        {"TestOvertakenRuns", "contexts end between a call and its replay in few programs"},
 		"keepGivenUp":        {"TestGivenUpBeforeAWrongRunEnds", "it takes several runs and a read that nothing but the code ends"},
 		"forgetHurried":      {all, "it takes a look between two doubters, in few programs"},
 		"trustPlaces":        {"TestCertainty", "goroutines come to one place in another order in few programs"},

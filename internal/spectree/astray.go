@@ -11,12 +11,17 @@ import "slices"
 
 // rightAt returns the call that counts as right at this place, and is no other for run r, or nil.
 func (t *Tree) rightAt(r *Run, k key) *Call {
+	return t.confirmedWhere(k, func(c *Call) bool { return !t.astray(c, r) })
+}
+
+// confirmedWhere returns a confirmed call at this place for which the function returns true, or nil.
+func (t *Tree) confirmedWhere(k key, is func(*Call) bool) *Call {
 	c := t.record.confirmedAt(k)
-	if c == nil || !t.astray(c, r) {
+	if c == nil || is(c) {
 		return c
 	}
 	i := slices.IndexFunc(t.record.all, func(c *Call) bool {
-		return c.Confirmed() && c.key.place() == k.place() && !t.astray(c, r)
+		return c.Confirmed() && c.key.place() == k.place() && is(c)
 	})
 	if i < 0 {
 		return nil

@@ -75,7 +75,6 @@ type Call struct {
 	orphan      int32 // in the tree's list, if it is one
 	sentAt      int32 // by the tree's count of sendings and answers
 	answeredAt  int32
-	gaps        *gap // what that gave up before, if it takes effect
 	right       *Use // by which it was right to make it
 	pending     *resolution
 	chains      *chain // those that it ends
@@ -155,6 +154,7 @@ type Use struct {
 	assumed   *Use
 	earlier   *Use // the same of its lane
 	gaps      *gap // what its lane gave up before
+	around    *gap // that, and what its lane's relatives did, if it has effects
 	before    bool // no longer waiting as far as the lane is concerned
 	relatives bool // it depends on guesses of the lane's relatives, see standOnRelatives
 	mixed     bool // goroutines share its lane, so that what others of them guess may be nothing to it
@@ -212,8 +212,12 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	u.relatives, u.mixed = l.entangled, l.mixed
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
-	u.gaps = l.gaps
-	u.late = t.dropped != nil && t.tooLate(l, k, c)
+	if u.gaps = l.gaps; t.gaveUp() {
+		u.late = t.tooLate(l, k, c)
+		if s.Effect != None {
+			u.around = l.gapsAround()
+		}
+	}
 	t.attach(u)
 	if s.Effect != None {
 		r.effects = true
@@ -298,16 +302,16 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	} else {
 		c = t.record.find(k)
 	}
-	if r.ID == 1 || c != nil && t.dropped == nil {
+	if r.ID == 1 || c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c)) {
 		return c, k
 	}
-	right := t.rightAt(r, k)
+	// Where a run gave up waiting, another may take another path and be right.
+	right := t.confirmedWhere(k, func(c *Call) bool { return !t.astray(c, r) && (!t.gaveUp() || t.onPathOf(l, c)) })
 	switch {
 	case right == nil && c == nil && s.Effect == None:
 		c = t.counterpart(l, k, None)
 	case right == nil:
 	case right.key.variant != k.variant && s.Effect == None: // it may be that of another goroutine, which shares the lane
-	case t.dropped != nil && !l.wentWithout(right.use.gaps): // where a run gave up waiting, another may take another path and be right
 	default:
 		return right, k
 	}
@@ -347,7 +351,7 @@ func (t *Tree) maySpeculate(u *Use) bool {
 		if _, wrong := t.refuted[c.localKey()]; wrong {
 			return false
 		}
-	case c.spec.Effect != None && !c.irrevocable() && t.sent.missing(u.lane) != nil:
+	case c.spec.Effect != None && !c.irrevocable() && u.overdue() != nil:
 		return false // the code must not go on to make the missing call itself
 	}
 	return t.cfg.Replayable && !t.frozen && !r.plain && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&

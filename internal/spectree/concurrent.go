@@ -36,11 +36,6 @@ func (t *Tree) Owes(r *Run) bool {
 	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return c.Lane() != r.main.id && !r.made(c) && !r.excused(c) })
 }
 
-// owes reports whether the lane has, or one that it forked.
-func (t *Tree) owes(l *Lane) bool {
-	return slices.ContainsFunc(t.sent.all, func(c *Call) bool { return covers(l.id, c.Lane()) && !l.run.made(c) && !l.run.excused(c) })
-}
-
 // covers reports whether id is that of the lane, or of one that the lane forked.
 func covers(lane, id string) bool {
 	rest, ok := strings.CutPrefix(id, lane)
@@ -59,11 +54,11 @@ func (r *Run) excused(c *Call) bool {
 
 // Late reports whether the lane makes a call although the context of its code has
 // ended: that came too late, since the run that turns out right is known to make
-// this call of the lane, the next of its operation, and something after it has
-// taken effect. If not, the call is not made.
+// this call of the lane, the next of its operation, and something has taken effect that
+// the run has yet to make: it may have followed. If not, the call is not made.
 func (t *Tree) Late(l *Lane, s *CallSpec) bool {
 	occ, _ := l.occurrence(s.Op)
-	if l.run.ID > 1 && !s.Local && t.rightAt(l.run, keyAt(l.id, s, occ)) != nil && t.owes(l) {
+	if l.run.ID > 1 && !s.Local && t.rightAt(l.run, keyAt(l.id, s, occ)) != nil && t.Behind(l.run) {
 		return true
 	}
 	t.Skip(l, s)

@@ -18,7 +18,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
 		t.dropped[k] = append(t.dropped[k], drop{u.dep.guesses(u.Run)})
-		u.lane.gaps = &gap{prev: u.lane.gaps, at: k}
+		u.lane.gaps, u.lane.left = &gap{prev: u.lane.gaps, at: k}, true
 	}
 	u.lane.done(u)
 	u.answer = Actual
@@ -45,15 +45,24 @@ func (c *Call) givenUp() bool {
 // this run has not made. Then this run goes on without the call as well once the
 // context has ended here: see Skip.
 func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
-	if t.dropped == nil && t.skipped == nil || s.Local || s.Once || t.breaks(neverGiveWay) {
+	if !t.gaveUp() || s.Local || s.Once || t.breaks(neverGiveWay) {
 		return false
 	}
 	occ, _ := l.occurrence(s.Op)
 	at := key{lane: l.id, op: s.Op, occ: occ}
-	if !slices.ContainsFunc(t.dropped[at], drop.right) && !t.wasSkipped(at) {
+	if !t.wentOnWithout(at) {
 		return false
 	}
-	return slices.ContainsFunc(t.sent.all, func(o *Call) bool { return o.gaps.has(at) && o.key.place() != at && !l.run.made(o) })
+	return slices.ContainsFunc(t.sent.all, func(o *Call) bool { return o.follows(at, s.Effect) && o.key.place() != at && !l.run.made(o) })
+}
+
+// gaveUp reports whether code of any run gave up waiting for a call, or did not make one.
+func (t *Tree) gaveUp() bool { return t.dropped != nil || t.skipped != nil }
+
+// wentOnWithout reports whether a run that was right, or may have been, gave up waiting at this place, or
+// did not make the call.
+func (t *Tree) wentOnWithout(at key) bool {
+	return slices.ContainsFunc(t.dropped[at], drop.right) || t.wasSkipped(at)
 }
 
 // Skip tells that the lane did not make a call, since the context of its code had ended.
@@ -70,6 +79,10 @@ func (t *Tree) Skip(l *Lane, s *CallSpec) {
 		l.skipped = make(map[string]int)
 	}
 	l.skipped[s.Op]++
+	l.left = true
+	if l.run.missedPath(nil, at) {
+		t.reconcile()
+	}
 }
 
 // skips are calls of one operation that a lane did not make, one after the other.
@@ -105,20 +118,49 @@ func (t *Tree) wasSkipped(at key) bool {
 // tooLate reports whether the lane, on its way to make c at this place, is on
 // another path than that of an earlier run that was right: that one gave up
 // waiting here, or made another call, and calls that followed took effect, which
-// this run has not made. An answer would come from after them. What other
-// goroutines did that never waited for the lane did not follow.
+// this run has not made. An answer would come from after them, and an effect would
+// happen after them. What other goroutines did that never waited for the lane did not follow.
 func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
 	at := k.place()
-	gaveUp := slices.ContainsFunc(t.dropped[at], drop.right)
+	gaveUp := t.wentOnWithout(at)
 	right := t.rightAt(l.run, k)
 	other := right != nil && right != c
 	if !gaveUp && !other {
 		return false
 	}
 	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
-		follows := gaveUp && o.gaps.has(at) || other && (covers(l.id, o.Lane()) || covers(o.Lane(), l.id))
+		follows := gaveUp && o.follows(at, c.spec.Effect) || other && (covers(l.id, o.Lane()) || covers(o.Lane(), l.id))
 		return follows && o.key.place() != at && !l.run.made(o)
 	})
+}
+
+// overtakenBy returns what the run made where the one that was right to make c, which takes effect now,
+// had given up waiting or made nothing, if that shows that the run is on another path: it has yet to make
+// c, or what it made has effects, which would follow those of c. Its replay finds out in time, see GivesWay.
+func (r *Run) overtakenBy(c *Call) *Use {
+	if c.right.around == nil || r.tree.breaks(makeGivenUp) {
+		return nil
+	}
+	made := r.made(c)
+	for _, u := range r.uses {
+		o := u.Call
+		if o.spec.Local || u.gaveUp || u.unneeded || made && (o.spec.Effect == None || o.irrevocable()) {
+			continue
+		}
+		if c.follows(o.key.place(), o.spec.Effect) {
+			return u
+		}
+	}
+	return nil
+}
+
+// follows reports whether the call took effect after its code had given up waiting at this place for a
+// call with effects, or none. What has effects its relatives may have made after they had given it up.
+func (c *Call) follows(at key, effect Effect) bool {
+	if effect != None {
+		return c.right.around.has(at)
+	}
+	return c.right.gaps.has(at)
 }
 
 // gap is what a lane gave up waiting for, the newest first.
@@ -140,18 +182,76 @@ func (g *gap) next() key {
 // that made it: who is told that goes on as one who gave up waiting.
 func (t *Tree) Ended(c *Call) { c.ended = true }
 
-// wentWithout reports whether the lane went on without the answers that another one
-// gave up waiting for.
-func (l *Lane) wentWithout(g *gap) bool {
-	for ; g != nil; g = g.prev {
-		if g.join != nil {
-			if !l.wentWithout(g.join) {
-				return false
+// gapsAround returns what the lane, which makes a call with effects, gave up before, and what its relatives
+// did: the code of one of these may make the call. See standOnRelatives.
+func (l *Lane) gapsAround() *gap {
+	g := l.children.gaps(l.gaps)
+	for p := l.parent; p != nil; p = p.parent {
+		g = g.with(p.gaps)
+	}
+	return g
+}
+
+func (c *children) gaps(g *gap) *gap {
+	*c = c.compact()
+	for _, l := range *c {
+		g = l.children.gaps(g.with(l.gaps))
+	}
+	return g
+}
+
+// with returns g and what another lane gave up.
+func (g *gap) with(o *gap) *gap {
+	if o == nil || o == g {
+		return g
+	}
+	return &gap{prev: g, join: o}
+}
+
+// all yields what a lane gave up, each once: lanes that were waited for may have begun with the same.
+func (g *gap) all(yield func(*gap) bool) {
+	var seen map[*gap]bool
+	for todo := []*gap{g}; len(todo) > 0; {
+		g := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for ; g != nil && !seen[g]; g = g.prev {
+			if g.join == nil {
+				if !yield(g) {
+					return
+				}
+			} else {
+				todo = append(todo, g.join)
 			}
-			continue
+			if len(todo) > 0 || seen != nil {
+				if seen == nil {
+					seen = make(map[*gap]bool)
+				}
+				seen[g] = true
+			}
 		}
+	}
+}
+
+// onPathOf reports whether the lane comes to a call that counts as right by the path of those who made it:
+// it went on without the answers that they gave up waiting for, and without no others, unless something
+// has happened that they did later, so that nothing can be made anew.
+func (t *Tree) onPathOf(l *Lane, c *Call) bool {
+	u := c.right
+	if u == nil {
+		u = &c.use
+	}
+	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) || t.Behind(l.run))
+}
+
+// within reports whether each of these gaps is one of those that a lane has, or it got the result of a
+// call that had ended there.
+func (g *gap) within(gaps, ends *gap) bool {
+	if g == gaps {
+		return true
+	}
+	for g := range g.all {
 		for at := g.at; at != g.next(); at.occ++ {
-			if !l.gaps.has(at) && !l.ends.has(at) {
+			if !gaps.has(at) && !ends.has(at) {
 				return false
 			}
 		}
@@ -161,12 +261,8 @@ func (l *Lane) wentWithout(g *gap) bool {
 
 // has reports whether a lane gave up waiting at this place.
 func (g *gap) has(at key) bool {
-	for ; g != nil; g = g.prev {
-		if g.join != nil {
-			if g.join.has(at) {
-				return true
-			}
-		} else if n := at.occ - g.at.occ; n >= 0 && n <= g.more && g.at.lane == at.lane && g.at.op == at.op {
+	for g := range g.all {
+		if n := at.occ - g.at.occ; n >= 0 && n <= g.more && g.at.lane == at.lane && g.at.op == at.op {
 			return true
 		}
 	}

@@ -98,7 +98,196 @@ func TestManySkips(t *testing.T) {
 	if at := (key{lane: l.id, op: "a", occ: calls}); s.wasSkipped(at) || l.gaps.has(at) {
 		t.Error("the next one was not")
 	}
-	if !l.wentWithout(l.gaps) || other.wentWithout(l.gaps) {
+	if !l.gaps.within(l.gaps, nil) || l.gaps.within(other.gaps, nil) {
 		t.Error("a lane went without its own gaps, and no other lane did")
+	}
+}
+
+// leftBeforeEffect plays a run that gave a call with effects up in a lane, and went on to another effect: in the
+// same lane, or in the one around it, whose context the code may use.
+func leftBeforeEffect(t *testing.T, s *scenario, outer bool) {
+	l := s.Fork(s.lane(1))
+	guess := s.read(s.lane(1), "guess", 1)
+	s.Drop(s.write(l, "left", Immediate, 0), false)
+	if outer {
+		l = s.lane(1)
+	}
+	w := s.write(l, "w", Immediate, 0)
+	s.Answered(guess.Call, 0)
+	s.Answered(w.Call, Actual)
+	if !w.Call.irrevocable() {
+		t.Fatal("what follows has not taken effect")
+	}
+	s.Answered(s.read(s.lane(1), "another guess", 1).Call, Actual)
+	s.skip()
+}
+
+// TestEffectsGiveWay checks that a call with effects that a right run gave up is not made in a replay once
+// another effect has followed it, also when that counts as one of the lane around: else they happen in the
+// wrong order.
+func TestEffectsGiveWay(t *testing.T) {
+	for _, outer := range []bool{false, true} {
+		s := play(t, replayable)
+		leftBeforeEffect(t, s, outer)
+		l := s.Fork(s.lane(2))
+		if !s.GivesWay(l, &CallSpec{Op: "left", Effect: Immediate}) {
+			t.Errorf("outer %v: the replay does not go on without what was given up", outer)
+		}
+		s.read(s.lane(2), "guess", 1)
+		left := s.write(l, "left", Immediate, 1) // its context has not ended in time
+		if left.Answer() != Waiting || left.Call.send != unsent {
+			t.Errorf("outer %v: what was given up happens after what followed it", outer)
+		}
+		if outer {
+			l = s.lane(2)
+		}
+		s.write(l, "w", Immediate, 0)
+		if left.Call.send != unsent {
+			t.Errorf("outer %v: it happens once the run has made what followed it", outer)
+		}
+		s.Expire(true)
+		if !s.Over() {
+			t.Errorf("outer %v: the run waits for ever", outer)
+		}
+	}
+}
+
+// TestOvertakenRuns checks that a run which made a call that a right one gave up is replaced when what
+// followed there takes effect: it is on another path. Otherwise it would make that happen in the end.
+func TestOvertakenRuns(t *testing.T) {
+	for _, m := range []mutation{sound, makeGivenUp} {
+		cfg := replayable
+		cfg.mutation = m
+		s := play(t, cfg)
+		first := s.lane(1)
+		w0 := s.write(first, "w0", Immediate, 1)
+		s.Drop(s.write(first, "left", Immediate, 0), false)
+		w := s.write(first, "w", Immediate, 2) // held, as w0 is not answered
+		second := s.lane(2)
+		s.write(second, "w0", Immediate, 1)
+		left := s.write(second, "left", Immediate, 1)
+		s.skip()
+		s.Answered(w0.Call, 0)
+		s.Take()
+		if !w.Call.irrevocable() || left.Call.send != unsent {
+			t.Fatal("the run that gave up is not the one that is right")
+		}
+		if left.Run.Discarded() != (m == sound) || first.run.Discarded() {
+			t.Errorf("mutation %d: the run that made what the right one had given up is discarded: %v", m, left.Run.Discarded())
+		}
+		if m == makeGivenUp {
+			s.write(second, "w", Immediate, 2)
+			s.Answered(w.Call, 1)
+			if left.Call.send == unsent {
+				t.Error("what was given up does not happen")
+			}
+		}
+	}
+}
+
+// TestGuessOfWhatGaveUp checks that a guess at what a goroutine computes does not hold if that gave a call up:
+// effects that follow would not know of it.
+func TestGuessOfWhatGaveUp(t *testing.T) {
+	for _, gaveUp := range []bool{false, true} {
+		s := play(t, replayable)
+		l := s.Fork(s.lane(1))
+		r := s.run(1)
+		result := s.Call(s.lane(1), &CallSpec{Op: "result", Local: true, Lanes: []string{l.ID()}})
+		s.Predicted(result.Call)
+		u := s.read(l, "r", 0)
+		if gaveUp {
+			s.Drop(u, false)
+		} else {
+			s.Answered(u.Call, Actual)
+		}
+		s.Resolve(result.Call, []*Lane{l}, 0)
+		if r.Discarded() != gaveUp {
+			t.Errorf("gave up %v: discarded %v", gaveUp, r.Discarded())
+		}
+	}
+}
+
+// TestStrayRunsHaveNoEffects checks that a run that got an answer too late, after what a right run went on to
+// without it, has no effect of its own.
+func TestStrayRunsHaveNoEffects(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	s.Drop(s.read(l, "left", 0), false)
+	s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(l, "guess", 1).Call, Actual)
+	l = s.lane(2)
+	s.Answered(s.read(l, "left", 0).Call, Actual)
+	s.write(l, "w", Immediate, 0)
+	if u := s.write(l, "another", Immediate, 0); u.Call.send != unsent {
+		t.Error("a run on another path has an effect")
+	}
+	s.skip()
+	s.Expire(true)
+	if !s.Over() {
+		t.Error("the run waits for ever")
+	}
+}
+
+// TestOnPathOfRead checks that a read is found again only by a run that went on without the same answers as
+// those who made it, or it might be from before that run's own effects.
+func TestOnPathOfRead(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		first     bool // the first run makes the write
+		second    bool // the replay does
+		wantFound bool
+	}{
+		{"both write", true, true, true},
+		{"neither", false, false, true},
+		{"only the replay", false, true, false},
+		{"only the first, which has happened", true, false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, replayable)
+			write := func(l *Lane, does bool) {
+				if does {
+					s.Answered(s.write(l, "w", Staged, 0).Call, Actual)
+				} else {
+					s.Skip(l, &CallSpec{Op: "w", Effect: Staged})
+				}
+			}
+			l := s.lane(1)
+			write(l, test.first)
+			r := s.read(l, "r", 0)
+			s.Answered(r.Call, Actual)
+			s.Answered(s.read(l, "another guess", 1).Call, Actual)
+			l = s.lane(2)
+			write(l, test.second)
+			if u := s.read(l, "r", 0); (u.Call == r.Call) != test.wantFound {
+				t.Errorf("the read is call %d", u.Call.ID)
+			}
+		})
+	}
+}
+
+// TestManyGaps: lanes that are joined one after the other began with what was given up before, which counts once.
+func TestManyGaps(t *testing.T) {
+	s := play(t, replayable)
+	l := s.lane(1)
+	for range 64 {
+		child := s.Fork(l)
+		s.Drop(s.read(child, "left", 0), false)
+		s.Join(l, child)
+	}
+	if l.gaps.has(key{op: "other"}) || !l.gaps.has(key{lane: "/1", op: "left"}) {
+		t.Error("a lane does not know what was given up")
+	}
+}
+
+// TestSkippedPath checks that a run that was to assume an answer of a call, and did not make it, is not kept
+// beside the one that did.
+func TestSkippedPath(t *testing.T) {
+	s := play(t, replayable)
+	s.read(s.lane(1), "a", 2)
+	second := s.run(2)
+	s.Skip(second.Main(), &CallSpec{Op: "a"})
+	s.skip()
+	if !second.Discarded() {
+		t.Error("both runs may turn out right")
 	}
 }

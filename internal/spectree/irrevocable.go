@@ -127,17 +127,29 @@ func (s *irrevocables) missing(l *Lane) *Call {
 	return nil
 }
 
-// release makes the call irrevocable, unless its run has yet to make another
-// one of the lane that is. A goroutine that shares the lane may be on its way to
-// make that, and gets the grace to do so. Else the function is not
-// deterministic, and the task ends before this call takes effect too.
+// overdue returns a call that keeps this one, which has effects, from being right, or nil: another one of
+// the lane that took effect and is yet to be made, or what shows that the run is not on the right path.
+func (u *Use) overdue() *Call {
+	t := u.Run.tree
+	if c := t.sent.missing(u.lane); c != nil || t.breaks(makeGivenUp) {
+		return c
+	}
+	if u.late {
+		return u.Call
+	}
+	return u.Run.stray
+}
+
+// release makes the call irrevocable, unless another one has to be made before it, or its run is on
+// another path than one that was right. A goroutine that shares the lane may be on its way to make
+// that, and gets the grace to do so, and code that gave the call up before may do so again. Else
+// the function is not deterministic, and the task ends before this call takes effect too.
 func (t *Tree) release(c *Call, right *Use) bool {
 	taken := t.taken(right)
 	if taken != nil {
 		t.released = append(t.released, taken) // the run gives way: it is the same call
 	}
-	if taken == nil && t.sent.missing(right.lane) == nil || c.answered {
-		c.gaps = right.gaps
+	if taken == nil && right.overdue() == nil || c.answered {
 		t.sent.add(c)
 		if len(t.runs) > 1 {
 			t.released = append(t.released, c)
@@ -167,7 +179,7 @@ func (t *Tree) recheck() {
 func (t *Tree) Early() *Call {
 	for _, c := range t.early {
 		for _, u := range c.uses {
-			if missing := t.sent.missing(u.lane); missing != nil && u.dep.blocker() == nil {
+			if missing := u.overdue(); missing != nil && u.dep.blocker() == nil {
 				return missing
 			}
 		}
@@ -182,7 +194,7 @@ func (t *Tree) expireEarly() {
 		if u == nil || c.Confirmed() {
 			continue
 		}
-		if missed := t.sent.missing(u.lane); missed != nil {
+		if missed := u.overdue(); missed != nil {
 			t.diverge(u.Run, missed)
 			return
 		}

@@ -53,6 +53,7 @@ const (
 	renameWritesOnly              // reads of lanes that swapped their names are made anew
 	nameByGuesses                 // what a lane does on a wrong guess tells whether it swapped its name
 	pinRepeated                   // goroutines that share a lane wait before they write what took effect
+	makeGivenUp                   // an effect that the right run gave up happens after what followed it
 	trustReads                    // a read is found after other effects whatever relatives of its lane guessed
 	mutations
 )

@@ -50,13 +50,14 @@ func TestMutations(t *testing.T) {
 	// neverGiveWay shows where code's contexts end: TestGivesWay. trustPlaces shows where
 	// calls come in variants: TestCertainty. keepGivenUp shows where the right run gives up what a
 	// wrong one waits for: TestGivenUpBeforeAWrongRunEnds. trustNames shows where goroutines start
-	// lanes in another order: TestSwappedNames; so do renameWritesOnly and nameByGuesses. trustReads shows where
+	// lanes in another order: TestSwappedNames; so do renameWritesOnly and nameByGuesses. makeGivenUp shows where
+	// code gives up a call with effects that a run beside it makes: TestOvertakenRuns. trustReads shows where
 	// a goroutine knows what the lane around its own guessed: TestReadBesideAGuess. neverPin, pinRepeated, keepOrder,
 	// keepFirstOrder and keepOneOrder show where goroutines that
 	// share a lane make equal calls, or ordered ones: TestMustPin, TestOrderOfSharedLanes,
 	// TestOrderOfTheRightRun, TestOrdersOfTwoRuns, TestWhatHappenedNeedsNoPin, TestExplorationFindsStalls and package
 	// randtest catch them.
-	const elsewhere = 12
+	const elsewhere = 13
 	if len(rules)+elsewhere != int(mutations)-1 {
 		t.Errorf("%d rules, %d mutations", len(rules), mutations-1)
 	}

@@ -130,7 +130,7 @@ func generate(r *rand.Rand, nondet bool) *program {
 	g := &generator{Rand: r, p: &program{nondet: nondet}, left: 3 + r.IntN(8) + r.IntN(2)*r.IntN(24)}
 	p := g.p
 	p.callWidth = r.IntN(4)
-	p.drops = r.IntN(16) == 0
+	p.drops = r.IntN(8) == 0
 	tolerant, shares := r.IntN(3) == 0, r.IntN(8) == 0
 	for range 2 + r.IntN(maxSites-1) {
 		p.sites = append(p.sites, g.site(tolerant))

@@ -131,13 +131,14 @@ func (p *resolution) blocker() *Call {
 // Resolve tells a local call's answer, as the given lanes of its run computed
 // it. It counts once these lanes depend on no guess. A run that went on with a
 // prediction went on without waiting for what the lanes did, so the prediction
-// counts as wrong if they made calls whose order matters.
+// counts as wrong if they made calls whose order matters, or gave calls up, which
+// what follows effects must know.
 func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 	if c.answered || c.dead || t.over {
 		return
 	}
 	for _, l := range lanes {
-		if (l.eff != l.forkEff || l.ord != l.forkOrd) && !t.breaks(resolveWithEffects) {
+		if (l.eff != l.forkEff || l.ord != l.forkOrd || l.left) && !t.breaks(resolveWithEffects) {
 			match = Actual
 		}
 	}

@@ -241,7 +241,7 @@ func runPrograms(t *testing.T, n int, e execution) {
 	s := e.stats
 	for what, n := range map[string]int{
 		"replays": s.runs - s.programs, "adopted calls": s.adopted, "predictions": s.accepted, "refusals": s.refused,
-		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped,
+		"effects": s.effects, "callers refuted": s.refuted, "barriers": s.barriers, "dropped calls": s.dropped, "calls that were not made": s.skipped, "calls that gave way": s.gaveWay,
 		"doubters": s.doubted, "calls that relatives hold up": s.hurried, "lanes that others hold up": s.heldUp, "doubters that gave up": s.insisted,
 		"withdrawn predictions": s.withdrawn,
 	} {

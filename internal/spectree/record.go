@@ -16,9 +16,9 @@ type record struct {
 	few [4]*Call
 	all []*Call
 	// variants is the highest CallSpec.Variant so far.
-	variants int
-	index    map[key]*Call // built once all grows past a handful
+	variants int32
 	twins    bool          // some calls have, or had, one key or one place
+	index    map[key]*Call // built once all grows past a handful
 	// confirmed holds the calls of which it is certain that the run that turns
 	// out right makes them, by place; built once a replay asks.
 	confirmed map[key]*Call
@@ -99,7 +99,7 @@ func (r *record) add(c *Call) {
 		r.all = r.few[:0]
 	}
 	c.slot = len(r.all)
-	r.variants = max(r.variants, c.key.variant)
+	r.variants = max(r.variants, int32(c.key.variant))
 	r.all = append(r.all, c)
 	if r.index != nil {
 		r.enter(c)

@@ -28,7 +28,7 @@ func (l *Lane) standOnRelatives() {
 	}
 	d := l.children.guesses(l.dep)
 	for c := l; c.parent != nil; c = c.parent {
-		for u := c.parent.guess; u != nil && u.index >= c.forkedAt; u = u.earlier {
+		for u := c.parent.guess; u != nil && u.index >= int(c.forkedAt); u = u.earlier {
 			if !u.Call.answered && !u.Call.dead {
 				d = &dep{prev: d, call: u.Call}
 			}

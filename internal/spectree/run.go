@@ -64,6 +64,8 @@ type Lane struct {
 	locals   int32 // local calls among uses
 	waiting  int32 // calls in progress
 	awaited  int32 // those of them with side effects, or ordered
+	forkedAt int32 // so many calls the run had made when the lane was forked
+	left     bool  // it went on without a call since then, or a lane did that it waited for
 	consumed int   // irrevocable calls that it made, without those with Once
 	fewUses  [4]*Use
 	uses     []*Use
@@ -78,7 +80,6 @@ type Lane struct {
 	heard                    []heard
 	joined                   []*Lane
 	children                 children
-	forkedAt                 int                    // so many calls the run had made then
 	guess                    *Use                   // the newest that it went on with a prediction for
 	same                     map[*Run]sameness      // see knowsNoOther
 	strides                  map[*Lane]stride       // see inStep
@@ -176,7 +177,7 @@ func (t *Tree) Fork(l *Lane) *Lane {
 	child := &Lane{
 		id: l.id + "/" + strconv.Itoa(int(l.forks)), run: l.run,
 		dep: l.dep, eff: l.eff, ord: l.ord, gaps: l.gaps, ends: l.ends, forkEff: l.eff, forkOrd: l.ord,
-		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)), forkedAt: len(l.run.uses),
+		parent: l, parentUses: int32(len(l.uses)), parentJoined: int32(len(l.joined)), parentHeard: int32(len(l.heard)), forkedAt: int32(len(l.run.uses)),
 		entangled: l.entangled,
 	}
 	if l.run.forked == nil {
@@ -201,12 +202,8 @@ func (t *Tree) Join(l, child *Lane) {
 	if child.ord != child.forkOrd {
 		l.ord = l.ord.pushJoin(child.ord)
 	}
-	if child.gaps != nil && child.gaps != l.gaps {
-		l.gaps = &gap{prev: l.gaps, join: child.gaps}
-	}
-	if child.ends != nil && child.ends != l.ends {
-		l.ends = &gap{prev: l.ends, join: child.ends}
-	}
+	l.gaps, l.ends = l.gaps.with(child.gaps), l.ends.with(child.ends)
+	l.left = l.left || child.left
 	t.untangle(l.run)
 }
 

@@ -189,7 +189,21 @@ func (s *shell) call(t *shellThread, q request) {
 	if t.in.outer {
 		l = t.parent.lane
 	}
-	if s.t.MustPin(l, &CallSpec{Op: s.p.opOf(q), Effect: site.effect, Once: site.kind == actOnce}) {
+	spec := CallSpec{
+		Op: s.p.opOf(q), Effect: site.effect, Ordered: site.ordered,
+		NoPrediction: site.observed, NoSpeculation: site.nospec, Once: site.kind == actOnce,
+	}
+	if site.conflict {
+		spec.Conflict = keyNames[q.key]
+	}
+	if s.p.drops && s.skips(l, &spec) {
+		s.log("run %d lane %q does not make %s (k%d a%d)", t.run.run.ID, l.ID(), spec.Op, q.key, q.arg)
+		s.dropped = true
+		t.steps = append(t.steps, shellStep{step: step{request: q, dropped: true}})
+		t.resumeWith(droppedValue)
+		return
+	}
+	if s.t.MustPin(l, &spec) {
 		if !s.t.Barrier(l) {
 			s.park(t, l)
 			return
@@ -197,13 +211,7 @@ func (s *shell) call(t *shellThread, q request) {
 		s.pass(t)
 	}
 	predictions := s.predictions(t.in, q)
-	spec := CallSpec{
-		Op: s.p.opOf(q), Effect: site.effect, Ordered: site.ordered, Predictions: len(predictions),
-		NoPrediction: site.observed, NoSpeculation: site.nospec, Once: site.kind == actOnce,
-	}
-	if site.conflict {
-		spec.Conflict = keyNames[q.key]
-	}
+	spec.Predictions = len(predictions)
 	u := s.t.Call(l, &spec)
 	if u.Call == nil {
 		if !s.t.Over() {
@@ -232,6 +240,24 @@ func (s *shell) call(t *shellThread, q request) {
 	if u.Answer() != Waiting {
 		s.resume(t, u)
 	}
+}
+
+// skips has a call not be made, since the context of its code has ended: as it had in a run that was
+// right to go on without, or by chance, unless a right one is known to make it.
+func (s *shell) skips(l *Lane, spec *CallSpec) bool {
+	switch {
+	case s.t.GivesWay(l, spec):
+		if s.one(8) { // it may not end in time
+			return false
+		}
+		s.stats.gaveWay++
+		s.t.Skip(l, spec)
+		return true
+	case spec.Once, !s.one(32):
+		return false
+	}
+	s.stats.skipped++
+	return !s.t.Late(l, spec)
 }
 
 // predictions makes up what is guessed about a call before it is made.

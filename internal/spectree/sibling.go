@@ -257,7 +257,7 @@ func (t *Tree) merge() bool {
 func (r *Run) agrees(o *Run) bool { return !o.contradicts(r.before(nil, len(r.uses))) }
 
 // missedPath reports whether the run was to assume an answer of a call that it
-// has just not made, since it made c in its place, which is another variant. Nothing
+// has just not made, since it made c in its place, which is another variant, or none. Nothing
 // tells the run from the one that made that call any more, so one of the two must
 // go: both might turn out right, and take effect.
 func (r *Run) missedPath(c *Call, k key) bool {

@@ -15,7 +15,7 @@ import (
 func (t *Tree) Alone() bool { return t.started <= 1 }
 
 // Variants returns the highest variant that any call has.
-func (t *Tree) Variants() int { return t.record.variants }
+func (t *Tree) Variants() int { return int(t.record.variants) }
 
 // Certainty is how sure it is that a call that was found is the same call.
 type Certainty uint8
@@ -156,7 +156,8 @@ func (l *Lane) keepsStep(u *Use) bool {
 // supersede replaces runs that made another variant of a call that is irrevocable now.
 // Nobody was sure whether it was the same call; now the run that turns out right makes
 // this one there, and none other. So it does with runs that made it under another lane's
-// name: their replays find it, see counterpart.
+// name: their replays find it, see counterpart. And so with runs that went on where the one
+// that is right had given up before the call: they are on another path.
 func (t *Tree) supersede() {
 	for len(t.released) > 0 && !t.over {
 		c := t.released[0]
@@ -164,6 +165,8 @@ func (t *Tree) supersede() {
 		var lost []loss
 		for _, r := range t.runs {
 			if u := r.useAt(c.key); u != nil && u.Call != c {
+				lost = append(lost, loss{r, u.index})
+			} else if u := r.overtakenBy(c); u != nil {
 				lost = append(lost, loss{r, u.index})
 			} else if u := t.takenBy(r, c); u != nil {
 				t.Shared(forker(u.lane, c.right.lane))
