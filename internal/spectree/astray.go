@@ -53,6 +53,37 @@ func (u *Use) guessedOther(r *Run) bool {
 	})
 }
 
+// Goroutines that share a lane may swap equal calls in a replay. If what they were told counts as equal and is
+// not, they go on by other ways, and nothing tells at once: what one of them reads anew may be what another
+// one has yet to read, or come from after effects that follow on the way that was right.
+
+// ahead reports whether a lane that makes a call anew has yet to make what has happened there, or around it.
+func (t *Tree) ahead(l *Lane) bool {
+	return l.run.ID > 1 && !t.madeAll(l.run) && slices.ContainsFunc(t.sent.all, func(o *Call) bool {
+		return (covers(l.id, o.Lane()) || covers(o.Lane(), l.id)) && !l.run.made(o)
+	})
+}
+
+// unread returns a read that a run which was right made and this one has not, in a lane where this one, or one
+// before it, read anew before it had made what had happened, or nil. There are two ways then.
+func (t *Tree) unread(r *Run) *Call {
+	if t.gaveUp() || len(t.forkers) > 0 {
+		return nil
+	}
+	for _, u := range r.uses {
+		if !u.Call.hasty {
+			continue
+		}
+		i := slices.IndexFunc(t.record.all, func(c *Call) bool {
+			return c.key.lane == u.lane.id && c.spec.Effect == None && c.Confirmed() && r.useAt(c.key) == nil && !r.excused(c) && !t.astray(c, r)
+		})
+		if i >= 0 {
+			return t.record.all[i]
+		}
+	}
+	return nil
+}
+
 // unsure returns the uses that the run goes on with guesses for of which it is not known whether they
 // are right, or, once it is discarded, of which that was not known then.
 func (r *Run) unsure() []*Use {

@@ -77,3 +77,34 @@ func TestReadBesideAnotherGuess(t *testing.T) {
 		s.skip()
 	}
 }
+
+// TestSwappedAnswers checks that a run does not count as right that read anew, by another way than one that was
+// right, before it had made what had happened there: goroutines that share its lane swapped equal calls, the
+// answers of which count as equal and are not. A goroutine that comes to its reads late reads them, too.
+func TestSwappedAnswers(t *testing.T) {
+	for _, swapped := range []bool{false, true} {
+		s := play(t, replayable)
+		l := s.lane(1)
+		for range 2 { // each goroutine makes one, and goes on with a guess that counts as equal
+			s.Answered(s.read(l, "same", 1).Call, 0)
+		}
+		s.Answered(s.read(l, "one way", 0).Call, Actual)
+		s.Answered(s.write(l, "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(l, "guess", 1).Call, Actual)
+		l = s.lane(2)
+		s.read(l, "same", 1)
+		s.read(l, "same", 1)
+		s.Answered(s.read(l, "other way", 0).Call, Actual)
+		if !swapped {
+			s.read(l, "one way", 0)
+		}
+		s.write(l, "w", Immediate, 0)
+		s.read(l, "guess", 1)
+		s.skip()
+		s.returned(s.run(2))
+		acts := s.Take()
+		if diverges := acts[0].Kind == Diverge; diverges != swapped {
+			t.Errorf("swapped %v: %s", swapped, describe(&acts[0]))
+		}
+	}
+}

@@ -68,6 +68,7 @@ type Call struct {
 	postponed   bool // it counts as sent, but its attempt waits, see Postpone
 	confirmed   bool // Confirm was emitted
 	settled     bool
+	hasty       bool  // its first maker had yet to make what had happened, see ahead
 	dead        bool  // Abandon was emitted
 	ended       bool  // see Ended
 	counted     bool  // among the unanswered ones of chains
@@ -198,6 +199,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		*c = Call{ID: t.calls, spec: *s, key: k, slot: -1, predictions: s.Predictions}
 		if !s.Local {
 			t.record.add(c)
+			c.hasty = s.Effect == None && t.ahead(l)
 		}
 	} else {
 		t.adopt(c, l, k)

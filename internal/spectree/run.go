@@ -384,7 +384,10 @@ func (t *Tree) missed(r *Run) *Call {
 			return c
 		}
 	}
-	return r.stray
+	if r.stray != nil {
+		return r.stray
+	}
+	return t.unread(r)
 }
 
 // startRun starts a run in place of another one, or beside it.
