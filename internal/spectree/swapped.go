@@ -1,6 +1,7 @@
 package spectree
 
 import (
+	"iter"
 	"slices"
 	"sort"
 )
@@ -153,35 +154,58 @@ func (t *Tree) compareStarts(a, b *Lane) comparison {
 
 // compare compares what two lanes asked for: in all, or as far as both came.
 func (t *Tree) compare(a, b []*Use, all bool) comparison {
-	for {
-		a, b = skipLocal(a), skipLocal(b)
+	for x, y := range inTurn(a, b) {
 		switch {
-		case len(a) == 0 && len(b) == 0, !all && (len(a) == 0 || len(b) == 0):
+		case x == nil || y == nil:
+			if all {
+				return otherwise
+			}
 			return alike
-		case len(a) == 0 || len(b) == 0, a[0].Call.spec.Op != b[0].Call.spec.Op:
+		case x.Call.spec.Op != y.Call.spec.Op:
 			return otherwise
-		case a[0].parts(b[0]) && !t.breaks(nameByGuesses):
+		case x.parts(y) && !t.breaks(nameByGuesses):
 			return parted
 		}
-		a, b = a[1:], b[1:]
 	}
+	return alike
 }
 
 // does reports whether the lane, which asked for the same as another one that has made these
 // calls, and was told the same, then asked for another operation.
 func (t *Tree) does(l *Lane, others []*Use, op string) bool {
-	uses := l.uses
-	for {
-		others, uses = skipLocal(others), skipLocal(uses)
+	for x, y := range inTurn(others, l.uses) {
 		switch {
-		case len(uses) == 0:
+		case y == nil:
 			return false
-		case len(others) == 0:
-			return uses[0].Call.spec.Op != op
-		case uses[0].parts(others[0]) && !t.breaks(nameByGuesses):
+		case x == nil:
+			return y.Call.spec.Op != op
+		case y.parts(x) && !t.breaks(nameByGuesses):
 			return false
 		}
-		others, uses = others[1:], uses[1:]
+	}
+	return false
+}
+
+// inTurn yields what two lanes made one after the other, without local calls, as far as one of them came; beyond
+// that of the other one nil.
+func inTurn(a, b []*Use) iter.Seq2[*Use, *Use] {
+	return func(yield func(_, _ *Use) bool) {
+		for {
+			a, b = skipLocal(a), skipLocal(b)
+			if len(a) == 0 && len(b) == 0 {
+				return
+			}
+			var x, y *Use
+			if len(a) > 0 {
+				x, a = a[0], a[1:]
+			}
+			if len(b) > 0 {
+				y, b = b[0], b[1:]
+			}
+			if !yield(x, y) {
+				return
+			}
+		}
 	}
 }
 
@@ -204,16 +228,12 @@ func (l *Lane) alike(n int, o *Lane, m int) bool {
 
 // sameCalls reports whether two lanes asked for the same.
 func sameCalls(a, b []*Use) bool {
-	for {
-		a, b = skipLocal(a), skipLocal(b)
-		if len(a) == 0 || len(b) == 0 {
-			return len(a) == len(b)
-		}
-		if a[0].Call.spec.Op != b[0].Call.spec.Op {
+	for x, y := range inTurn(a, b) {
+		if x == nil || y == nil || x.Call.spec.Op != y.Call.spec.Op {
 			return false
 		}
-		a, b = a[1:], b[1:]
 	}
+	return true
 }
 
 // before returns how many calls the lane made before the use.
