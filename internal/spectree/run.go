@@ -232,13 +232,17 @@ func (t *Tree) hasHappened(l *Lane, s *CallSpec) bool {
 
 // Shared tells that goroutines share a lane: one makes a call in it, or starts others, while
 // its code waits for something else. In a replay they may come in another order, and with
-// them the calls and the lanes that they start swap names.
+// them the calls and the lanes that they start swap names. What code did on a wrong guess
+// tells nothing of that.
 func (t *Tree) Shared(l *Lane) {
 	t.ambiguous = true
 	if t.forkers == nil {
-		t.forkers = make(map[string]struct{})
+		t.forkers = make(map[string][]drop)
 	}
-	t.forkers[l.id] = struct{}{}
+	on := drop{l.dep.guesses(l.run)}
+	if !slices.ContainsFunc(t.forkers[l.id], func(d drop) bool { return slices.Equal(d.guesses, on.guesses) }) {
+		t.forkers[l.id] = append(t.forkers[l.id], on)
+	}
 }
 
 // Barrier pins the lane's run and reports whether it is confirmed. If not,

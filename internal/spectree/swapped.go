@@ -81,7 +81,7 @@ func (t *Tree) takenBy(r *Run, c *Call) *Use {
 // it, or what it comes from, or the two runs had other lanes under one of these names.
 func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 	for p := l.parent; p != nil; p = p.parent {
-		if _, ok := t.forkers[p.id]; ok {
+		if slices.ContainsFunc(t.forkers[p.id], drop.right) {
 			return true
 		}
 	}

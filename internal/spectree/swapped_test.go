@@ -269,3 +269,22 @@ func TestNamesAfterAGuess(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedOnAGuess checks that goroutines that share a lane on a wrong guess do not count as sharing it: one
+// that makes then what another one's write has been makes a second one.
+func TestSharedOnAGuess(t *testing.T) {
+	for _, right := range []bool{false, true} {
+		s := play(t, replayable)
+		s.does(1, []string{"", "a"})
+		guess := s.read(s.lane(1), "guess", 1)
+		s.Shared(s.lane(1))
+		run := s.answer(guess, right, 1)
+		if right {
+			run = s.answer(s.read(s.lane(1), "another guess", 1), false, 1)
+		}
+		got := s.does(run, []string{"a", ""})
+		if adopted := got[0] == 1; adopted != right {
+			t.Errorf("the guess was right: %v; the write is call %d", right, got[0])
+		}
+	}
+}
