@@ -36,9 +36,15 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once || c.spec.Effect == None != (effect == None) {
 			continue
 		}
-		if u := c.right; u == nil || !c.Confirmed() || l.run.made(c) || t.astray(c, l.run) || !l.alike(len(l.uses), u.lane, u.lane.before(u)) {
+		u := c.right
+		if u == nil || !c.Confirmed() || l.run.made(c) || t.astray(c, l.run) {
 			continue
-		} else if t.misnamed(l, len(l.uses), k.op, u.lane) {
+		}
+		n, m := len(l.uses), u.lane.before(u)
+		if !l.alike(n, u.lane, m) || effect == None && !l.sameEffects(n, u.lane, m) {
+			continue
+		}
+		if t.misnamed(l, n, k.op, u.lane) {
 			t.Shared(forker(l, u.lane))
 			return c
 		}
@@ -231,6 +237,21 @@ func sameCalls(a, b []*Use) bool {
 	for x, y := range inTurn(a, b) {
 		if x == nil || y == nil || x.Call.spec.Op != y.Call.spec.Op {
 			return false
+		}
+	}
+	return true
+}
+
+// sameEffects reports whether the lane's first n calls have the effects of another one's first m,
+// which are alike, and the same of those that forked them. Lanes that swapped names have each
+// other's effects. One that has its own did not, and what it reads comes after them.
+func (l *Lane) sameEffects(n int, o *Lane, m int) bool {
+	for ; l.id != o.id; n, m, l, o = int(l.parentUses), int(o.parentUses), l.parent, o.parent {
+		a, b := skipLocal(l.uses[:n]), skipLocal(o.uses[:m])
+		for ; len(a) > 0; a, b = skipLocal(a[1:]), skipLocal(b[1:]) {
+			if a[0].Call.spec.Effect != None && a[0].Call != b[0].Call {
+				return false
+			}
 		}
 	}
 	return true

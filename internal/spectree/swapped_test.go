@@ -130,6 +130,27 @@ func TestSwappedReads(t *testing.T) {
 	}
 }
 
+// TestReadsBehindOwnWrites checks that a lane whose write before was its own gets no read of another
+// one that wrote the same, though names may be swapped: that one asks for its read itself.
+func TestReadsBehindOwnWrites(t *testing.T) {
+	s := play(t, replayable)
+	s.does(1, []string{"w", "w"})
+	s.Shared(s.lane(1))
+	other := s.lane(1).run.forked["/2"]
+	r := s.read(other, "r", 0)
+	s.Answered(r.Call, Actual)
+	s.Answered(s.write(other, "v", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	calls := s.does(2, []string{"w", "w"})
+	one, other := s.lane(2).run.forked["/1"], s.lane(2).run.forked["/2"]
+	if u := s.read(one, "r", 0); u.Call == r.Call || !slices.Equal(calls, []int{1, 2}) {
+		t.Errorf("behind calls %v the first lane reads by call %d", calls, u.Call.ID)
+	}
+	if u := s.read(other, "r", 0); u.Call != r.Call {
+		t.Errorf("the second lane reads by call %d", u.Call.ID)
+	}
+}
+
 // TestNamesOnAGuess checks that a lane that did something else on a wrong guess of its own is
 // not taken for one that swapped its name: of two that do the same each reads for itself.
 func TestNamesOnAGuess(t *testing.T) {
