@@ -291,3 +291,53 @@ func TestSkippedPath(t *testing.T) {
 		t.Error("both runs may turn out right")
 	}
 }
+
+// TestLateBesideAnotherLane checks that a lane whose context has ended makes a call that a right run made, if what
+// followed that took effect in a lane that waited for it.
+func TestLateBesideAnotherLane(t *testing.T) {
+	for _, made := range []bool{false, true} { // the run has made what followed
+		s := play(t, replayable)
+		l := s.Fork(s.lane(1))
+		s.Answered(s.read(l, "r", 0).Call, Actual)
+		s.Join(s.lane(1), l)
+		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		l = s.Fork(s.lane(2))
+		if made {
+			s.write(s.lane(2), "w", Immediate, 0)
+		}
+		if s.Late(l, &CallSpec{Op: "r"}) == made {
+			t.Errorf("made what followed %v: the call is made %v", made, !made)
+		}
+	}
+}
+
+// TestTwoReadsOfOnePlace checks that of two ordered reads in one place, which right runs made that went on without
+// other calls, a replay finds the one that came after the same calls as its own.
+func TestTwoReadsOfOnePlace(t *testing.T) {
+	s := play(t, replayable)
+	read := func(l *Lane, without bool) *Use {
+		if without {
+			s.Skip(l, &CallSpec{Op: "before", Ordered: true})
+		} else if u := s.ordered(l, "before", 0); u.Answer() == Waiting {
+			s.Answered(u.Call, Actual)
+		}
+		u := s.ordered(l, "r", 0)
+		if u.Answer() == Waiting {
+			s.Answered(u.Call, Actual)
+		}
+		return u
+	}
+	first := read(s.lane(1), false)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	second := read(s.lane(2), true)
+	if second.Call == first.Call {
+		t.Fatal("a read is found by a run that made no call before it")
+	}
+	s.read(s.lane(2), "guess", 0)
+	s.Answered(s.write(s.lane(2), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+	if u := read(s.lane(3), true); u.Call != second.Call {
+		t.Errorf("the replay finds call %d, want %d", u.Call.ID, second.Call.ID)
+	}
+}

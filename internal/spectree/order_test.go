@@ -205,19 +205,30 @@ func TestOrderBesideAnother(t *testing.T) {
 	}
 }
 
-// TestWaitsDoNotShareLanes checks that a lane whose code got another value from waiting for a goroutine
-// may make its ordered calls in another order, and counts as nobody else's.
+// TestWaitsDoNotShareLanes checks that a lane whose code got another value from waiting for a goroutine, or gave
+// up waiting for a call, may make its ordered calls in another order, and counts as nobody else's.
 func TestWaitsDoNotShareLanes(t *testing.T) {
-	s := play(t, replayable)
-	l := s.lane(1)
-	s.Heard(l, 1, 0)
-	s.Answered(s.ordered(l, "a", 0).Call, Actual)
-	s.Answered(s.ordered(l, "b", 0).Call, Actual)
-	s.Answered(s.read(l, "guess", 1).Call, Actual)
-	l = s.lane(2)
-	s.Heard(l, 1, 1)
-	s.ordered(l, "b", 0)
-	if len(s.shared) > 0 {
-		t.Error("goroutines seem to share the lane")
+	for name, waits := range map[string]func(s *scenario, l *Lane, run int){
+		"another value": func(s *scenario, l *Lane, run int) { s.Heard(l, 1, run) },
+		"a call not made": func(s *scenario, l *Lane, run int) {
+			if run == 2 {
+				s.Skip(l, &CallSpec{Op: "left"})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := play(t, replayable)
+			l := s.lane(1)
+			waits(s, l, 1)
+			s.Answered(s.ordered(l, "a", 0).Call, Actual)
+			s.Answered(s.ordered(l, "b", 0).Call, Actual)
+			s.Answered(s.read(l, "guess", 1).Call, Actual)
+			l = s.lane(2)
+			waits(s, l, 2)
+			s.ordered(l, "b", 0)
+			if len(s.shared) > 0 {
+				t.Error("goroutines seem to share the lane")
+			}
+		})
 	}
 }
