@@ -47,19 +47,22 @@ func (o *outgoing) drain() {
 func (c *ClientConn) carry(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	out, _ := ctx.Value(outgoingKey{}).(*outgoing)
 	if out == nil || out.call.conn != c || out.call.method.name != method {
-		return c.plain(ctx, method, req, reply, cc, invoke, opts)
+		if cc.GetMethodConfig(method).RetryPolicy == nil {
+			return c.plain(ctx, method, req, reply, cc, invoke, opts) // nobody else waits for it
+		}
+		return c.followed(ctx, method, req, reply, cc, invoke, opts)
 	}
 	a, m := out.attempt, out.call.method
 	if !out.used.CompareAndSwap(false, true) {
 		// An interceptor tries again. The attempt has one stream only.
 		if out.stream == nil {
-			return c.plain(ctx, method, req, reply, cc, invoke, opts)
+			return c.followed(ctx, method, req, reply, cc, invoke, opts)
 		}
 		return c.hold(ctx, out, "an interceptor tries again", req, reply, cc, invoke, opts)
 	}
 	speculative := a.Speculative()
 	if !speculative && (!a.WantPredictions() || m.unaware() || !plainCodec(opts)) {
-		return c.plain(ctx, method, req, reply, cc, invoke, opts)
+		return c.followed(ctx, method, req, reply, cc, invoke, opts)
 	}
 	result, reason, err := c.speculate(ctx, out, req, reply, cc, opts, speculative)
 	if result {
@@ -104,8 +107,10 @@ func (c *ClientConn) ahead(ctx context.Context, out *outgoing, req, reply any, c
 		defer end()
 	}
 	since := room.opens()
-	stream, err := c.open(ctx, &unaryDesc, cc, out.call.method.name, opts...)
-	room.opened(since)
+	again := &attempts{conn: c, attempt: a}
+	defer again.end()
+	stream, err := c.open(ctx, &unaryDesc, cc, out.call.method.name, again.follow(opts)...)
+	room.opened(since, err == nil)
 	defer room.gone(true, false)
 	if err == nil {
 		sent.opened.Store(true)
@@ -135,7 +140,14 @@ func (c *ClientConn) hold(ctx context.Context, out *outgoing, reason string, req
 	}
 	ctx, cancel := out.attempt.PlainContext(ctx)
 	defer cancel()
-	return c.plain(ctx, m, req, reply, cc, invoke, opts)
+	return c.followed(ctx, m, req, reply, cc, invoke, opts)
+}
+
+// followed makes an ordinary call whose later attempts get streams as its first one does.
+func (c *ClientConn) followed(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption) error {
+	a := &attempts{conn: c}
+	defer a.end()
+	return c.plain(ctx, method, req, reply, cc, invoke, a.follow(opts))
 }
 
 // plain makes an ordinary call. Only when speculative streams may take up what the

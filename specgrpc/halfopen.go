@@ -173,6 +173,15 @@ func (h *halfOpen) giveWay() {
 	}
 }
 
+// relent ends all streams whose results are in, and the oldest of the others, for a call of which
+// nobody knows whether it waits for a stream.
+func (h *halfOpen) relent() {
+	for _, s := range h.allAnswered() {
+		h.dismiss(s)
+	}
+	h.giveWay()
+}
+
 const neededElsewhere = "its stream was needed for another call"
 
 func (h *halfOpen) anyLeaving() bool {
@@ -197,12 +206,28 @@ func (h *halfOpen) victim() *specStream {
 func (h *halfOpen) answered() *specStream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for s := h.first; s != nil; s = s.newer {
-		if s.answered.Load() && !s.makesRoom {
-			return s
-		}
+	for s := range h.idle {
+		return s
 	}
 	return nil
+}
+
+// allAnswered returns all of those.
+func (h *halfOpen) allAnswered() []*specStream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(h.idle)
+}
+
+// idle yields the streams whose results are in, the oldest first. Under mu.
+func (h *halfOpen) idle(yield func(*specStream) bool) {
+	for s := h.first; s != nil; s = s.newer {
+		if s.answered.Load() && !s.makesRoom {
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 // dismiss ends a stream whose result is in to make room. Nothing is lost by that.

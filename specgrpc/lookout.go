@@ -108,10 +108,11 @@ func (r *room) look() {
 	known, full, resets := r.streams.sure, false, -1
 	switch streams := r.open - r.opening - r.unseen; {
 	case !ready: // the next connection may have another one
-		r.streams, r.start = bound{}, slowStart{}
+		r.streams, r.start, r.seen = bound{}, slowStart{}, 0
 	case l.stood >= sureAfter, inVain && known:
 		full, resets = true, 0
 		r.streams.learn(streams, now)
+		r.seen = streams
 		if !known {
 			r.flood, r.floodEnd = r.wanting-len(r.line), l.now
 		}

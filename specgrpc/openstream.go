@@ -100,7 +100,7 @@ func (x *exchange) open(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	s.stream, err = s.conn.open(&s.own, desc, cc, s.method.spec, x.options(opts)...)
 	done()
 	if x.speculative {
-		room.opened(since)
+		room.opened(since, err == nil)
 	} else {
 		room.got(since, err == nil)
 	}

@@ -49,6 +49,8 @@ type room struct {
 	speculative int // streams whose callers' word is still to come
 	kept        int // those of them whose server keeps effects back, so that they stay open until then
 	most        int // of speculative ones, see WithMaxHalfOpen
+	seen        int // streams that were open at once, for certain, on this connection
+	count       count
 	streams     bound
 	slots       bound // half-open calls at the server
 	lookout     lookout
@@ -88,12 +90,41 @@ func (r *room) ample() bool {
 	return true
 }
 
+// again notes that a call of a confirmed caller, which counts as one with a stream, has lost it and
+// asks for another. It reports whether the peer is known to admit that many: as many as now are
+// open or asked for were open at once before. Until grpc has had the time to hand the stream out
+// no speculative call asks for one where the limit is not known.
+func (r *room) again() (sure bool, since count) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.start.again = time.Now()
+	return r.open+r.wanting-len(r.line) <= r.seen, r.count
+}
+
+// relieve has a speculative stream give way to such a call, and one to each that may get there
+// first, unless its stream was there all the time: more were opened since then than have ended.
+func (r *room) relieve(since count) {
+	r.mu.Lock()
+	resets := 0
+	if r.count.opened-since.opened <= r.count.ended-since.ended {
+		resets = min(1+r.wanting-len(r.line), r.entered)
+	}
+	r.mu.Unlock()
+	if resets > 0 {
+		r.yield(resets)
+	}
+}
+
+// count counts streams.
+type count struct{ opened, ended int }
+
 // done notes that such a call has ended.
 func (r *room) done() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
 	r.unseen--
+	r.count.ended++
 	r.serve()
 }
 
@@ -127,6 +158,7 @@ func (r *room) got(since look, stream bool) {
 	r.lookout.answered(since, stream)
 	if stream {
 		r.open++
+		r.has(1)
 	}
 	r.serve()
 }
@@ -147,12 +179,22 @@ func (r *room) opens() (since look) {
 }
 
 // opened notes that it has done so, or will get none.
-func (r *room) opened(since look) {
+func (r *room) opened(since look, stream bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opening--
 	r.lookout.answered(since, true)
+	if stream {
+		r.has(0)
+	}
 	r.serve()
+}
+
+// has notes that a call has got its stream, beside those of speculative calls, and more if they are
+// not counted among those. Others may have lost theirs meanwhile, see again. Under mu.
+func (r *room) has(more int) {
+	r.count.opened++
+	r.seen = max(r.seen, r.entered-r.opening+more)
 }
 
 // gone notes that a stream has ended, one of a speculative call's perhaps, which left
@@ -161,6 +203,7 @@ func (r *room) gone(speculative, left bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
+	r.count.ended++
 	r.lookout.flow--
 	if speculative {
 		r.entered--

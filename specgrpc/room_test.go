@@ -25,7 +25,7 @@ func TestRoom(t *testing.T) {
 		if p, _ := r.enter(false); !p.admitted {
 			t.Fatal("a call waits although no limit is known")
 		}
-		r.opened(r.opens())
+		r.opened(r.opens(), true)
 		waits := r.want(t.Context()) // seven streams are open
 		time.Sleep(4 * lookEvery)
 		synctest.Wait()
@@ -61,7 +61,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%+v at a limit of %d: one that was learnt is tried again", fourth, r.streams.most)
 		}
 		for range 3 {
-			r.opened(r.opens())
+			r.opened(r.opens(), true)
 		}
 		r.got(r.want(t.Context()), true)
 		r.got(r.want(t.Context()), true)
@@ -148,7 +148,7 @@ func TestLookout(t *testing.T) {
 				r := testRoom(10)
 				r.ready = func() bool { return tt.ready }
 				_, _ = r.enter(false)
-				r.opened(r.opens())
+				r.opened(r.opens(), true)
 				for range 3 {
 					r.got(r.want(t.Context()), true)
 				}

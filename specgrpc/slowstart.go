@@ -26,6 +26,7 @@ type slowStart struct {
 	grew   time.Time // when it was raised
 	pass   bool      // calls may have a stream now although others wait for one
 	resets int       // streams that were reset
+	again  time.Time // when a call of a confirmed caller asked for a stream anew, see room.again
 }
 
 func (s *slowStart) bound() int { return max(s.most, firstStreams) }
@@ -34,6 +35,8 @@ func (s *slowStart) bound() int { return max(s.most, firstStreams) }
 // known, may not admit one more stream. Under mu.
 func (r *room) unproven(keeps bool) bool {
 	switch most := r.start.bound(); {
+	case time.Since(r.start.again) < growEvery:
+		return true
 	case r.wanting > 0 && !r.start.pass:
 		return true
 	case most >= r.most: // it has admitted that many

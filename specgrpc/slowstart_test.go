@@ -21,7 +21,7 @@ func begin(r *room, calls int, keep bool) {
 			admitted := p.admitted
 			r.mu.Unlock()
 			if admitted {
-				r.opened(r.opens())
+				r.opened(r.opens(), true)
 			}
 		}()
 	}

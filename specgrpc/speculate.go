@@ -127,6 +127,11 @@ func (h *halfOpen) enter(a *foresay.Attempt, keeps bool) lack {
 }
 
 func (x *exchange) run(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message) (done bool, reason string, err error) {
+	if !x.speculative {
+		again := &attempts{conn: x.s.conn}
+		defer again.end()
+		opts = again.follow(opts)
+	}
 	stop, err := x.ask(ctx, cc, opts, payload)
 	defer stop()
 	if err != nil {

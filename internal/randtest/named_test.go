@@ -104,6 +104,10 @@ func namedPlants() []named {
 			old: "\tcase r.speculative >= r.most:\n", new: "\tcase r.speculative >= r.most && !MUTANT:\n",
 		}, "TestHalfOpenStreamsAreLimited", onlyWaits},
 		{plant{
+			name: "no speculative call gives way to a later attempt", dir: "specgrpc",
+			old: "\tif a.made.Add(1) > 1 &&", new: "\tif !MUTANT && a.made.Add(1) > 1 &&",
+		}, "TestAttemptAfterRefusal", onlyWaits},
+		{plant{
 			name: "a connection on which streams are opened is taken for full", dir: "specgrpc",
 			old: "l.before > 0 && l.flow <= l.flowed\n", new: "l.before > 0 && (l.flow <= l.flowed || MUTANT)\n",
 		}, "TestLookout", onlyWaits},

@@ -59,14 +59,15 @@ type Scenario struct {
 	Seed   uint64
 	Faults bool
 
-	knobs  knobs
-	tasks  []*task
-	early  earlyEnd
-	clock  bool // the program reads clocks: only their order counts
-	drifts bool // the program is not deterministic: it must be stopped, or not repeated
-	faults []*fault
-	matrix wan.Matrix
-	chance chance
+	retried bool // the service config retries, and many first attempts fail
+	knobs   knobs
+	tasks   []*task
+	early   earlyEnd
+	clock   bool // the program reads clocks: only their order counts
+	drifts  bool // the program is not deterministic: it must be stopped, or not repeated
+	faults  []*fault
+	matrix  wan.Matrix
+	chance  chance
 }
 
 // NewScenario returns the scenario of a seed, with faults or without.

@@ -17,12 +17,12 @@ import (
 
 // retries reports whether the world's service config retries.
 func (sc *Scenario) retries() bool {
-	return !sc.Faults && sc.chance.percent(50, "service config") && sc.chance.percent(60, "retries")
+	return sc.retried || !sc.Faults && sc.chance.percent(50, "service config") && sc.chance.percent(60, "retries")
 }
 
 // serviceConfig returns the dial options for the world's service config.
 func (sc *Scenario) serviceConfig() []grpc.DialOption {
-	if !sc.chance.percent(50, "service config") {
+	if !sc.retried && !sc.chance.percent(50, "service config") {
 		return nil
 	}
 	const service = `"service": "foresay.testkv.v1.TestKV"`
@@ -57,7 +57,11 @@ type failures struct {
 // failing returns an error for the first attempts at some places, if gRPC retries.
 func (s *kvServer) failing(in *invocation) error {
 	w := s.w
-	if !w.sc.retries() || !w.sc.chance.percent(20, "fails", in.at) {
+	often := 20
+	if w.sc.retried {
+		often = 50
+	}
+	if !w.sc.retries() || !w.sc.chance.percent(often, "fails", in.at) {
 		return nil
 	}
 	w.failures.mu.Lock()

@@ -46,6 +46,15 @@ func NewTimed(seed uint64) *Scenario {
 	return sc
 }
 
+// NewRetried returns such a scenario whose connections admit few streams, and in which first attempts of calls
+// fail that gRPC then makes again: calls that wait for those want the same streams.
+func NewRetried(seed uint64) *Scenario {
+	sc := NewTimed(seed)
+	sc.retried = true
+	sc.knobs.Streams, sc.knobs.Lease = 2+uint32(sc.chance.below(4, "streams")), 0
+	return sc
+}
+
 // steady takes the jitter from the links, and most of the delay if the network is
 // to be fast.
 func (g *timing) steady(m wan.Matrix) wan.Matrix {
@@ -141,6 +150,12 @@ func (v *verdict) late(o *oracle) {
 	if !v.sc.knobs.Timing.On {
 		return
 	}
+	if v.sc.knobs.Streams > 0 { // calls that wait for streams do so in another order than sequentially
+		if most := 2*v.want.took + time.Second; v.got.took > most {
+			v.wrong("it took %v, sequentially %v: want at most %v where streams are few", v.got.took, v.want.took, most)
+		}
+		return
+	}
 	again := time.Duration(0) // calls for which runs began anew
 	allowed := v.want.took + 2*time.Millisecond
 	limited := slices.ContainsFunc(v.sc.tasks, func(t *task) bool { return slices.ContainsFunc(t.links, limits) })
@@ -210,6 +225,12 @@ func (o *oracle) longest() (longest time.Duration) {
 		longest = max(longest, sum)
 	}
 	return longest
+}
+
+// RunRetried checks so many scenarios in which calls are tried again over few streams.
+func RunRetried(t *testing.T, seeds int) {
+	t.Helper()
+	run(t, seeds, NewRetried)
 }
 
 // RunTimed checks so many scenarios of which it is known how long they may take.
