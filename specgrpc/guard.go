@@ -66,7 +66,29 @@ func (r *ServiceRegistrar) guarded(m *serverMethod) (*guards, bool) {
 func generated(service string, md *grpc.MethodDesc) bool {
 	f := runtime.FuncForPC(reflect.ValueOf(md.Handler).Pointer())
 	name := service[strings.LastIndexByte(service, '.')+1:]
-	return f != nil && strings.HasSuffix(f.Name(), "._"+name+"_"+md.MethodName+"_Handler")
+	return f != nil && strings.HasSuffix(f.Name(), "._"+inGo(name)+"_"+inGo(md.MethodName)+"_Handler")
+}
+
+// inGo is how protoc-gen-go writes a name: get_user becomes GetUser.
+func inGo(name string) string {
+	var b strings.Builder
+	upper := true
+	for i, c := range []byte(name) {
+		letter := 'a' <= c && c <= 'z'
+		switch {
+		case c == '_' && i == 0:
+			b.WriteByte('X')
+			continue
+		case c == '_' && i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z':
+			upper = true
+			continue
+		case letter && upper:
+			c -= 'a' - 'A'
+		}
+		b.WriteByte(c)
+		upper = '0' <= c && c <= '9'
+	}
+	return b.String()
 }
 
 // watched returns an interceptor that notes that it was called, as long as that matters.

@@ -68,6 +68,9 @@ func TestHandlersWrittenByHand(t *testing.T) {
 					w.Errorf("obeys %v, task %d: %v, wrote %q", obeys, i, err, puts)
 				}
 			}
+			if s := cc.Site(putMethod).Stats(); s.Limited != 0 {
+				w.Errorf("obeys %v: %d calls are said to be limited by %s", obeys, s.Limited, s.LimitedBy)
+			}
 			if s := reg.Stats(); (s.Admitted > 0) != obeys || s.RefusedUnknown == 0 {
 				w.Errorf("obeys %v: %+v", obeys, s)
 			}

@@ -101,7 +101,7 @@ func (r *ServiceRegistrar) unknown(why string) *specv1.Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slots.stats.RefusedUnknown++
-	return &specv1.Refused{Reason: specv1.Refused_REASON_LIMIT, Detail: why}
+	return &specv1.Refused{Reason: specv1.Refused_REASON_UNKNOWN, Detail: why}
 }
 
 // refuse ends a call that did not run.

@@ -94,6 +94,9 @@ const (
 	// The half-open calls that the server runs, in all or for one caller, are
 	// as many as it allows: fewer at a time would be let in.
 	Refused_REASON_FULL Refused_Reason = 4
+	// The server does not know yet what runs around the method: a plain call
+	// of it shows that.
+	Refused_REASON_UNKNOWN Refused_Reason = 5
 )
 
 // Enum value maps for Refused_Reason.
@@ -104,6 +107,7 @@ var (
 		2: "REASON_LIMIT",
 		3: "REASON_STOPPING",
 		4: "REASON_FULL",
+		5: "REASON_UNKNOWN",
 	}
 	Refused_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -111,6 +115,7 @@ var (
 		"REASON_LIMIT":       2,
 		"REASON_STOPPING":    3,
 		"REASON_FULL":        4,
+		"REASON_UNKNOWN":     5,
 	}
 )
 
@@ -804,16 +809,17 @@ const file_foresay_spec_v1_frames_proto_rawDesc = "" +
 	"prediction\x18\x02 \x01(\v2\x1b.foresay.spec.v1.PredictionH\x00R\n" +
 	"prediction\x12.\n" +
 	"\x05final\x18\x03 \x01(\v2\x16.foresay.spec.v1.FinalH\x00R\x05finalB\a\n" +
-	"\x05frame\"\xc8\x01\n" +
+	"\x05frame\"\xdd\x01\n" +
 	"\aRefused\x127\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1f.foresay.spec.v1.Refused.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"l\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x80\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_EFFECTS\x10\x01\x12\x10\n" +
 	"\fREASON_LIMIT\x10\x02\x12\x13\n" +
 	"\x0fREASON_STOPPING\x10\x03\x12\x0f\n" +
-	"\vREASON_FULL\x10\x04\"&\n" +
+	"\vREASON_FULL\x10\x04\x12\x12\n" +
+	"\x0eREASON_UNKNOWN\x10\x05\"&\n" +
 	"\n" +
 	"Prediction\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\"\xa4\x01\n" +
