@@ -362,10 +362,10 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 	case set.mode == ModeOn:
 		share := 1 - r.control.cfg.ControlShare
 		if in := within(r.luck(), share); !in {
-			r.chose(false, share)
+			r.chose(false, share, false)
 			return ModeObserve
 		}
-		r.chose(true, share)
+		r.chose(true, share, false)
 		return ModeOn
 	}
 	lot := uint64(0)
@@ -376,7 +376,7 @@ func (s *Site) decide(r *Request, luck func() uint64) Mode {
 	}
 	in := within(lot, set.share)
 	if set.mode == ModeCanary && r != nil {
-		r.chose(in, set.share)
+		r.chose(in, set.share, true)
 	}
 	switch {
 	case !in:

@@ -50,8 +50,8 @@ func TestNothingAfterEnd(t *testing.T) {
 func TestArmOnOutweighsOff(t *testing.T) {
 	c := mustControl(t, ControlConfig{})
 	_, r := c.Begin(t.Context(), "page", "1")
-	r.chose(true, 0.5)
-	r.chose(false, 0.5)
+	r.chose(true, 0.5, true)
+	r.chose(false, 0.5, true)
 	if r.arm != ArmOn {
 		t.Errorf("arm %v", r.arm)
 	}

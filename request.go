@@ -27,6 +27,7 @@ type Request struct {
 	ended  bool
 	took   time.Duration // until Answered, 0 before
 	arm    Arm
+	canary bool    // that decided it, and not mode on
 	drawn  float64 // how probable ArmOn was
 	calls  []CallRecord
 	tasks  []TaskRecord
@@ -57,6 +58,7 @@ type RequestRecord struct {
 	Duration time.Duration
 	Failed   bool
 	Arm      Arm
+	Canary   bool         // a canary put it there; else mode on did, which leaves a few without speculation
 	Calls    []CallRecord // in the order in which they ended
 	Tasks    []TaskRecord // in the order in which they ended
 	Waits    []WaitRecord // in the order in which they ended
@@ -183,7 +185,7 @@ func (r *Request) End(err error) {
 	r.ended = true
 	rec := RequestRecord{
 		Name: r.name, ID: r.id, Start: r.start, Duration: cmp.Or(r.took, time.Since(r.start)), Failed: err != nil,
-		Arm: r.arm, Calls: r.calls, Tasks: r.tasks, Waits: r.waited, Missed: r.missed,
+		Arm: r.arm, Canary: r.canary, Calls: r.calls, Tasks: r.tasks, Waits: r.waited, Missed: r.missed,
 	}
 	drawn := r.drawn
 	r.mu.Unlock()
@@ -206,11 +208,12 @@ func (r *Request) Answered() {
 	}
 }
 
-// chose notes which side of a canary the request is on, and how probable it was to
-// be on that with speculation.
-func (r *Request) chose(on bool, share float64) {
+// chose notes which side the request is on, how probable it was to be on that with
+// speculation, and whether a canary decided that.
+func (r *Request) chose(on bool, share float64, canary bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.canary = r.canary || canary
 	r.drawn = max(r.drawn, share)
 	if on {
 		r.arm = ArmOn

@@ -111,7 +111,7 @@ func (k *kind) report(r *Report) RequestReport {
 	if q.Realised != nil {
 		q.Realised.Untaken = f.untaken(r.Status)
 	}
-	q.Canary = f.canary(q.left(r.Status))
+	q.Canary = f.canary(r.Status)
 	q.Summary = q.summary(r.Status != nil && r.Status.Killed)
 	return q
 }
@@ -147,23 +147,15 @@ func (f *frozen) recently(now time.Time) Recent {
 	}
 }
 
-// left returns the share of the requests that mode on leaves without speculation, 0 if a canary decides that.
-func (q *RequestReport) left(status *foresay.Status) float64 {
-	mode := func(m foresay.Mode) bool {
-		return slices.ContainsFunc(q.Methods, func(r MethodReport) bool { return r.Mode == m.String() })
-	}
-	if status == nil || mode(foresay.ModeCanary) || !mode(foresay.ModeOn) {
-		return 0
-	}
-	return status.ControlShare
-}
-
-func (f *frozen) canary(left float64) *Canary {
+func (f *frozen) canary(status *foresay.Status) *Canary {
 	off, on := &f.arms[0], &f.arms[1]
 	if off.n+on.n == 0 {
 		return nil
 	}
-	c := &Canary{On: on.report(), Off: off.report(), Left: left}
+	c := &Canary{On: on.report(), Off: off.report()}
+	if status != nil && c.source() != byCanary {
+		c.Left = status.ControlShare
+	}
 	if d, ok := welch(on.moments, off.moments); ok {
 		c.MeanMS = &d
 	}
@@ -181,7 +173,7 @@ func (f *frozen) canary(left float64) *Canary {
 }
 
 func (a *arm) report() Arm {
-	return Arm{Requests: int64(a.n), Failed: a.failed, FailedShare: wilson(float64(a.failed), a.n), Latency: a.latency.latency()}
+	return Arm{Requests: int64(a.n), Canary: a.canary, Failed: a.failed, FailedShare: wilson(float64(a.failed), a.n), Latency: a.latency.latency()}
 }
 
 // method reports on one method.

@@ -189,6 +189,7 @@ type methodSums struct {
 type arm struct {
 	moments
 	failed  int64
+	canary  int64 // requests that a canary put there
 	latency histogram
 }
 
@@ -218,6 +219,7 @@ func (k *kind) enter(r *foresay.RequestRecord, w *work) bool {
 		a := &k.arms[r.Arm-foresay.ArmOff]
 		a.add(milliseconds(r.Duration))
 		a.failed += count(r.Failed)
+		a.canary += count(r.Canary)
 		a.latency.add(r.Duration)
 	}
 	worth := !w.speculated && k.afford(w, now)

@@ -191,7 +191,8 @@ type MethodReport struct {
 type Canary struct {
 	On  Arm `json:"on"`
 	Off Arm `json:"off"`
-	// Left is the share of the requests that mode on leaves without speculation; 0 if the sides are a canary's.
+	// Left is the share of the requests that mode on leaves without speculation; 0 if a canary put all requests on
+	// their sides, or if it is not known.
 	Left float64 `json:"left,omitempty"`
 	// MeanMS, P50MS and FailedShare are on less off: less than nothing is better. The interval of the means is
 	// Welch's, that of the medians Price and Bonett's of 2002, from order statistics, that of the shares Newcombe's.
@@ -205,6 +206,7 @@ type Canary struct {
 // Arm is one side of a canary.
 type Arm struct {
 	Requests    int64    `json:"requests"`
+	Canary      int64    `json:"by_canary"` // requests that a canary put there, the others mode on did
 	Failed      int64    `json:"failed"`
 	FailedShare Interval `json:"failed_share"` // Wilson's
 	Latency     Latency  `json:"latency"`

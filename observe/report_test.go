@@ -157,6 +157,46 @@ func TestLeftWithout(t *testing.T) {
 	})
 }
 
+// TestCanaryBecomesOn: once a canary is switched to on, the report tells the canary's requests from those that mode on
+// leaves without.
+func TestCanaryBecomesOn(t *testing.T) {
+	inShop(t, func(s *shop) {
+		collector, control := watched(s.t, foresay.ControlConfig{Budget: 10, ControlShare: 0.1})
+		sites := predictors()
+		sites[0].Mode, sites[0].Share = foresay.ModeCanary, 0.5
+		conn := s.dial("front", s.registered(), specgrpc.WithControl(control), specgrpc.WithSites(sites...))
+		n := 0
+		number := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			n++
+			return handler(metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", fmt.Sprint("request ", n))), req)
+		}
+		visit := func(visits int) *observe.Canary {
+			s.visit(visits, &page{back: conn, wrap: inTask}, number, observe.UnaryServerInterceptor(control))
+			return only(s.t, collector.Report(control)).Canary
+		}
+		then := visit(1000)
+		if then.On.Canary != then.On.Requests || then.Off.Canary != then.Off.Requests || then.Left != 0 {
+			s.t.Errorf("while it is a canary: %+v", then)
+		}
+		if err := control.SetMode(sites[0].Name, foresay.ModeOn, 0); err != nil {
+			s.t.Fatal(err)
+		}
+		now := visit(300)
+		on, off := now.On.Requests-then.On.Requests, now.Off.Requests-then.Off.Requests
+		if now.On.Canary != then.On.Canary || now.Off.Canary != then.Off.Canary || on+off != 300 || off < 15 || now.Left != 0.1 {
+			s.t.Fatalf("once it is on: %+v, before %+v", now, then)
+		}
+		q := only(s.t, collector.Report(control))
+		says := fmt.Sprintf(", by the canary of %d requests on and %d off, and against the 10 %% left without: %d requests on and %d off", then.On.Requests, then.Off.Requests, on, off)
+		if !strings.HasSuffix(q.Summary, says) {
+			s.t.Errorf("the headline is %q, want one that ends in %q", q.Summary, says)
+		}
+		if text := textOf(s.t, collector.Report(control)); !strings.Contains(text, "\n  canary and mode on ") {
+			s.t.Errorf("the text does not say what is compared:\n%s", text)
+		}
+	})
+}
+
 // TestEffectsHoldWhatFollows: a view is recorded between the reads, and the price waits for it: 15 + 10 + 10 + 20 ms.
 // With all reads known the view still waits for the user and the permission, and the price for the view.
 func TestEffectsHoldWhatFollows(t *testing.T) {

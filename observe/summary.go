@@ -66,12 +66,45 @@ func (f *Foreseen) text() string {
 	return fmt.Sprintf("you could save %s p50 of %s; extra load %s", ms(f.SavedP50MS), ms(f.Now.P50MS), percent(f.ExtraLoad))
 }
 
+// source is who put the requests of a comparison on their sides.
+type source uint8
+
+const (
+	byCanary source = iota
+	byModeOn        // which leaves a few without speculation
+	byBoth          // one after the other
+)
+
+func (c *Canary) source() source {
+	switch c.On.Canary + c.Off.Canary {
+	case c.On.Requests + c.Off.Requests:
+		return byCanary
+	case 0:
+		return byModeOn
+	}
+	return byBoth
+}
+
+// against says what requests are compared.
+func (c *Canary) against() string {
+	left := "those left without"
+	if c.Left > 0 {
+		left = "the " + percent(c.Left) + " left without"
+	}
+	sides := func(on, off int64) string { return fmt.Sprintf("%s requests on and %s off", number(on), number(off)) }
+	switch c.source() {
+	case byCanary:
+		return "by the canary of " + sides(c.On.Requests, c.Off.Requests)
+	case byModeOn:
+		return "against " + left + ": " + sides(c.On.Requests, c.Off.Requests)
+	}
+	return fmt.Sprintf("by the canary of %s, and against %s: %s", sides(c.On.Canary, c.Off.Canary), left,
+		sides(c.On.Requests-c.On.Canary, c.Off.Requests-c.Off.Canary))
+}
+
 // headline says what was measured, which is what a clock says.
 func (c *Canary) headline() string {
-	d, of := c.MeanMS, fmt.Sprintf("by the canary of %s requests on and %s off", number(c.On.Requests), number(c.Off.Requests))
-	if c.Left > 0 {
-		of = fmt.Sprintf("against the %s left without: %s requests on and %s off", percent(c.Left), number(c.On.Requests), number(c.Off.Requests))
-	}
+	d, of := c.MeanMS, c.against()
 	// Requests that fail end early: that is no saving.
 	if f := c.FailedShare; f != nil && f.Low > 0 {
 		return "more requests fail with speculation: " + c.failures() + ", " + of

@@ -149,10 +149,7 @@ func (m *MethodReport) modeText() string {
 
 func (c *Canary) write(b *bytes.Buffer) {
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	title := "canary"
-	if c.Left > 0 {
-		title = "mode on"
-	}
+	title := [...]string{byCanary: "canary", byModeOn: "mode on", byBoth: "canary and mode on"}[c.source()]
 	fmt.Fprintf(t, "  %s\trequests\tfailed\tmean\tp50\tp95\n", title)
 	for _, row := range []struct {
 		name string

@@ -46,7 +46,7 @@ func TestWordsAgree(t *testing.T) {
 // TestHeadlineTellsFailures: where more requests fail with speculation, that they end early is not sold as a saving.
 func TestHeadlineTellsFailures(t *testing.T) {
 	side := func(failed float64) Arm {
-		s := Arm{Requests: 100}
+		s := Arm{Requests: 100, Canary: 100}
 		s.FailedShare.Value, s.Latency.MeanMS = failed, 44
 		return s
 	}

@@ -60,6 +60,14 @@ function mean(list, weight, figure) {
   return n > 0 ? sum / n : NaN;
 }
 
+// against says what requests a comparison compares: those that a canary put on their sides, those that mode on leaves without, or both.
+function against({ left, on, off }) {
+  const canary = on.by_canary + off.by_canary;
+  const without = left ? `against the ${percent(left)} left without` : "against those left without";
+  if (!canary) return without;
+  return canary === on.requests + off.requests ? "by the canary" : `by the canary and ${without}`;
+}
+
 // saved shows what a request saves: as a comparison with requests without measures it if there is one, else as the tasks reckon, else as it is foreseen.
 function saved(t) {
   const rate = `${number(t.saved, t.saved < 10 ? 1 : 0)} ms/s in all`;
@@ -72,9 +80,8 @@ function saved(t) {
     show("saved", label, figure, unit, note, ms < -0.5);
   };
   if (measured.length === 1) {
-    const { left, mean_ms: { value, low, high } } = measured[0].canary;
-    const by = left ? `against the ${percent(left)} left without` : "by the canary";
-    return put("Saved per request", -value, `${by}, ${number(-high, 1)} to ${number(-low, 1)}`);
+    const { mean_ms: { value, low, high } } = measured[0].canary;
+    return put("Saved per request", -value, `${against(measured[0].canary)}, ${number(-high, 1)} to ${number(-low, 1)}`);
   }
   if (measured.length) return put("Saved per request", mean(measured, (k) => k.canary.on.requests, (k) => -k.canary.mean_ms.value), `by ${measured.length} comparisons`);
   if (realised.length) return put("Saved per request", mean(realised, (k) => k.realised.requests, (k) => k.realised.saved_ms), rate);
