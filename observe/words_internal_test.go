@@ -69,12 +69,12 @@ func TestFewRequestsAreNotCompared(t *testing.T) {
 			f.arms[side].latency.add(10 * time.Millisecond)
 		}
 	}
-	if c := f.canary(0); !strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS != nil || c.P50MS != nil || c.FailedShare != nil {
+	if c := f.canary(nil); !strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS != nil || c.P50MS != nil || c.FailedShare != nil {
 		t.Errorf("%+v", c)
 	}
 	f.arms[0].add(10)
 	f.arms[0].latency.add(10 * time.Millisecond)
-	if c := f.canary(0); strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
+	if c := f.canary(nil); strings.HasPrefix(c.Summary, "too early to tell") || c.MeanMS == nil || c.P50MS == nil || c.FailedShare == nil {
 		t.Errorf("%+v", c)
 	}
 }

@@ -63,7 +63,7 @@ func root(p *command.Program) *cobra.Command {
 	root.AddCommand(speccmd.Commands(p)...)
 	root.AddCommand(benchcmd.Command(p), simcmd.Command(p), smrcmd.Command(p), storecmd.Command(p), versionCommand(p))
 	root.InitDefaultCompletionCmd()
-	helpful(root)
+	command.Helpful(root)
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		command.Group(completion)
 	}

@@ -44,8 +44,8 @@ func Group(c *cobra.Command) {
 	}
 }
 
-// helpful has the command help say that there is no such command, where cobra shows the help of another one.
-func helpful(root *cobra.Command) {
+// Helpful has the command help say that there is no such command, where cobra shows the help of another one.
+func Helpful(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
 	if err != nil {
@@ -60,7 +60,7 @@ func helpful(root *cobra.Command) {
 		case len(rest) > 0 && about.HasSubCommands():
 			return about.RunE(about, rest)
 		case len(rest) > 0:
-			return usagef("%sunexpected argument %q; want 'foresay help %s'", prefix(about), rest[0], commandName(about))
+			return Usagef("%sunexpected argument %q; want 'foresay help %s'", prefix(about), rest[0], commandName(about))
 		}
 		about.InitDefaultHelpFlag()
 		return about.Help()
