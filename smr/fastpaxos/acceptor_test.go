@@ -164,3 +164,24 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 		t.Error("the command is in memory twice")
 	}
 }
+
+// TestSuggestedIsVotedFor: three acceptors that are each full with another command, of which none is decided, still vote for what the coordinator suggests.
+func TestSuggestedIsVotedFor(t *testing.T) {
+	r, env, _ := begun(t, 3, 0)
+	r.cfg.MaxPendingBytes = 100
+	era := newEra(0, 2)
+	follow(r, env, era, 1)
+	entry := func(seq smr.Seq) smr.Entry {
+		return smr.Entry{Kind: smr.Command, Client: 77, Session: 1, Seq: seq, Command: make([]byte, 90)}
+	}
+	for seq := range smr.Seq(2) {
+		r.Receive(env, 77, Copy{smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: seq + 1, Command: entry(seq + 1).Command}}}})
+	}
+	if r.fastTop != 1 {
+		t.Fatalf("voted up to slot %d, want 1: there is no room for the second command", r.fastTop)
+	}
+	r.Receive(env, 2, Suggest{Head{From: 2, Era: era, Generation: r.state.Generation()}, []smr.Entry{entry(2)}})
+	if r.fastTop != 2 || r.oursBytes != 180 {
+		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop, r.oursBytes)
+	}
+}

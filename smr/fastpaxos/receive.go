@@ -152,7 +152,7 @@ func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 		r.open, r.openFor = m.Open, m.Generation
 	case Suggest:
 		for _, e := range m.Entries {
-			r.vote(e, 0)
+			r.vote(e, 0, true)
 		}
 	case Close:
 		r.onClose(m)

@@ -58,7 +58,7 @@ func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
 		if r.omit&ruleFloor != 0 {
 			after = 0
 		}
-		if s := r.vote(e, after); s != 0 && c.Early {
+		if s := r.vote(e, after, false); s != 0 && c.Early {
 			m.Items = append(m.Items, smr.EarlyReply{Seq: c.Seq, Slot: s})
 		}
 	}
@@ -75,8 +75,9 @@ func (r *Replica) sayClosed(from protocol.ID, req smr.Request) {
 	r.ballots = append(r.ballots, ballotFor{from, Ballot{Head: r.head(r.promised), Session: req.Session}})
 }
 
-// vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot.
-func (r *Replica) vote(e smr.Entry, after smr.Slot) smr.Slot {
+// vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot. One that the coordinator has suggested is voted for however many bytes of own
+// votes there are: the coordinator's desk bounds those, and acceptors of which each is full with another command would have nothing decided.
+func (r *Replica) vote(e smr.Entry, after smr.Slot, suggested bool) smr.Slot {
 	s := max(r.top, after, r.state.Applied()) + 1
 	if r.omit&ruleOneVote != 0 && r.top > r.state.Applied()+1 && r.top >= r.open {
 		s = r.top // votes once more in the slot of the last vote
@@ -85,7 +86,7 @@ func (r *Replica) vote(e smr.Entry, after smr.Slot) smr.Slot {
 	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {
 		return 0
 	}
-	if _, again := r.ours[wishFor(e)]; !again && r.oursBytes > 0 && r.oursBytes+len(e.Command) > r.cfg.MaxPendingBytes {
+	if _, again := r.ours[wishFor(e)]; !again && !suggested && r.oursBytes > 0 && r.oursBytes+len(e.Command) > r.cfg.MaxPendingBytes {
 		return 0 // the coordinator has it decided when there is room
 	}
 	r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
