@@ -192,15 +192,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	}
 	c, k := t.lookup(l, t.keyOf(l, s, occ), s)
 	if c == nil {
-		t.calls++
-		if c = &t.firstCall; t.calls > 1 {
-			c = new(Call)
-		}
-		*c = Call{ID: t.calls, spec: *s, key: k, slot: -1, predictions: s.Predictions}
-		if !s.Local {
-			t.record.add(c)
-			c.hasty = s.Effect == None && t.ahead(l)
-		}
+		c = t.begin(l, s, k)
 	} else {
 		t.adopt(c, l, k)
 	}
@@ -253,6 +245,21 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		t.reconcile()
 	}
 	return u
+}
+
+// begin makes a call that the record does not have.
+func (t *Tree) begin(l *Lane, s *CallSpec, k key) *Call {
+	t.calls++
+	c := &t.firstCall
+	if t.calls > 1 {
+		c = new(Call)
+	}
+	*c = Call{ID: t.calls, spec: *s, key: k, slot: -1, predictions: s.Predictions}
+	if !s.Local {
+		t.record.add(c)
+		c.hasty = s.Effect == None && t.ahead(l)
+	}
+	return c
 }
 
 // Touch tells that the lane's latest call with this operation turned out to
