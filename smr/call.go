@@ -118,3 +118,6 @@ type Change struct {
 	Add    Member
 	Remove protocol.ID
 }
+
+// MaxCommandBytes bounds a command, a query, and a result. A client rejects calls with more; a result with more is not sent, and the call is told why.
+const MaxCommandBytes = 2 << 20

@@ -10,24 +10,6 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 )
 
-// A Restorer is a StateMachine that takes a snapshot a piece at a time, beside the state that it has. A replica that lags restores the snapshot that it gets as it comes, between other calls. For a
-// machine that is none the bytes are kept in memory until all are there, and what others ask waits while it restores them.
-type Restorer interface {
-	StateMachine
-	// Restoring begins to restore a snapshot. It may be dropped half done.
-	Restoring() Restoration
-}
-
-// A Restoration is a snapshot that is being restored beside the state of its machine, which goes on meanwhile and does not change by it.
-type Restoration = interface {
-	// Write takes the next bytes of what Snapshot wrote, and keeps none of them.
-	io.Writer
-	// End says that these were all. If the machine is a Differ, what Changes wrote may follow, and another End.
-	End() error
-	// Become puts what was restored in the place of the machine's state. It is the last call, and takes a moment only, however large the state is.
-	Become() error
-}
-
 // restoring begins to restore something beside the machine's state.
 func restoring(machine StateMachine) Restoration {
 	if m, ok := machine.(Restorer); ok {

@@ -13,26 +13,6 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Freezer is a StateMachine of which a moment can be kept at little cost, like a tree whose nodes are copied when they are written. Its snapshots are
-// written a part at a time, between commands. A machine that is none is written whole into memory first, and commands wait for that.
-type Freezer interface {
-	// Freeze returns what Snapshot would write now. Commands that are applied later do not change it. It is read by the goroutine that applies them, and
-	// may be dropped half read.
-	Freeze() io.Reader
-}
-
-// A Differ is a Freezer that can tell what has changed since an earlier moment. Its snapshots are what has changed since the one before, as long as that is less than the state.
-type Differ interface {
-	StateMachine
-	Freezer
-	// Mark begins to note what changes, and forgets what was noted before.
-	Mark()
-	// Changes returns what has changed since the last Mark, in the way of Freeze. There was one.
-	Changes() io.Reader
-	// Patch brings a state that is as it was at a Mark to the moment in which Changes was called. After an error the state is not used.
-	Patch(r io.Reader) error
-}
-
 // SaveTimer is a replica's timer for the next part of a snapshot: see State.ContinueSave.
 type SaveTimer struct{}
 

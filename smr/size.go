@@ -6,12 +6,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// MaxCommandBytes bounds a command, a query, and a result. A client rejects calls with more; a result with more is not sent, and the call is told why. Messages hold more than one
-// only if all together have at most MessageBytes, so none is larger than what carries them lets pass.
-const (
-	MaxCommandBytes = 2 << 20
-	MessageBytes    = 1 << 20
-)
+// MessageBytes bounds what messages hold if they hold more than one thing, so none is larger than what carries them lets pass.
+const MessageBytes = 1 << 20
 
 // entryBytes is about what an entry or an answer takes beside what it carries.
 const entryBytes = 32
