@@ -121,3 +121,23 @@ type Change struct {
 
 // MaxCommandBytes bounds a command, a query, and a result. A client rejects calls with more; a result with more is not sent, and the call is told why.
 const MaxCommandBytes = 2 << 20
+
+func (c Change) String() string {
+	if c.Remove != 0 {
+		return fmt.Sprintf("remove %d", c.Remove)
+	}
+	return fmt.Sprintf("add %d at %s", c.Add.ID, c.Add.Address)
+}
+
+// Validate tells what is wrong with a change, or nil.
+func (c Change) Validate() error {
+	switch {
+	case c.Add == Member{} && c.Remove == 0:
+		return fmt.Errorf("smr: change of members: neither Add nor Remove is set")
+	case c.Add != Member{} && c.Remove != 0:
+		return fmt.Errorf("smr: change of members: both Add and Remove are set")
+	case c.Remove == 0 && c.Add.ID == protocol.App:
+		return fmt.Errorf("smr: change of members: Add.ID is 0")
+	}
+	return nil
+}

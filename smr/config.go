@@ -11,7 +11,7 @@ import (
 
 // Defaults of configurations.
 const (
-	defaultRoundTrip     = 100 * time.Millisecond
+	DefaultRoundTrip     = 100 * time.Millisecond
 	defaultMaxBatch      = 1024
 	defaultMaxPending    = 65536
 	defaultSnapshotEvery = 100_000
@@ -19,6 +19,7 @@ const (
 	defaultLogBytes      = 32 << 20
 	defaultAnswerBytes   = 64 << 20
 	defaultMaxSessions   = 10_000
+	defaultPartBytes     = 128 << 10
 )
 
 // WithDefaults returns the configuration with all fields set and the members in order, or an error that names the field.
@@ -57,13 +58,13 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	case c.MaxSessions < 0:
 		return c, fmt.Errorf("smr: ReplicaConfig.MaxSessions is %d", c.MaxSessions)
 	}
-	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
+	c.RoundTrip = cmp.Or(c.RoundTrip, DefaultRoundTrip)
 	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
 	c.MaxPending = cmp.Or(c.MaxPending, defaultMaxPending)
 	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, defaultPendingBytes)
 	c.LogBytes = cmp.Or(c.LogBytes, defaultLogBytes)
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, defaultSnapshotEvery)
-	c.SnapshotPartBytes = cmp.Or(c.SnapshotPartBytes, chunkBytes)
+	c.SnapshotPartBytes = cmp.Or(c.SnapshotPartBytes, defaultPartBytes)
 	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, defaultAnswerBytes)
 	c.MaxSessions = cmp.Or(c.MaxSessions, defaultMaxSessions)
 	return c, nil
@@ -93,7 +94,7 @@ func (c ClientConfig) WithDefaults() (ClientConfig, error) {
 		return c, fmt.Errorf("smr: ClientConfig.MaxPendingBytes is %d", c.MaxPendingBytes)
 	}
 	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, defaultPendingBytes)
-	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
+	c.RoundTrip = cmp.Or(c.RoundTrip, DefaultRoundTrip)
 	c.MaxPending = cmp.Or(c.MaxPending, defaultMaxPending)
 	return c, nil
 }

@@ -60,7 +60,7 @@ func Compare(c Config) ([]Comparison, error) {
 				o.Low = min(o.Low, supermajority(c.Setting, row.Client.Site)) // if votes of replicas at which commands are late count
 			}
 		}
-		o.High += longest(c.Setting) / 500 // what comes up together waits for each other: smr.Pace
+		o.High += longest(c.Setting) / 500 // what comes up together waits for each other: kit.Pace
 		if row.Ack == smr.AckExecuted {
 			o.expect(system, c.Setting.Busy, busy[i].Latency, rows[i-1].Latency)
 		}

@@ -63,6 +63,7 @@ func rooms() []room {
 
 		{pattern: "smr", layer: pure},
 		{pattern: "smr/plan/...", layer: pure},
+		{pattern: "smr/kit/...", layer: pure},
 		{pattern: "store", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},

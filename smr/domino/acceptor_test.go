@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -108,10 +109,10 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 	w, r, env := inHand(t, "na3", 2)
 	r.cfg.MaxPendingBytes = 100
 	next := above(max(r.acceptor.closed, slotAt(w.Clock(2))), sharedDigit)
-	vote := func(seq smr.Seq, bytes int) Verdict {
+	vote := func(seq kit.Seq, bytes int) Verdict {
 		t.Helper()
 		m := submission(next)
-		m.Commands[0] = smr.RequestedCommand{Seq: seq, Command: make([]byte, bytes)}
+		m.Commands[0] = kit.RequestedCommand{Seq: seq, Command: make([]byte, bytes)}
 		next = above(next, sharedDigit)
 		env.Begin(env.Now)
 		r.onVote(env, 77, m)
@@ -127,7 +128,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 		bytes int
 		want  Verdict
 	}{{200, Yes}, {1, Full}} {
-		if v := vote(smr.Seq(seq+1), c.bytes); v != c.want {
+		if v := vote(kit.Seq(seq+1), c.bytes); v != c.want {
 			t.Errorf("command %d, of %d bytes: %v, want %v", seq+1, c.bytes, v, c.want)
 		}
 	}
@@ -136,7 +137,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 		t.Errorf("%d bytes are left of what was executed", r.acceptor.voteBytes)
 	}
 	for seq, want := range []Verdict{Yes, Yes, Full} {
-		if v := vote(smr.Seq(10+seq), 40); v != want {
+		if v := vote(kit.Seq(10+seq), 40); v != want {
 			t.Errorf("command %d of 40 bytes: %v, want %v", seq+1, v, want)
 		}
 	}
@@ -178,7 +179,7 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 		t.Errorf("slots up to %d are decided by a coordinator; there is no vote for %d", last, at)
 	}
 	p, digit := r.peers[3], uint64(3)
-	items := []Item{{Slot: above(s, digit), Answer: 3, Entries: []smr.Entry{{Kind: smr.Command}}}, {Slot: above(last, digit), Answer: 3, Entries: []smr.Entry{{Kind: smr.Command}}}}
+	items := []Item{{Slot: above(s, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}}, {Slot: above(last, digit), Answer: 3, Entries: []kit.Entry{{Kind: kit.Command}}}}
 	r.takeItems(env, p, News{First: p.have + 1, Items: items})
 	if told := placed(env); !slices.Equal(told, []smr.Slot{items[1].Slot}) {
 		t.Errorf("slots up to %d of replica 3 are decided by a coordinator; its proposals in %v are accepted", last, told)
@@ -189,7 +190,7 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 func TestStreamIsBoundedInBytes(t *testing.T) {
 	a := newAcceptor(none)
 	for s := range smr.Slot(20) {
-		a.own.add(Item{Slot: s + 1, Entries: []smr.Entry{{Command: make([]byte, 60)}, {Command: make([]byte, 40)}}})
+		a.own.add(Item{Slot: s + 1, Entries: []kit.Entry{{Command: make([]byte, 60)}, {Command: make([]byte, 40)}}})
 	}
 	for _, c := range []struct {
 		executed   smr.Slot
@@ -208,7 +209,7 @@ func TestBatchesBehindASnapshot(t *testing.T) {
 	for _, batch := range []int{1, 50, 2000} {
 		_, r, env := inHand(t, "na3", 2)
 		r.cfg.SnapshotEvery = 2000
-		entries := make([]smr.Entry, batch)
+		entries := make([]kit.Entry, batch)
 		for r.snapshot == 0 {
 			r.learner.executed += stride
 			r.apply(env, Item{Slot: r.learner.executed, Entries: entries})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // history is what was executed and is kept for replicas that lag: all items above base.
@@ -26,7 +27,7 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 		return
 	}
 	r.admission.Start(env, len(log) == 0 && r.snapshot == 0)
-	env.After(r.cfg.UntilBeat(env.Now, r.times(tick)), tickTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
 	r.membersChanged(env)
 	r.settle(env)
@@ -45,7 +46,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if err != nil {
 			return err
 		}
-		r.state.Save(env, smr.Snapshot{Data: data})
+		r.state.Save(env, kit.Snapshot{Data: data})
 	}
 	r.learner.begin(r.snapshot, r.state.Applied())
 	r.past.base = r.snapshot
@@ -108,7 +109,7 @@ func (r *Replica) takeSnapshot(env *protocol.Env[smr.Message]) {
 		return // the log stays; it is tried again after the next command
 	}
 	r.saving.sinceCut, r.saving.keep = r.sinceCut, r.keepBehind()
-	r.state.Save(env, smr.Snapshot{Slot: r.learner.executed, Data: data})
+	r.state.Save(env, kit.Snapshot{Slot: r.learner.executed, Data: data})
 	r.saved(env, true, nil)
 }
 
@@ -252,7 +253,7 @@ func (r *Replica) caughtUp(env *protocol.Env[smr.Message], before smr.Slot) {
 	r.acceptor.begin(l.executed)
 	for _, i := range mine {
 		for _, e := range i.Entries {
-			if reply, ok := r.state.Seen(e); ok && e.Kind == smr.Command {
+			if reply, ok := r.state.Seen(e); ok && e.Kind == kit.Command {
 				r.desk.Applied(env, e, reply)
 			} else {
 				r.queue = append(r.queue, e)
@@ -280,7 +281,7 @@ func (r *Replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.role == blank && !r.cfg.Join && !r.admission.Admitted() || m.Slot > maxSlot || !slices.Contains(r.others(), from) {
 		return
 	}
@@ -293,7 +294,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. What was promised and accepted stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	before := r.learner.executed
 	if err == nil {
 		err = r.state.Install(env, s)

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Client is the client's node: it measures delays, chooses slots or lanes, counts votes, and asks again what is not answered.
@@ -21,16 +22,16 @@ type Client struct {
 	leader     protocol.ID // who coordinates, as somebody said
 
 	bytes   int // of the commands of calls
-	session smr.SessionID
-	window  smr.Seq
-	nonce   smr.Seq // of the OpenRequest that is not answered, 0 if there is none
+	session kit.SessionID
+	window  kit.Seq
+	nonce   kit.Seq // of the OpenRequest that is not answered, 0 if there is none
 	opening int     // ticks since it was sent
 
 	calls     map[smr.CallID]*pending
 	queue     []*pending             // that were not sent, in order
-	flights   map[smr.Seq]*pending   // commands and changes that were
-	first     smr.Seq                // all below it are done
-	next      smr.Seq                // of the next command
+	flights   map[kit.Seq]*pending   // commands and changes that were
+	first     kit.Seq                // all below it are done
+	next      kit.Seq                // of the next command
 	reads     map[uint64]*pending    // that were sent
 	lastRead  uint64                 // number of the last one
 	firstRead uint64                 // all reads below it are done
@@ -45,7 +46,7 @@ type Client struct {
 	pause  int                       // ticks for which the fast path is left alone
 	stats  struct{ fast, tried int } // attempts whose slots votes gave them, and all of which that is known
 	turn   int
-	tempo  smr.Tempo // of answers
+	tempo  kit.Tempo // of answers
 
 	active   int // probes since there was a call
 	flushing bool
@@ -56,7 +57,7 @@ type Client struct {
 // pending is a call that is not done.
 type pending struct {
 	smr.Call
-	seq      smr.Seq // 0 before it was given one
+	seq      kit.Seq // 0 before it was given one
 	number   uint64  // of a read
 	sentTo   protocol.ID
 	sent     time.Duration // at first
@@ -69,7 +70,7 @@ type pending struct {
 
 // attempt is commands in a slot of the shared lane.
 type attempt struct {
-	seqs    []smr.Seq
+	seqs    []kit.Seq
 	slack   time.Duration // how far its slot is behind the predicted arrival
 	yes, no quorum.Votes
 	settled bool
@@ -108,8 +109,8 @@ func NewClient(cfg smr.ClientConfig, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[smr.Seq]*pending{},
-		tempo: smr.NewTempo(cfg.RoundTrip), reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
+		cfg: cfg, opt: o, roads: map[protocol.ID]*road{}, calls: map[smr.CallID]*pending{}, flights: map[kit.Seq]*pending{},
+		tempo: kit.NewTempo(cfg.RoundTrip), reads: map[uint64]*pending{}, attempts: map[smr.Slot]*attempt{}, places: map[smr.Slot]*placings{}, first: 1, next: 1, firstRead: 1,
 	}
 	if c.slacks, err = clock.NewWindow(slackWindows*o.Window, maxSlacks); err != nil {
 		return nil, fmt.Errorf("domino: %w", err)
@@ -149,17 +150,17 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 		c.onOutcome(env, msg)
 	case Ordered:
 		c.onOrdered(env, msg)
-	case smr.Replies:
+	case kit.Replies:
 		c.onReplies(env, msg)
-	case smr.ReadReplies:
+	case kit.ReadReplies:
 		c.onReadReplies(env, msg)
-	case smr.OpenReply:
+	case kit.OpenReply:
 		c.onOpenReply(env, msg)
-	case smr.Redirect:
+	case kit.Redirect:
 		c.onRedirect(from, msg)
-	case smr.Busy:
+	case kit.Busy:
 		c.onBusy(from, msg)
-	case smr.NotYet:
+	case kit.NotYet:
 		c.onNotYet(env, msg)
 	}
 }
@@ -223,7 +224,7 @@ func (c *Client) onCall(env *protocol.Env[smr.Message], call smr.Call) {
 func (c *Client) soon(env *protocol.Env[smr.Message]) {
 	if !c.flushing {
 		c.flushing = true
-		env.After(smr.Pace(env.Now, c.flushed, c.cfg.RoundTrip), flushTimer{})
+		env.After(kit.Pace(env.Now, c.flushed, c.cfg.RoundTrip), flushTimer{})
 	}
 	c.keepTicking(env)
 }
@@ -280,7 +281,7 @@ func (c *Client) inFlight() []*pending {
 	return out
 }
 
-func (c *Client) onReplies(env *protocol.Env[smr.Message], m smr.Replies) {
+func (c *Client) onReplies(env *protocol.Env[smr.Message], m kit.Replies) {
 	if m.Session != c.session {
 		return
 	}
@@ -313,7 +314,7 @@ func (c *Client) sessionGone(env *protocol.Env[smr.Message], reason string) {
 	c.open(env)
 }
 
-func (c *Client) onReadReplies(env *protocol.Env[smr.Message], m smr.ReadReplies) {
+func (c *Client) onReadReplies(env *protocol.Env[smr.Message], m kit.ReadReplies) {
 	for _, r := range m.Items {
 		d := smr.Done{Outcome: smr.Committed, Result: r.Result}
 		if r.Reason != "" {
@@ -323,7 +324,7 @@ func (c *Client) onReadReplies(env *protocol.Env[smr.Message], m smr.ReadReplies
 	}
 }
 
-func (c *Client) onOpenReply(env *protocol.Env[smr.Message], m smr.OpenReply) {
+func (c *Client) onOpenReply(env *protocol.Env[smr.Message], m kit.OpenReply) {
 	if c.session != 0 || m.Nonce != c.nonce || m.Session == 0 {
 		return
 	}
@@ -331,7 +332,7 @@ func (c *Client) onOpenReply(env *protocol.Env[smr.Message], m smr.OpenReply) {
 	c.soon(env)
 }
 
-func (c *Client) onRedirect(from protocol.ID, m smr.Redirect) {
+func (c *Client) onRedirect(from protocol.ID, m kit.Redirect) {
 	if c.leader == from || c.leader == 0 {
 		c.leader = m.Leader.ID
 	}
@@ -343,7 +344,7 @@ func (c *Client) onRedirect(from protocol.ID, m smr.Redirect) {
 }
 
 // onBusy has what a replica did not take sent to another one, later.
-func (c *Client) onBusy(from protocol.ID, m smr.Busy) {
+func (c *Client) onBusy(from protocol.ID, m kit.Busy) {
 	later := func(p *pending) {
 		if p != nil && p.sentTo == from {
 			p.tries++
@@ -360,7 +361,7 @@ func (c *Client) onBusy(from protocol.ID, m smr.Busy) {
 	}
 }
 
-func (c *Client) onNotYet(env *protocol.Env[smr.Message], m smr.NotYet) {
+func (c *Client) onNotYet(env *protocol.Env[smr.Message], m kit.NotYet) {
 	p := c.flights[m.Seq]
 	if m.Session != c.session || p == nil || p.Kind != smr.Reconfigure {
 		return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // flush sends what is queued.
@@ -46,13 +47,13 @@ func (c *Client) flush(env *protocol.Env[smr.Message]) {
 
 // request returns the messages' common part for as many of the calls as go in one, and at most so many, and the others.
 func (c *Client) request(calls []*pending, most int) (m Submit, some, rest []*pending) {
-	m.Request = smr.Request{Session: c.session, Acked: c.first}
+	m.Request = kit.Request{Session: c.session, Acked: c.first}
 	size := 0
 	for i, p := range calls {
-		if size += len(p.Command) + 32; i == most || size > smr.MessageBytes && i > 0 {
+		if size += len(p.Command) + 32; i == most || size > kit.MessageBytes && i > 0 {
 			return m, calls[:i], calls[i:]
 		}
-		m.Commands = append(m.Commands, smr.RequestedCommand{Seq: p.seq, Brief: p.Kind == smr.Propose, Command: p.Command})
+		m.Commands = append(m.Commands, kit.RequestedCommand{Seq: p.seq, Brief: p.Kind == smr.Propose, Command: p.Command})
 		m.Acks = append(m.Acks, p.Awaits())
 		if m.After = max(m.After, c.floor); c.opt.fault != floorIgnored {
 			m.After = max(m.After, p.After)
@@ -104,13 +105,13 @@ func (c *Client) sendReads(env *protocol.Env[smr.Message], calls []*pending) {
 			c.turn++
 			to = c.members[c.turn%len(c.members)].ID
 		}
-		var m smr.ReadRequest
+		var m kit.ReadRequest
 		size, n := 0, 0
 		for _, p := range calls {
-			if size += len(p.Command) + 32; n == maxSubmit || size > smr.MessageBytes && n > 0 {
+			if size += len(p.Command) + 32; n == maxSubmit || size > kit.MessageBytes && n > 0 {
 				break
 			}
-			m.Queries = append(m.Queries, smr.Query{ID: p.number, Body: p.Command})
+			m.Queries = append(m.Queries, kit.Query{ID: p.number, Body: p.Command})
 			p.sentTo, p.ticks = to, 0
 			n++
 		}
@@ -126,12 +127,12 @@ func (c *Client) sendChange(env *protocol.Env[smr.Message], p *pending) {
 		to = c.members[c.turn%len(c.members)].ID
 	}
 	p.sentTo, p.ticks = to, 0
-	env.Send(to, smr.ChangeRequest{Session: c.session, Acked: c.first, Seq: p.seq, Change: p.Change})
+	env.Send(to, kit.ChangeRequest{Session: c.session, Acked: c.first, Seq: p.seq, Change: p.Change})
 }
 
 func (c *Client) open(env *protocol.Env[smr.Message]) {
 	for c.nonce == 0 {
-		c.nonce = smr.Seq(env.Rand.Uint64())
+		c.nonce = kit.Seq(env.Rand.Uint64())
 	}
 	c.opening = 0
 	to := c.cfg.Nearest
@@ -142,7 +143,7 @@ func (c *Client) open(env *protocol.Env[smr.Message]) {
 		to = c.members[c.turn%len(c.members)].ID
 	}
 	c.turn++
-	env.Send(to, smr.OpenRequest{Nonce: c.nonce})
+	env.Send(to, kit.OpenRequest{Nonce: c.nonce})
 	c.keepTicking(env)
 }
 
@@ -230,7 +231,7 @@ func (c *Client) abandon(env *protocol.Env[smr.Message], p *pending, why string)
 func (c *Client) forget() {
 	for s, a := range c.attempts { //pure:ok each on its own
 		a.age++
-		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q smr.Seq) bool { return c.flights[q] != nil })) {
+		if a.age > forgetTicks && (a.settled || !slices.ContainsFunc(a.seqs, func(q kit.Seq) bool { return c.flights[q] != nil })) {
 			c.count(a, false)
 			delete(c.attempts, s)
 		}

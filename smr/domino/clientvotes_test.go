@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // voter is a client of five replicas, without a network.
@@ -95,7 +96,7 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 	for _, tc := range []struct{ calls, bytes, most, want int }{
 		{10, 16, o.Batch, 3}, {3, 16, o.Batch, 3}, {2, 16, o.Batch, 2}, {1, smr.MaxCommandBytes, o.Batch, 1}, {2000, 16, maxSubmit, maxSubmit},
-		{maxSubmit, smr.MessageBytes / 4, maxSubmit, 3}, {2, smr.MaxCommandBytes, maxSubmit, 1},
+		{maxSubmit, kit.MessageBytes / 4, maxSubmit, 3}, {2, smr.MaxCommandBytes, maxSubmit, 1},
 	} {
 		m, some, rest := c.request(calls(tc.calls, tc.bytes), tc.most)
 		if len(m.Commands) != tc.want || len(m.Acks) != tc.want || len(some) != tc.want || len(rest) != tc.calls-tc.want {

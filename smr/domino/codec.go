@@ -6,11 +6,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("domino", 1, append(smr.SharedKinds(),
+	return wirefmt.NewFormat("domino", 1, append(kit.SharedKinds(),
 		wirefmt.NewEarlierKind[smr.Message](64, func(m News) bool { return len(m.Names) == 0 }, earlierNewsFields),
 		kind(65, acceptFields), kind(66, prepareFields), kind(67, promiseFields), kind(68, refusalFields), kind(69, revokeFields),
 		kind(70, revokedFields), kind(71, learnedFields), kind(72, wantFields), kind(73, historyFields), kind(74, askFields), kind(75, latestFields),
@@ -27,7 +28,7 @@ func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Mes
 func itemFields(c *wirefmt.Coder, m *Item) {
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Answer)
-	smr.EntriesFields(c, &m.Entries)
+	kit.EntriesFields(c, &m.Entries)
 }
 
 func itemsFields(c *wirefmt.Coder, items *[]Item) { wirefmt.List(c, items, 3, itemFields) }
@@ -159,7 +160,7 @@ func lackingFields(c *wirefmt.Coder, m *Lacking) {
 }
 
 func submitFields(c *wirefmt.Coder, m *Submit) {
-	smr.RequestFields(c, &m.Request)
+	kit.RequestFields(c, &m.Request)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Answer)
 	wirefmt.Uint(c, &m.After)
@@ -212,7 +213,7 @@ func echoFields(c *wirefmt.Coder, m *Echo) {
 	wirefmt.List(c, &m.Delays, 2, delayFields)
 	wirefmt.Uint32(c, &m.Leader)
 	wirefmt.Uint(c, &m.Generation)
-	wirefmt.List(c, &m.Members, 2, smr.MemberFields)
+	wirefmt.List(c, &m.Members, 2, kit.MemberFields)
 }
 
 func delayFields(c *wirefmt.Coder, m *Delay) {

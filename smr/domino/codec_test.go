@@ -7,17 +7,18 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // messages are of all kinds that nodes send or record beside those of package smr.
 func messages() []smr.Message {
 	items := []domino.Item{
-		{Slot: 32, Answer: 2, Entries: []smr.Entry{
-			{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
-			{Kind: smr.OpenSession, Client: 7, Seq: 1 << 63, Open: &smr.Open{MaxSessions: 10, Window: 100}},
+		{Slot: 32, Answer: 2, Entries: []kit.Entry{
+			{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
+			{Kind: kit.OpenSession, Client: 7, Seq: 1 << 63, Open: &kit.Open{MaxSessions: 10, Window: 100}},
 		}},
-		{Slot: 1<<60 + 15, Answer: 1, Entries: []smr.Entry{
-			{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}},
+		{Slot: 1<<60 + 15, Answer: 1, Entries: []kit.Entry{
+			{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 		}},
 	}
 	decided := domino.Close{Lane: domino.Control, Low: 5, High: 1 << 60, Items: items}
@@ -41,13 +42,13 @@ func messages() []smr.Message {
 		domino.Ask{From: 1, Round: 2},
 		domino.Latest{From: 1, Round: 2, Slot: 3},
 		domino.Submit{
-			Request: smr.Request{Session: 3, Acked: 4, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
+			Request: kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
 			Slot:    64, Answer: 2, After: 63, Acks: []smr.Ack{smr.AckExecuted, smr.AckDurable},
 		},
 		domino.Vote{Session: 3, Slot: 64, Members: 3, Verdict: domino.No, Late: -time.Millisecond},
-		domino.Placed{Session: 3, Slot: 65, Members: 3, Whole: true, Seqs: []smr.Seq{5, 6}},
+		domino.Placed{Session: 3, Slot: 65, Members: 3, Whole: true, Seqs: []kit.Seq{5, 6}},
 		domino.Outcome{Session: 3, Slot: 64, Committed: true},
-		domino.Ordered{Session: 3, Slot: 65, Seqs: []smr.Seq{5}},
+		domino.Ordered{Session: 3, Slot: 65, Seqs: []kit.Seq{5}},
 		domino.Probe{Sent: time.Hour, Generation: 3},
 		domino.Echo{
 			Sent: time.Hour, Now: time.Hour + 1, Delays: []domino.Delay{{ID: 2, Round: time.Second}}, Leader: 1, Generation: 4,
@@ -68,8 +69,8 @@ func TestLayouts(t *testing.T) {
 		tag byte
 	}{
 		{domino.News{From: 1}, 64}, {domino.News{From: 1, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Sum: 9}}}, 77},
-		{smr.Hello{From: 1, Join: true}, 13}, {smr.Hello{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 19},
-		{smr.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {smr.Welcome{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 20},
+		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
+		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {
 		if b, err := domino.Codec().Append(nil, c.m); err != nil || b[1] != c.tag {
 			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)

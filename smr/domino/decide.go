@@ -4,6 +4,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // decide has the acceptors accept a decision.
@@ -30,7 +31,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 			for _, i := range d.Items {
 				size += i.sizeBytes()
 			}
-			if size > smr.MessageBytes && len(m.Closes) > 0 {
+			if size > kit.MessageBytes && len(m.Closes) > 0 {
 				break
 			}
 			m.Closes = append(m.Closes, d)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestDecisionsAreTakenInOrder: an acceptor says of how many decisions it has the first. So it takes none behind a gap, and skips those that are not sent any more only if it has executed what they are about.
@@ -66,7 +67,7 @@ func TestLearnsOfOneBallot(t *testing.T) {
 func TestReadsAskTheMembersOfNow(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
-		w := read{mark: r.learner.executed, generation: r.state.Generation(), from: 77, queries: []smr.Query{{ID: 1}}}
+		w := read{mark: r.learner.executed, generation: r.state.Generation(), from: 77, queries: []kit.Query{{ID: 1}}}
 		if changed {
 			w.generation--
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // phase is how far a replica is with coordinating.
@@ -31,7 +32,7 @@ type coordinator struct {
 	busy     map[Lane]uint64 // number of the lane's decision that is not learned yet
 	again1   uint64          // the last of the decisions of earlier ballots that were proposed again
 	revoking map[protocol.ID]*revocation
-	changes  []smr.Entry // of the members, that clients want
+	changes  []kit.Entry // of the members, that clients want
 	joiner   protocol.ID // the last replica that joins and has asked for what was executed
 	joined   smr.Slot    // after what it has asked for it
 }
@@ -172,14 +173,14 @@ func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	a := &r.acceptor
 	m := Promise{From: r.admission.Own(), Ballot: a.promised, Executed: r.learner.executed}
 	var all [][]Part
-	size := smr.MessageBytes
+	size := kit.MessageBytes
 	for _, p := range a.parts(m.Executed) {
 		for _, c := range p.pieces() {
 			n := 32
 			for i := range c.Items {
 				n += c.Items[i].sizeBytes()
 			}
-			if size += n; size > smr.MessageBytes {
+			if size += n; size > kit.MessageBytes {
 				all, size = append(all, nil), n
 			}
 			all[len(all)-1] = append(all[len(all)-1], Part{p.Ballot, c})

@@ -6,14 +6,15 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // watched are commands whose client wants to know when they are ordered.
 type watched struct {
 	slot    smr.Slot
 	client  protocol.ID
-	session smr.SessionID
-	seqs    []smr.Seq
+	session kit.SessionID
+	seqs    []kit.Seq
 }
 
 // execute applies what is decided up to a slot, in order.
@@ -53,7 +54,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], item Item) {
 	l := &r.learner
 	l.last = item.Slot
 	r.stuck = 0
-	r.state.ApplyAll(item.Slot, item.Entries, func(i int, reply smr.Reply) {
+	r.state.ApplyAll(item.Slot, item.Entries, func(i int, reply kit.Reply) {
 		if item.Answer == r.cfg.ID {
 			r.desk.Applied(env, item.Entries[i], reply)
 		}
@@ -95,7 +96,7 @@ func (r *Replica) settled() smr.Slot {
 func (r *Replica) fixed(w watched) bool {
 	l := &r.learner
 	is := func(i Item) bool {
-		return slices.ContainsFunc(i.Entries, func(e smr.Entry) bool {
+		return slices.ContainsFunc(i.Entries, func(e kit.Entry) bool {
 			return e.Client == w.client && e.Session == w.session && slices.Contains(w.seqs, e.Seq)
 		})
 	}
@@ -152,7 +153,7 @@ type reads struct {
 	next    []read // wait for the next question
 	now     []read // wait for this one
 	marked  []read // wait for their marks to be executed
-	held    smr.HeldQueries
+	held    kit.HeldQueries
 }
 
 type read struct {
@@ -160,10 +161,10 @@ type read struct {
 	// generation is that of the members who were asked. If it is another one when the mark is executed, others may know more.
 	generation uint64
 	from       protocol.ID
-	queries    []smr.Query
+	queries    []kit.Query
 }
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.reads
 	if !q.held.Take(env, r.cfg, from, m.Queries) {
 		return
@@ -228,11 +229,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 			return true
 		}
 		q.held.Answered(w.queries)
-		items := make([]smr.ReadReply, len(w.queries))
+		items := make([]kit.ReadReply, len(w.queries))
 		for i, query := range w.queries {
-			items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
+			items[i] = kit.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
 		}
-		smr.SendReads(env, w.from, items)
+		kit.SendReads(env, w.from, items)
 		return true
 	})
 	if len(q.next) > 0 && !q.asking {

@@ -8,15 +8,16 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 )
 
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
-func strange(rnd *rand.Rand, own smr.Incarnation) smr.Message {
+func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	kinds := []smr.Message{
 		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
-		Probe{}, Echo{}, smr.Request{}, smr.OpenRequest{}, smr.ChangeRequest{}, smr.ReadRequest{}, smr.Replies{}, smr.OpenReply{}, smr.ReadReplies{}, smr.Redirect{}, smr.Busy{},
-		smr.NotYet{}, smr.SnapshotChunk{}, smr.SnapshotWanted{}, smr.Hello{}, smr.Welcome{}, smr.Ping{}, smr.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
+		Probe{}, Echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{}, kit.OpenReply{}, kit.ReadReplies{}, kit.Redirect{}, kit.Busy{},
+		kit.NotYet{}, kit.SnapshotChunk{}, kit.SnapshotWanted{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
 	}
 	v := reflect.New(reflect.TypeOf(kinds[rnd.IntN(len(kinds))])).Elem()
 	fill(rnd, v, 4)
@@ -41,12 +42,12 @@ func fill(rnd *rand.Rand, v reflect.Value, depth int) {
 		for i := range v.NumField() {
 			fill(rnd, v.Field(i), depth)
 		}
-		if e, ok := v.Addr().Interface().(*smr.Entry); ok { // what is decoded has what its kind says
-			if e.Kind == smr.OpenSession && e.Open == nil {
-				e.Open = &smr.Open{}
+		if e, ok := v.Addr().Interface().(*kit.Entry); ok { // what is decoded has what its kind says
+			if e.Kind == kit.OpenSession && e.Open == nil {
+				e.Open = &kit.Open{}
 			}
-			if e.Kind == smr.ChangeMembers && e.Members == nil {
-				e.Members = &smr.MemberChange{}
+			if e.Kind == kit.ChangeMembers && e.Members == nil {
+				e.Members = &kit.MemberChange{}
 			}
 		}
 	case reflect.Slice:
@@ -86,7 +87,7 @@ func TestHostileMessages(t *testing.T) {
 		nodes := []protocol.Node[smr.Message]{w.replica(1), w.replica(2), w.client("VA")}
 		for range 400 {
 			from := []protocol.ID{1, 2, 3, 9, 100, 1 << 31}[rnd.IntN(6)]
-			own := smr.Incarnation(1)
+			own := kit.Incarnation(1)
 			if from >= 1 && from <= 3 {
 				own = w.replica(from).admission.Own()
 			}
@@ -116,7 +117,7 @@ func TestStrangersAreIgnored(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		for range 300 {
 			m := strange(rnd, 1)
-			if _, ok := m.(smr.ChangeRequest); ok {
+			if _, ok := m.(kit.ChangeRequest); ok {
 				continue // any client may ask for that
 			}
 			w.Deliver(puppetID, errand{ids(1, 2, 3), m})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A bySlot holds items in the order of their slots, one for each.
@@ -94,7 +95,7 @@ func (s *stream[T]) drop(slot smr.Slot) {
 func fit(items []Item) int {
 	size := 0
 	for i := range items {
-		if size += items[i].sizeBytes(); size > smr.MessageBytes && i > 0 {
+		if size += items[i].sizeBytes(); size > kit.MessageBytes && i > 0 {
 			return i
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A Ballot is an attempt to coordinate. Each belongs to one replica: its ID is in the lower half. Ballot 0 is everybody's: the fast path, and the owners' of their lanes.
@@ -22,7 +23,7 @@ func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uin
 type Item struct {
 	Slot    smr.Slot
 	Answer  protocol.ID // the replica that tells the client the results
-	Entries []smr.Entry
+	Entries []kit.Entry
 }
 
 func (i Item) equal(o Item) bool {
@@ -88,7 +89,7 @@ type (
 	// News is what a replica's stream has in addition, and how far it is with everything. The stream is the sequence of its votes in the shared lane and its proposals
 	// in its own, numbered from 1.
 	News struct {
-		From  smr.Incarnation
+		From  kit.Incarnation
 		First uint64 // number of the first of Items
 		Items []Item
 		// Base and Floor: the items up to number Base are not sent any more. They are of slots up to Floor, which the sender has executed.
@@ -107,14 +108,14 @@ type (
 
 	// Lacking asks for the stream from a number on: the sender does not have the commands of a named item.
 	Lacking struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Number uint64
 	}
 
 	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up to number Base are not sent any more: they are of slots up to Floor,
 	// executed by the sender. Generation is that of the members among whom the ballot holds.
 	Accept struct {
-		From       smr.Incarnation
+		From       kit.Incarnation
 		Ballot     Ballot
 		Generation uint64
 		Base       uint64
@@ -125,14 +126,14 @@ type (
 
 	// Prepare is phase 1a of a ballot for all lanes.
 	Prepare struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 	}
 
 	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it has not executed. It is one message of Count, numbered from 0, which
 	// belong together if Executed is the same.
 	Promise struct {
-		From     smr.Incarnation
+		From     kit.Incarnation
 		Ballot   Ballot
 		Executed smr.Slot
 		Number   uint64
@@ -142,13 +143,13 @@ type (
 
 	// Refusal answers a message of a ballot below the sender's.
 	Refusal struct {
-		From     smr.Incarnation
+		From     kit.Incarnation
 		Promised Ballot
 	}
 
 	// Revoke is phase 1a for slots of a lane that are not used yet: acceptors accept nothing more from the lane's owner, or of the shared lane, up to High.
 	Revoke struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Lane   Lane
 		High   smr.Slot
@@ -157,7 +158,7 @@ type (
 	// Revoked answers it for a replica's lane with what the sender has accepted there up to High and not executed: as much as goes in one message. Asked is what Revoke
 	// says. For the shared lane News says it.
 	Revoked struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Lane   Lane
 		Asked  smr.Slot
@@ -169,20 +170,20 @@ type (
 
 	// Learned says what is decided in a lane: what the coordinator knows before others, if it alone learns.
 	Learned struct {
-		From smr.Incarnation
+		From kit.Incarnation
 		Close
 	}
 
 	// Want asks for what was executed after a slot. Blank: the sender has no state at all.
 	Want struct {
-		From  smr.Incarnation
+		From  kit.Incarnation
 		After smr.Slot
 		Blank bool
 	}
 
 	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender has executed more if Executed is higher.
 	History struct {
-		From     smr.Incarnation
+		From     kit.Incarnation
 		Low      smr.Slot
 		High     smr.Slot
 		Executed smr.Slot
@@ -191,13 +192,13 @@ type (
 
 	// Ask asks a replica for the highest slot in which it has accepted something: a Latest.
 	Ask struct {
-		From  smr.Incarnation
+		From  kit.Incarnation
 		Round uint64
 	}
 
 	// Latest answers an Ask.
 	Latest struct {
-		From  smr.Incarnation
+		From  kit.Incarnation
 		Round uint64
 		Slot  smr.Slot
 	}
@@ -208,7 +209,7 @@ type (
 	// Submit asks to have commands of a session executed. With a slot of the shared lane it goes to all replicas, of which Answer tells the results. Otherwise it goes to
 	// one, which proposes them in its lane, in a slot above After.
 	Submit struct {
-		smr.Request
+		kit.Request
 		Slot   smr.Slot
 		Answer protocol.ID
 		After  smr.Slot
@@ -218,7 +219,7 @@ type (
 	// Vote says what became of a Submit with a slot at one acceptor. Late is by how much it came after the time of its slot, or, if the acceptor has said its last word about the
 	// slot, after that; it is below 0 if it came before. Members is the number of acceptors of the slot.
 	Vote struct {
-		Session smr.SessionID
+		Session kit.SessionID
 		Slot    smr.Slot
 		Members uint32
 		Verdict Verdict
@@ -227,25 +228,25 @@ type (
 
 	// Placed says that commands were proposed in a slot of a replica's lane and are on the sender's disk. Whole: a majority has them.
 	Placed struct {
-		Session smr.SessionID
+		Session kit.SessionID
 		Slot    smr.Slot
 		Members uint32
 		Whole   bool
-		Seqs    []smr.Seq
+		Seqs    []kit.Seq
 	}
 
 	// Outcome says what was decided for a Submit with a slot.
 	Outcome struct {
-		Session   smr.SessionID
+		Session   kit.SessionID
 		Slot      smr.Slot
 		Committed bool
 	}
 
 	// Ordered says that commands' slots are decided and that no later call gets an earlier one.
 	Ordered struct {
-		Session smr.SessionID
+		Session kit.SessionID
 		Slot    smr.Slot
-		Seqs    []smr.Seq
+		Seqs    []kit.Seq
 	}
 
 	// Probe measures the way to a replica. Generation is that of the members that the sender knows.

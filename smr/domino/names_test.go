@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestVotesNameLargeCommands: a replica tells of its votes for large commands without these, once. Whoever has voted for the same, or heard of it, knows them; others ask, and get them whole.
@@ -16,8 +17,8 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	item := func(number int, command byte) Item {
 		body := make([]byte, 2*largeBytes)
 		body[0] = command
-		return Item{Slot: above(r.learner.executed+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []smr.Entry{
-			{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(number), Command: body}, {Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(number) + 100, Command: []byte("b")},
+		return Item{Slot: above(r.learner.executed+smr.Slot(number)<<40, sharedDigit), Answer: 1, Entries: []kit.Entry{
+			{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number), Command: body}, {Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(number) + 100, Command: []byte("b")},
 		}}
 	}
 	own, other, unknown, changed := item(1, 'a'), item(2, 'b'), item(3, 'c'), item(4, 'd')

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // flush proposes what is in the queue and sends all members what they lack, with the claims of this moment. What it says waits for the disk.
@@ -178,7 +179,7 @@ func (r *Replica) sendPlaced(env *protocol.Env[smr.Message], i Item, whole bool)
 		m := Placed{Session: e.Session, Slot: i.Slot, Members: uint32(len(r.group)), Whole: whole}
 		next := first
 		for next < len(i.Entries) && i.Entries[next].Client == e.Client && i.Entries[next].Session == e.Session {
-			if i.Entries[next].Kind == smr.Command {
+			if i.Entries[next].Kind == kit.Command {
 				m.Seqs = append(m.Seqs, i.Entries[next].Seq)
 			}
 			next++

@@ -7,6 +7,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // role is what a replica is doing.
@@ -22,9 +23,9 @@ const (
 type Replica struct {
 	cfg       smr.ReplicaConfig
 	opt       Options
-	state     *smr.State
-	admission *smr.Admission
-	tempo     smr.Tempo
+	state     *kit.State
+	admission *kit.Admission
+	tempo     kit.Tempo
 	role      role
 	group     []protocol.ID // the members, in order, by the state
 	strangers []protocol.ID // who speak as members and are none by the state, at most maxMembers
@@ -36,13 +37,13 @@ type Replica struct {
 	learner     learner
 	coord       coordinator
 	reads       reads
-	desk        *smr.Desk
-	queue       []smr.Entry // to be proposed in the own lane
+	desk        *kit.Desk
+	queue       []kit.Entry // to be proposed in the own lane
 	after       smr.Slot    // the floor of those in the queue
 	floor       smr.Slot    // of all proposals: others have revoked what is below
 	ordered     []watched   // commands whose clients want to know when they are ordered
 	orderedFrom smr.Slot    // the lowest of them
-	wanted      map[smr.SessionID][]smr.Seq
+	wanted      map[kit.SessionID][]kit.Seq
 
 	snapshot smr.Slot // of the newest one on disk
 	sinceCut int      // commands executed since then
@@ -51,7 +52,7 @@ type Replica struct {
 		sinceCut int
 		keep     int // commands to be left to replicas that lag
 	}
-	outgoing smr.Transfers
+	outgoing kit.Transfers
 	past     history
 	wanting  bool          // a Want is not answered
 	asked    time.Duration // when it was sent
@@ -140,11 +141,11 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{
-		cfg: cfg, opt: o, state: smr.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
-		tempo: smr.NewTempo(cfg.RoundTrip), wanted: map[smr.SessionID][]smr.Seq{}, outgoing: smr.Transfers{},
+		cfg: cfg, opt: o, state: kit.NewState(cfg.Machine, group), peers: map[protocol.ID]*peer{},
+		tempo: kit.NewTempo(cfg.RoundTrip), wanted: map[kit.SessionID][]kit.Seq{}, outgoing: kit.Transfers{},
 	}
-	r.admission = smr.NewAdmission(cfg, r.state)
-	r.desk = smr.NewDesk(cfg, r.state)
+	r.admission = kit.NewAdmission(cfg, r.state)
+	r.desk = kit.NewDesk(cfg, r.state)
 	r.acceptor = newAcceptor(o.fault)
 	r.learner = newLearner()
 	r.coord.busy = map[Lane]uint64{}
@@ -194,16 +195,16 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.Hello:
+	case kit.Hello:
 		r.admission.Hello(env, from, msg)
-	case smr.Welcome:
+	case kit.Welcome:
 		r.admission.Welcome(env, from, msg)
 		r.maybeTakePart(env)
-	case Submit, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+	case Submit, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
-	case smr.PartSaved:
+	case kit.PartSaved:
 		r.state.PartSaved(env, from)
-	case smr.Ping, smr.Pong:
+	case kit.Ping, kit.Pong:
 		r.tempo.Receive(env, from, msg)
 		return
 	case Probe:
@@ -225,9 +226,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		r.outgoing.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(outgoingTicks*tick))
 	case Want:
 		r.onWant(env, from, msg)
@@ -272,11 +273,11 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 }
 
 // sender returns the disk that a replica's message says it comes from.
-func sender(msg smr.Message) (smr.Incarnation, bool) {
+func sender(msg smr.Message) (kit.Incarnation, bool) {
 	switch m := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		return m.From, true
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		return m.From, true
 	case News:
 		return m.From, true
@@ -314,7 +315,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		return
 	}
 	switch t := t.(type) {
-	case smr.AdmissionTimer:
+	case kit.AdmissionTimer:
 		r.admission.Expire(env)
 		r.maybeTakePart(env)
 	case flushTimer:
@@ -329,9 +330,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.soon(env)
 	case campaignTimer:
 		r.campaign(env)
-	case smr.TransferTimer:
+	case kit.TransferTimer:
 		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(outgoingTicks*tick)) // one that failed is asked for again
-	case smr.SaveTimer:
+	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	}
@@ -354,7 +355,7 @@ func (r *Replica) settle(env *protocol.Env[smr.Message]) {
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.flushing && r.role == member {
 		r.flushing = true
-		env.After(smr.Pace(env.Now, r.flushed, r.cfg.RoundTrip), flushTimer{})
+		env.After(kit.Pace(env.Now, r.flushed, r.cfg.RoundTrip), flushTimer{})
 	}
 }
 
@@ -373,7 +374,7 @@ func (r *Replica) setWake(env *protocol.Env[smr.Message]) {
 }
 
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(r.cfg.UntilBeat(env.Now, r.times(tick)), tickTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(tick)), tickTimer{})
 	if r.role == member {
 		r.drive(env)
 		r.soon(env)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // onClient takes what clients ask for.
@@ -24,19 +25,19 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		default:
 			r.onSubmit(env, from, msg)
 		}
-	case smr.OpenRequest:
+	case kit.OpenRequest:
 		r.queue = r.desk.Take(env, from, msg, r.queue)
 		r.soon(env)
-	case smr.ReadRequest:
+	case kit.ReadRequest:
 		r.onRead(env, from, msg)
-	case smr.ChangeRequest:
+	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
 	}
 }
 
 // redirect tells a client who coordinates.
 func (r *Replica) redirect(env *protocol.Env[smr.Message], to protocol.ID) {
-	m := smr.Redirect{}
+	m := kit.Redirect{}
 	leader := r.leader()
 	for _, o := range r.state.Members() {
 		if o.ID == leader && leader != r.cfg.ID {
@@ -83,10 +84,10 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 }
 
 // entries are the commands of a client as they go into the log.
-func entries(from protocol.ID, m Submit) []smr.Entry {
-	out := make([]smr.Entry, len(m.Commands))
+func entries(from protocol.ID, m Submit) []kit.Entry {
+	out := make([]kit.Entry, len(m.Commands))
 	for i, c := range m.Commands {
-		out[i] = smr.Entry{Kind: smr.Command, Client: from, Session: m.Session, Seq: c.Seq, Acked: min(m.Acked, c.Seq), Command: c.Command}
+		out[i] = kit.Entry{Kind: kit.Command, Client: from, Session: m.Session, Seq: c.Seq, Acked: min(m.Acked, c.Seq), Command: c.Command}
 	}
 	return out
 }
@@ -112,7 +113,7 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 // propose proposes what is in the queue, in slots of the replica's own lane. If its clock is too far ahead of what is known about the members, others should propose.
 func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	for len(r.queue) > 0 {
-		n := smr.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
+		n := kit.FitEntries(r.queue, min(len(r.queue), r.cfg.MaxBatch))
 		a := &r.acceptor
 		s := max(r.now(env)+smr.Slot(r.predicted(env.Now)), a.skipped, a.lane(r.cfg.ID).revoked, r.floor, r.after)
 		if last := a.lane(r.cfg.ID).items; len(last) > 0 {
@@ -147,7 +148,7 @@ func (r *Replica) watchOwn(item Item) {
 		if n > 0 && r.ordered[n-1].slot == item.Slot && r.ordered[n-1].session == e.Session && r.ordered[n-1].client == e.Client {
 			r.ordered[n-1].seqs = append(r.ordered[n-1].seqs, e.Seq)
 		} else if n < r.cfg.MaxPending {
-			r.ordered = append(r.ordered, watched{item.Slot, e.Client, e.Session, []smr.Seq{e.Seq}})
+			r.ordered = append(r.ordered, watched{item.Slot, e.Client, e.Session, []kit.Seq{e.Seq}})
 			r.orderedFrom = min(r.orderedFrom, item.Slot)
 		}
 	}
@@ -221,7 +222,7 @@ func (r *Replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m Ech
 }
 
 // onChange takes a change of the members: the coordinator makes it.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.desk.Meet(env, m.Change)
 	if r.coord.phase != leading {
 		r.redirect(env, from)
@@ -239,7 +240,7 @@ func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m s
 		reason = fmt.Sprintf("replica %d is being brought up to date", id)
 	}
 	if reason != "" {
-		env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
+		env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
 		return
 	}
 	r.coord.changes = r.desk.TakeChange(env, from, m, r.admission, r.coord.changes)

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 )
 
@@ -31,7 +32,7 @@ func TestRevokedSlotsAreNotAccepted(t *testing.T) {
 		r.acceptor.revoke(env, owner, revoked)
 		var items []Item
 		for _, s := range []smr.Slot{revoked - stride, revoked, revoked + stride} {
-			items = append(items, Item{Slot: s, Answer: owner, Entries: []smr.Entry{{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(s)}}})
+			items = append(items, Item{Slot: s, Answer: owner, Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(s)}}})
 		}
 		r.takeItems(env, p, News{First: p.have + 1, Items: items})
 		if told := placed(env); !slices.Equal(told, []smr.Slot{revoked + stride}) {
@@ -45,7 +46,7 @@ func TestRevokedCommandIsProposedAgain(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		_, r, env := inHand(t, "na3", 2)
 		o := r.learner.lane(2)
-		x := Item{Slot: above(o.w+1000, r.digit), Answer: 2, Entries: []smr.Entry{{Kind: smr.Command, Client: 9, Session: 1, Seq: 1}}}
+		x := Item{Slot: above(o.w+1000, r.digit), Answer: 2, Entries: []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: 1}}}
 		o.queue = []numbered{{1 << 20, x}}
 		c := Close{Lane: 2, Low: o.w, High: x.Slot + 100}
 		if kept {
@@ -133,9 +134,9 @@ func TestOrderedIsInclusive(t *testing.T) {
 	for _, less := range []smr.Slot{0, stride} {
 		w, r, env := inHand(t, "na3", 2)
 		s := above(slotAt(w.Clock(2))+smr.Slot(200*time.Millisecond), sharedDigit)
-		e := smr.Entry{Kind: smr.Command, Client: 77, Session: 1, Seq: 1}
-		r.learner.decided.add(Item{Slot: s, Answer: 2, Entries: []smr.Entry{e}})
-		r.ordered, r.orderedFrom = []watched{{s, 77, 1, []smr.Seq{1}}}, 0
+		e := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1}
+		r.learner.decided.add(Item{Slot: s, Answer: 2, Entries: []kit.Entry{e}})
+		r.ordered, r.orderedFrom = []watched{{s, 77, 1, []kit.Seq{1}}}, 0
 		r.pass(s-less, 1, 2, 3)
 		for _, p := range r.peers {
 			p.claims.Skipped = s

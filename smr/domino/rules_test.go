@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 )
 
@@ -80,7 +81,7 @@ func withPuppet(t testing.TB, s setup, at int) (*world, *puppet) {
 // submission asks for a command in a slot of the shared lane.
 func submission(s smr.Slot) Submit {
 	return Submit{
-		Request: smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}},
+		Request: kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: kv.Put([]byte("k"), []byte("v"))}}},
 		Slot:    s, Answer: 1, Acks: []smr.Ack{smr.AckExecuted},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 )
 
@@ -87,10 +88,10 @@ func TestProposalsAreAbove(t *testing.T) {
 		"proposal before":   func(r *Replica, s smr.Slot) { r.acceptor.lane(2).items.add(Item{Slot: above(s, r.digit)}) },
 	} {
 		w, r, env := inHand(t, "na3", 2)
-		e := smr.Entry{Kind: smr.Command, Client: 9, Session: 1, Seq: 1, Command: kv.Put([]byte("k"), nil)}
+		e := kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: 1, Command: kv.Put([]byte("k"), nil)}
 		for _, s := range []smr.Slot{slotAt(w.Clock(2)) + ahead, r.learner.limit()} {
 			raise(r, s)
-			r.queue = []smr.Entry{e}
+			r.queue = []kit.Entry{e}
 			before := r.acceptor.own.last()
 			r.propose(env)
 			added := r.acceptor.own.from(before + 1)
@@ -117,7 +118,7 @@ func TestOneAttemptFixesTheSlot(t *testing.T) {
 			if ack == smr.AckDurable {
 				c.placed(env, p, 1000)
 			} else {
-				c.onOrdered(env, Ordered{Session: c.session, Slot: 1000, Seqs: []smr.Seq{p.seq}})
+				c.onOrdered(env, Ordered{Session: c.session, Slot: 1000, Seqs: []kit.Seq{p.seq}})
 			}
 			if done := c.calls[7] == nil; done != (attempts == 1) {
 				t.Errorf("%v, %d attempts: done %v", ack, attempts, done)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -23,7 +24,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	smrtest.Unheard(r, env)
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{1, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
 	disk.Write(env, 0)
 	return r, env
@@ -36,7 +37,7 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		own := Head{From: smr.Incarnation(1), Gen: r.gen}
+		own := Head{From: kit.Incarnation(1), Gen: r.gen}
 		for n := range uint64(1 + rnd.IntN(25)) {
 			id := ID{1, 1 + uint64(rnd.IntN(6))}
 			b, deps := newBallot(Ballot(rnd.IntN(4))<<32, 1), Deps{id.Index - 1, 0, 0}
@@ -112,7 +113,7 @@ func TestValidateNotesTheProposal(t *testing.T) {
 func TestCausalFloor(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
-	r.Receive(env, 77, Submit{After: 100, Request: smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: 1, Command: set("v", "k")}}}})
+	r.Receive(env, 77, Submit{After: 100, Request: kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}}})
 	r.Expire(env, proposeTimer{})
 	if i := r.find(ID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)

@@ -7,12 +7,13 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 func (r *Replica) tick(env *protocol.Env[smr.Message]) {
 	if !r.ticking {
 		r.ticking = true
-		env.After(r.cfg.UntilBeat(env.Now, r.tempo.Times(0.5)), tickTimer{})
+		env.After(kit.UntilBeat(r.cfg, env.Now, r.tempo.Times(0.5)), tickTimer{})
 	}
 }
 
@@ -137,7 +138,7 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 	case m.Gen > r.gen || !r.active:
 		return
 	}
-	left := smr.MessageBytes
+	left := kit.MessageBytes
 	for _, x := range m.Missing[:min(len(m.Missing), maxRanges)] {
 		p := r.position(x.Row)
 		if p < 0 {
@@ -167,7 +168,7 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 		o.Continue(env, to, r.admission.Own(), r.tempo.Times(resend))
 		return
 	}
-	out, ok, err := smr.SendSnapshot(env)
+	out, ok, err := kit.SendSnapshot(env)
 	if !ok || err != nil || out.Slot() == 0 {
 		return // it is asked for again
 	}
@@ -176,7 +177,7 @@ func (r *Replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 }
 
 // onChunk takes a part of a snapshot. What it says was decided, whoever sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.removed || !r.active && r.gen > 0 && !r.admission.Admitted() && !r.cfg.Join {
 		return
 	}

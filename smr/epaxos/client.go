@@ -5,18 +5,19 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Client is a client's node. It asks the nearest replica, and the next one if that is silent.
 type Client struct {
-	*smr.LeaderClient // each replica answers as a leader does
+	*kit.LeaderClient // each replica answers as a leader does
 	floor             smr.Slot
 	plain             map[smr.CallID]bool // Propose calls that wait for more than the decision
 }
 
 // NewClient returns a client's node.
 func NewClient(cfg smr.ClientConfig) (*Client, error) {
-	inner, err := smr.NewLeaderClient(cfg)
+	inner, err := kit.NewLeaderClient(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("epaxos: %w", err)
 	}
@@ -60,7 +61,7 @@ func (c *Client) put(env *protocol.Env[smr.Message]) {
 	for k := range env.Out {
 		e := &env.Out[k]
 		switch m := e.Msg.(type) {
-		case smr.Request:
+		case kit.Request:
 			if e.To != protocol.App {
 				e.Msg = Submit{After: c.floor, Request: m}
 			}

@@ -4,11 +4,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("epaxos", 1, append(smr.SharedKinds(),
+	return wirefmt.NewFormat("epaxos", 1, append(kit.SharedKinds(),
 		kind(64, preAcceptFields), kind(65, preAcceptedFields), kind(66, acceptFields), kind(67, acceptedFields), kind(68, commitFields),
 		kind(69, recoverFields), kind(70, recoveredFields), kind(71, validateFields), kind(72, validatedFields), kind(73, waitingFields),
 		kind(74, refusalFields), kind(75, newsFields), kind(76, wantFields), kind(77, pollFields), kind(78, polledFields), kind(79, settledFields),
@@ -43,7 +44,7 @@ func commandFields(c *wirefmt.Coder, cmd **Command) {
 		wirefmt.Uint(c, &m.Stamp)
 	}
 	if m.Kind == Work {
-		smr.EntriesFields(c, &m.Entries)
+		kit.EntriesFields(c, &m.Entries)
 	}
 	if c.Reading() && m.Kind != 0 {
 		*cmd = &m
@@ -178,7 +179,7 @@ func settledFields(c *wirefmt.Coder, m *Settled) {
 
 func submitFields(c *wirefmt.Coder, m *Submit) {
 	wirefmt.Uint(c, &m.After)
-	smr.RequestFields(c, &m.Request)
+	kit.RequestFields(c, &m.Request)
 }
 
 func recordFields(c *wirefmt.Coder, m *InstanceRecord) {

@@ -7,6 +7,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/epaxos"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // messages are of all kinds that nodes send or record.
@@ -14,10 +15,10 @@ func messages() []smr.Message {
 	h := epaxos.Head{From: 7, Gen: 2}
 	id := epaxos.ID{Row: 3, Index: 1 << 40}
 	deps := epaxos.Deps{4, 0, 1 << 50}
-	work := &epaxos.Command{Kind: epaxos.Work, Stamp: 9, Entries: []smr.Entry{
-		{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
-		{Kind: smr.OpenSession, Client: 7, Seq: 1 << 63, Open: &smr.Open{MaxSessions: 10, Window: 100}},
-		{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}},
+	work := &epaxos.Command{Kind: epaxos.Work, Stamp: 9, Entries: []kit.Entry{
+		{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
+		{Kind: kit.OpenSession, Client: 7, Seq: 1 << 63, Open: &kit.Open{MaxSessions: 10, Window: 100}},
+		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 	}}
 	nothing := &epaxos.Command{Kind: epaxos.Nothing}
 	return []smr.Message{
@@ -41,7 +42,7 @@ func messages() []smr.Message {
 		epaxos.Poll{Head: h, Round: 3, All: true},
 		epaxos.Polled{Head: h, Round: 3, Deps: deps},
 		epaxos.Settled{Head: h, ID: id},
-		epaxos.Submit{After: 8, Request: smr.Request{Session: 3, Acked: 4, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}}},
+		epaxos.Submit{After: 8, Request: kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}}},
 		epaxos.InstanceRecord{ID: id, Phase: 1, Cmd: work, Init: deps, Deps: deps},
 		epaxos.InstanceRecord{ID: id, Phase: 3, Ballot: 6, Voted: 5, Nothing: true, Deps: deps},
 	}

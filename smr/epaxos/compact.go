@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // beginGeneration begins one with the members of the state, in which nothing was proposed yet.
@@ -118,7 +119,7 @@ func (r *Replica) rewrite(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.snapshot = r.even
-	r.state.Save(env, smr.Snapshot{Slot: r.snapshot, Data: data})
+	r.state.Save(env, kit.Snapshot{Slot: r.snapshot, Data: data})
 	r.rewriteLog(env)
 }
 
@@ -204,9 +205,9 @@ func readPlace(in *wirefmt.Reader) (place, error) {
 	idFields(in.Coder(), &p.checkpoint)
 	depsFields(in.Coder(), &p.stable)
 	p.sessions.opened = in.Uint()
-	p.sessions.used = map[smr.SessionID]uint64{}
+	p.sessions.used = map[kit.SessionID]uint64{}
 	for range in.List(2) {
-		id := smr.SessionID(in.Uint())
+		id := kit.SessionID(in.Uint())
 		p.sessions.used[id] = in.Uint()
 	}
 	in.Uint() // the state's size, if it was known
@@ -264,7 +265,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if err != nil {
 			return false, err
 		}
-		r.state.Save(env, smr.Snapshot{Data: data})
+		r.state.Save(env, kit.Snapshot{Data: data})
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
@@ -312,7 +313,7 @@ func (r *Replica) loadRecord(rec protocol.Record[smr.Message]) error {
 }
 
 // install puts a snapshot in the place of the state. Within a generation, what was promised and voted for later instances stays.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	var p place
 	if err == nil {
 		err = r.state.Install(env, s)

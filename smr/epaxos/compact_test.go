@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestSnapshotLeavesAnEighth counts what stays in memory of what is in a snapshot: an eighth of what it has more than the one before, and all of that while a snapshot is on its way to a laggard.
@@ -16,7 +16,7 @@ func TestSnapshotLeavesAnEighth(t *testing.T) {
 		for _, r := range th.nodes {
 			r.cfg.SnapshotEvery = every
 			if sends {
-				r.out[9] = new(smr.Outgoing)
+				r.out[9] = new(kit.Outgoing)
 			}
 		}
 		most := uint64(0)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // An Interferer is a state machine that knows which of its commands commute. A replica whose state machine is none takes all commands to conflict, and
@@ -39,7 +39,7 @@ func (r *Replica) footprint(c *Command) footprint {
 	var f footprint
 	for _, e := range c.Entries {
 		keys, ok := r.interferer.Footprint(e.Command)
-		if e.Kind != smr.Command || !ok {
+		if e.Kind != kit.Command || !ok {
 			return footprint{all: true}
 		}
 		for _, k := range keys {

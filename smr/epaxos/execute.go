@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // frame is an instance of which the search looks at what it depends on.
@@ -208,7 +209,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 	delete(r.mine, i.id)
 	r.high = max(r.high, smr.Slot(i.cmd.Stamp))
 	if i.cmd.Kind != Work {
-		r.state.Apply(r.nextSlot(i.cmd), smr.Entry{Kind: smr.NoOp})
+		r.state.Apply(r.nextSlot(i.cmd), kit.Entry{Kind: kit.NoOp})
 		if p != nil {
 			r.answer(env, p.reads)
 		}

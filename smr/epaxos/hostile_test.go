@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -34,11 +35,11 @@ func TestImpossibleMessages(t *testing.T) {
 		return []Ballot{0, newBallot(0, 2), newBallot(0, 3), newBallot(1<<32, 2), Ballot(number())}[rnd.IntN(5)]
 	}
 	command := func() *Command {
-		change := &smr.MemberChange{Change: smr.Change{Remove: 3}}
+		change := &kit.MemberChange{Change: smr.Change{Remove: 3}}
 		return []*Command{
 			{Kind: Nothing}, {Kind: Fence, Stamp: number()}, {Kind: Checkpoint, Stamp: 4}, {Kind: Work}, work("a", "k"), work("bb", "k", "l"),
-			{Kind: Work, Stamp: 3, Entries: []smr.Entry{{Kind: smr.NoOp}, {Kind: smr.OpenSession, Client: 9, Seq: 1, Open: &smr.Open{}}}},
-			{Kind: Work, Stamp: 5, Entries: []smr.Entry{{Kind: smr.Command, Command: []byte("no footprint")}, {Kind: smr.ChangeMembers, Members: change}}},
+			{Kind: Work, Stamp: 3, Entries: []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{}}}},
+			{Kind: Work, Stamp: 5, Entries: []kit.Entry{{Kind: kit.Command, Command: []byte("no footprint")}, {Kind: kit.ChangeMembers, Members: change}}},
 		}[rnd.IntN(8)]
 	}
 	for range 40 {
@@ -55,8 +56,8 @@ func TestImpossibleMessages(t *testing.T) {
 				Validate{h(from), id(), ballot(), command(), deps()}, Validated{h(from), id(), ballot(), rnd.IntN(2) == 0, []ID{id(), id()}},
 				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},
 				Want{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}}, Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
-				Polled{h(from), number(), deps()}, Settled{h(from), id()}, Submit{After: smr.Slot(number())}, smr.ReadRequest{Queries: []smr.Query{{ID: 1}}},
-				smr.SnapshotChunk{From: h(from).From, Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, smr.SnapshotWanted{From: h(from).From},
+				Polled{h(from), number(), deps()}, Settled{h(from), id()}, Submit{After: smr.Slot(number())}, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}},
+				kit.SnapshotChunk{From: h(from).From, Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, kit.SnapshotWanted{From: h(from).From},
 				"no message", nil,
 			}
 			msg := msgs[rnd.IntN(len(msgs))]
@@ -80,7 +81,7 @@ func TestImpossibleMessages(t *testing.T) {
 func TestDamagedDisk(t *testing.T) {
 	group := []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}
 	for want, rec := range map[string]smr.Message{
-		"none of the protocol's": smr.Hello{},
+		"none of the protocol's": kit.Hello{},
 		"which cannot be":        InstanceRecord{ID: ID{9, 1}},
 		"without a command":      InstanceRecord{ID: ID{1, 1}, Phase: uint8(accepted), Deps: Deps{0, 0, 0}},
 		"1.70000":                InstanceRecord{ID: ID{1, 70000}},
@@ -101,7 +102,7 @@ func TestDamagedDisk(t *testing.T) {
 		}
 		env.Begin(0)
 		r.Receive(env, 2, Recover{Head{7, 1}, ID{2, 1}, newBallot(0, 2)})
-		r.Receive(env, 9, smr.ReadRequest{Queries: []smr.Query{{ID: 1}}})
+		r.Receive(env, 9, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}})
 		if len(env.Out) > 0 {
 			t.Errorf("%s: it goes on: %+v", want, env.Out)
 		}
@@ -118,7 +119,7 @@ func TestDamagedDisk(t *testing.T) {
 		var disk smrtest.Disk
 		env := disk.Env()
 		env.Begin(0)
-		r.state.Save(env, smr.Snapshot{Slot: 1, Data: good[:n]})
+		r.state.Save(env, kit.Snapshot{Slot: 1, Data: good[:n]})
 		disk.Write(env, 0)
 		_, front, ok, err := r.state.Load(env, frontBytes)
 		if err == nil && ok {

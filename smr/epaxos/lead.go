@@ -6,11 +6,12 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // proposal is an own instance whose clients wait here.
 type proposal struct {
-	entries []smr.Entry
+	entries []kit.Entry
 	reads   []read
 	silent  bool // clients are told when it is executed, not before: a change of the members may come first
 }
@@ -44,7 +45,7 @@ type attempt struct {
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.proposing {
 		r.proposing = true
-		env.After(smr.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -60,10 +61,10 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 // batch returns how many entries go into the next instance: what conflicts with everything goes alone.
 func (r *Replica) batch() int {
 	n := 0
-	for n < len(r.queue) && n < r.cfg.MaxBatch && r.queue[n].Kind == smr.Command {
+	for n < len(r.queue) && n < r.cfg.MaxBatch && r.queue[n].Kind == kit.Command {
 		n++
 	}
-	return smr.FitEntries(r.queue, max(n, 1))
+	return kit.FitEntries(r.queue, max(n, 1))
 }
 
 // begin proposes a command in an own instance [EPaxos §4.3].

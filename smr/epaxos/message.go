@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // CommandKind is what an instance's command is.
@@ -41,12 +42,12 @@ type Command struct {
 	Kind CommandKind
 	// Stamp is greater than those of all commands that the proposer knew, and than the causal floors of the calls in it. It orders commands that depend on each other.
 	Stamp   uint64
-	Entries []smr.Entry // of Work
+	Entries []kit.Entry // of Work
 }
 
 // changes tells whether the command changes the members.
 func (c *Command) changes() bool {
-	return c.Kind == Work && slices.ContainsFunc(c.Entries, func(e smr.Entry) bool { return e.Kind == smr.ChangeMembers })
+	return c.Kind == Work && slices.ContainsFunc(c.Entries, func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers })
 }
 
 // brief returns what says of a command to those who were sent it before: nil is the proposer's.
@@ -79,7 +80,7 @@ type (
 	// Head is what all messages between replicas begin with: the sender's disk, and the generation of the group. A generation ends with a change of the
 	// members; its instances mean nothing in another one.
 	Head struct {
-		From smr.Incarnation
+		From kit.Incarnation
 		Gen  uint64
 	}
 
@@ -224,7 +225,7 @@ type (
 // Submit is a request of a client, with a causal floor: the commands come after those of which a Done had a Slot up to After.
 type Submit struct {
 	After   smr.Slot
-	Request smr.Request
+	Request kit.Request
 }
 
 // InstanceRecord is an instance as it is on disk: the newest record of each counts.

@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // reads are queries that wait. A query is no instance: a majority tells what it knows to conflict with it, any command that was acknowledged included, and when all that is
@@ -15,12 +16,12 @@ type reads struct {
 	round uint64
 	queue []read // not asked for yet
 	polls []*poll
-	held  smr.HeldQueries
+	held  kit.HeldQueries
 }
 
 type read struct {
 	from    protocol.ID
-	queries []smr.Query
+	queries []kit.Query
 }
 
 // poll is a question of a majority, for all queries that had come.
@@ -35,11 +36,11 @@ type poll struct {
 // maxPolls bounds the questions that are not answered. Queries that come then wait for the next one.
 const maxPolls = 8
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	if !r.reads.held.Take(env, r.cfg, from, m.Queries) {
 		return
 	}
-	var one, several []smr.Query
+	var one, several []kit.Query
 	for _, q := range m.Queries {
 		if _, alone := r.queryKeys(q.Body); alone {
 			one = append(one, q)
@@ -97,7 +98,7 @@ func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
 		for _, q := range p.reads[k].queries {
 			keys, alone := r.queryKeys(q.Body)
 			if !alone {
-				several = append(several, read{p.reads[k].from, []smr.Query{q}})
+				several = append(several, read{p.reads[k].from, []kit.Query{q}})
 				continue
 			}
 			rest = append(rest, q)
@@ -137,12 +138,12 @@ func (r *Replica) onPolled(from protocol.ID, m Polled) {
 // answer answers queries from the state as it is.
 func (r *Replica) answer(env *protocol.Env[smr.Message], all []read) {
 	for _, q := range all {
-		var items []smr.ReadReply
+		var items []kit.ReadReply
 		for _, one := range q.queries {
-			items = append(items, smr.ReadReply{ID: one.ID, Result: r.state.Read(one.Body)})
+			items = append(items, kit.ReadReply{ID: one.ID, Result: r.state.Read(one.Body)})
 		}
 		r.reads.held.Answered(q.queries)
-		smr.SendReads(env, q.from, items)
+		kit.SendReads(env, q.from, items)
 	}
 }
 

@@ -6,17 +6,18 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Replica is a proposer, acceptor and learner.
 type Replica struct {
 	cfg        smr.ReplicaConfig
 	interferer Interferer // nil: everything conflicts
-	state      *smr.State
-	admission  *smr.Admission
-	desk       *smr.Desk
+	state      *kit.State
+	admission  *kit.Admission
+	desk       *kit.Desk
 	skip       rules     // which tests leave out
-	tempo      smr.Tempo // of what others say of instances
+	tempo      kit.Tempo // of what others say of instances
 
 	active  bool // takes part
 	removed bool
@@ -46,7 +47,7 @@ type Replica struct {
 	high     smr.Slot // the highest stamp of these
 	sessions sessionAges
 
-	queue []smr.Entry // to be proposed
+	queue []kit.Entry // to be proposed
 	early map[ticket]early
 
 	mine      map[ID]*proposal
@@ -60,7 +61,7 @@ type Replica struct {
 	reads   reads
 	ticks   uint64
 	ticking bool
-	out     smr.Transfers
+	out     kit.Transfers
 	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
 
@@ -119,10 +120,10 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: smr.Transfers{}, tempo: smr.NewTempo(cfg.RoundTrip)}
+	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), mine: map[ID]*proposal{}, early: map[ticket]early{}, out: kit.Transfers{}, tempo: kit.NewTempo(cfg.RoundTrip)}
 	r.interferer, _ = cfg.Machine.(Interferer)
-	r.admission = smr.NewAdmission(cfg, r.state)
-	r.desk = smr.NewDesk(cfg, r.state)
+	r.admission = kit.NewAdmission(cfg, r.state)
+	r.desk = kit.NewDesk(cfg, r.state)
 	if !cfg.Join {
 		r.beginGeneration(1)
 	}
@@ -152,26 +153,26 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.Hello:
+	case kit.Hello:
 		r.admission.Hello(env, from, msg)
-	case smr.Welcome:
+	case kit.Welcome:
 		r.admission.Welcome(env, from, msg)
 		r.maybeTakePart(env)
 	case Submit:
 		r.onSubmit(env, from, msg)
-	case smr.Request:
+	case kit.Request:
 		r.onSubmit(env, from, Submit{Request: msg})
-	case smr.Ping, smr.Pong:
+	case kit.Ping, kit.Pong:
 		r.tempo.Receive(env, from, msg)
-	case smr.PartSaved:
+	case kit.PartSaved:
 		r.state.PartSaved(env, from)
-	case smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+	case kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		if r.admission.Genuine(env, from, msg.From) {
 			r.onChunk(env, from, msg)
 		}
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		if r.admission.Genuine(env, from, msg.From) {
 			r.out.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(resend))
 		}
@@ -314,15 +315,15 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		return
 	}
 	switch t := t.(type) {
-	case smr.AdmissionTimer:
+	case kit.AdmissionTimer:
 		r.admission.Expire(env)
 		r.maybeTakePart(env)
 	case tickTimer:
 		r.ticking = false
 		r.onTick(env)
-	case smr.TransferTimer:
+	case kit.TransferTimer:
 		r.out.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
-	case smr.SaveTimer:
+	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	case proposeTimer:

@@ -5,16 +5,17 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // ticket names a command of a client.
 type ticket struct {
 	client  protocol.ID
-	session smr.SessionID
-	seq     smr.Seq
+	session kit.SessionID
+	seq     kit.Seq
 }
 
-func ticketOf(e smr.Entry) ticket { return ticket{e.Client, e.Session, e.Seq} }
+func ticketOf(e kit.Entry) ticket { return ticket{e.Client, e.Session, e.Seq} }
 
 // early is a command whose client waits until it is decided, not executed.
 type early struct {
@@ -33,15 +34,15 @@ func (r *Replica) onSubmit(env *protocol.Env[smr.Message], from protocol.ID, m S
 	if m.After < maxFloor {
 		r.stamp = max(r.stamp, uint64(m.After))
 	}
-	soon := map[smr.Seq]bool{}
+	soon := map[kit.Seq]bool{}
 	for _, c := range m.Request.Commands {
 		if !c.Brief {
 			continue
 		}
 		soon[c.Seq] = true
 		if t, ok := r.early[ticket{from, m.Request.Session, c.Seq}]; ok && t.told {
-			item := smr.CommandReply{Seq: c.Seq, Outcome: smr.Committed, Slot: smr.Slot(t.stamp)}
-			env.SendAhead(from, smr.Replies{Session: m.Request.Session, Items: []smr.CommandReply{item}})
+			item := kit.CommandReply{Seq: c.Seq, Outcome: smr.Committed, Slot: smr.Slot(t.stamp)}
+			env.SendAhead(from, kit.Replies{Session: m.Request.Session, Items: []kit.CommandReply{item}})
 		}
 	}
 	had := len(r.queue)
@@ -60,14 +61,14 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.OpenRequest:
+	case kit.OpenRequest:
 		r.queue = r.desk.Take(env, from, msg, r.queue)
 		r.soon(env)
-	case smr.ChangeRequest:
+	case kit.ChangeRequest:
 		r.desk.Meet(env, msg.Change)
 		r.queue = r.desk.TakeChange(env, from, msg, r.admission, r.queue)
 		r.soon(env)
-	case smr.ReadRequest:
+	case kit.ReadRequest:
 		r.onRead(env, from, msg)
 	}
 }
@@ -79,13 +80,13 @@ func (r *Replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) boo
 	}
 	var other smr.Member
 	if _, member := r.state.Member(r.cfg.ID); member {
-		env.SendAhead(from, smr.Redirect{}) // not yet
+		env.SendAhead(from, kit.Redirect{}) // not yet
 		return false
 	}
 	if group := slices.DeleteFunc(r.state.Members(), func(m smr.Member) bool { return m.ID == r.cfg.ID }); len(group) > 0 {
 		other = group[env.Rand.IntN(len(group))]
 	}
-	env.SendAhead(from, smr.Redirect{Leader: other})
+	env.SendAhead(from, kit.Redirect{Leader: other})
 	return false
 }
 
@@ -106,12 +107,12 @@ func (r *Replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
 	}
 	for k := 0; k < len(p.entries); {
 		first := p.entries[k]
-		out := smr.Replies{Session: first.Session}
+		out := kit.Replies{Session: first.Session}
 		for ; k < len(p.entries) && p.entries[k].Client == first.Client && p.entries[k].Session == first.Session; k++ {
 			t := ticketOf(p.entries[k])
 			if e, ok := r.early[t]; ok && !e.told {
 				r.early[t] = early{told: true, stamp: i.cmd.Stamp}
-				out.Items = append(out.Items, smr.CommandReply{Seq: t.seq, Outcome: smr.Committed, Slot: smr.Slot(i.cmd.Stamp)})
+				out.Items = append(out.Items, kit.CommandReply{Seq: t.seq, Outcome: smr.Committed, Slot: smr.Slot(i.cmd.Stamp)})
 			}
 		}
 		if len(out.Items) > 0 {
@@ -121,7 +122,7 @@ func (r *Replica) acknowledge(env *protocol.Env[smr.Message], i *instance) {
 }
 
 // executed answers an entry that was executed, unless its client was answered before.
-func (r *Replica) executed(env *protocol.Env[smr.Message], e smr.Entry, reply smr.Reply) {
+func (r *Replica) executed(env *protocol.Env[smr.Message], e kit.Entry, reply kit.Reply) {
 	t := ticketOf(e)
 	told := r.early[t].told
 	delete(r.early, t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // theatre holds replicas whose messages are delivered by hand.
@@ -16,7 +17,7 @@ type theatre struct {
 	nodes map[protocol.ID]*Replica
 	envs  map[protocol.ID]*protocol.Env[smr.Message]
 	mail  []mail
-	told  []smr.Replies // to clients
+	told  []kit.Replies // to clients
 }
 
 type mail struct {
@@ -59,7 +60,7 @@ func (th *theatre) do(id protocol.ID, call func(*Replica, *protocol.Env[smr.Mess
 		if e.Kind != protocol.KindSend && e.Kind != protocol.KindSendAhead {
 			continue
 		}
-		if m, ok := e.Msg.(smr.Replies); ok {
+		if m, ok := e.Msg.(kit.Replies); ok {
 			th.told = append(th.told, m)
 		}
 		th.mail = append(th.mail, mail{id, e.To, e.Msg})
@@ -103,7 +104,7 @@ func (th *theatre) propose(id protocol.ID, c *Command) ID {
 }
 
 func work(value string, keys ...string) *Command {
-	return &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.Command, Client: 99, Session: 1, Seq: smr.Seq(len(value)), Command: set(value, keys...)}}}
+	return &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.Command, Client: 99, Session: 1, Seq: kit.Seq(len(value)), Command: set(value, keys...)}}}
 }
 
 func (th *theatre) recover(by protocol.ID, id ID) {
@@ -252,7 +253,7 @@ func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
 func TestDurableWaitsForChanges(t *testing.T) {
 	for _, skip := range []rules{0, ruleFence} {
 		th := newTheatre(t, 3, skip)
-		th.propose(3, &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}}})
+		th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 		th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
 		c := work("c", "k")
 		th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
@@ -275,7 +276,7 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 		for _, added := range []bool{false, true} { // by an acceptor, not the proposer
 			th := newTheatre(t, n, 0)
 			last := protocol.ID(n)
-			change := th.propose(last, &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}}})
+			change := th.propose(last, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
 			later, knows := th.propose(last, work("dd", "k")), protocol.ID(1)
 			if added {

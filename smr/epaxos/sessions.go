@@ -4,40 +4,40 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // sessionAges tells when sessions were used, in a way that is the same on replicas that execute commands of different sessions in different orders: by how many sessions had
 // been opened before. All replicas know that of each command, as an opening conflicts with everything. A session goes by it when there are too many.
 type sessionAges struct {
 	opened uint64
-	used   map[smr.SessionID]uint64
+	used   map[kit.SessionID]uint64
 }
 
 // open notes a session that was opened.
-func (a *sessionAges) open(id smr.SessionID, commuting bool) {
+func (a *sessionAges) open(id kit.SessionID, commuting bool) {
 	if commuting && id != 0 {
 		a.used[id] = a.opened
 	}
 }
 
 // use notes an entry that is about to be applied, and puts the sessions in order if that may matter.
-func (a *sessionAges) use(s *smr.State, e smr.Entry, commuting bool) {
+func (a *sessionAges) use(s *kit.State, e kit.Entry, commuting bool) {
 	if !commuting {
 		return
 	}
 	if a.used == nil {
-		a.used = map[smr.SessionID]uint64{}
+		a.used = map[kit.SessionID]uint64{}
 	}
-	if e.Kind != smr.OpenSession {
+	if e.Kind != kit.OpenSession {
 		if reply, ok := s.Seen(e); !ok || !reply.Gone {
 			a.used[e.Session] = a.opened
 		}
 		return
 	}
 	a.opened++
-	open := map[smr.SessionID]bool{}
-	s.ArrangeSessions(func(id smr.SessionID) uint64 {
+	open := map[kit.SessionID]bool{}
+	s.ArrangeSessions(func(id kit.SessionID) uint64 {
 		open[id] = true
 		return a.used[id]
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -12,7 +13,7 @@ import (
 // though its proposer had a lower stamp of its own.
 func TestWhatIsKnownComesBefore(t *testing.T) {
 	th := newTheatre(t, 3, 0)
-	th.propose(1, &Command{Kind: Work, Entries: []smr.Entry{{Kind: smr.OpenSession, Client: 99, Seq: 1, Open: &smr.Open{MaxSessions: 1, Window: 1000}}}})
+	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
 	th.deliver(nil)
 	c := th.propose(3, work("c", "k"))
 	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 1 })
@@ -91,7 +92,7 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	restarted, _ := onDisk(t, &disk)
 	var blank smrtest.Disk
 	installed, env := onDisk(t, &blank)
-	snap := smr.Snapshot{Slot: executed.state.Applied(), Data: image}
+	snap := kit.Snapshot{Slot: executed.state.Applied(), Data: image}
 	if !installed.install(env, smrtest.Arrive(t, env, installed.state, snap, frontBytes), nil) {
 		t.Fatal("the image was not installed")
 	}

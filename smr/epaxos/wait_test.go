@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestWaitsForWhatMayBeDecided: a recovery that knows of one more who has agreed than there need be does not give up a command because of another one whose proposer is silent.
@@ -85,7 +86,7 @@ func TestComponentsGoByStamps(t *testing.T) {
 		return &instance{id: ID{row, 1}, cmd: &Command{Kind: kind, Stamp: stamp}}
 	}
 	change := at(1, 1, Work)
-	change.cmd.Entries = []smr.Entry{{Kind: smr.ChangeMembers}}
+	change.cmd.Entries = []kit.Entry{{Kind: kit.ChangeMembers}}
 	sorted := []*instance{at(3, 4, Work), at(1, 5, Work), at(2, 5, Work), at(1, 2, Checkpoint), change}
 	for i, a := range sorted {
 		for k, b := range sorted {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
@@ -35,7 +36,7 @@ func begun(t *testing.T, members int, omit rules) (*Replica, *protocol.Env[smr.M
 	r, env := onDisk(t, disk, members, omit)
 	own := r.admission.Own()
 	for id := 2; id <= members; id++ {
-		r.Receive(env, protocol.ID(id), smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+		r.Receive(env, protocol.ID(id), kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
 	disk.Write(env, 0)
 	return r, env, disk
@@ -44,12 +45,12 @@ func begun(t *testing.T, members int, omit rules) (*Replica, *protocol.Env[smr.M
 // follow has it follow an era's coordinator, with slots open from one on.
 func follow(r *Replica, env *protocol.Env[smr.Message], e Era, open smr.Slot) {
 	id := e.coordinator()
-	r.Receive(env, id, Beat{Head: Head{From: smr.Incarnation(id), Era: e, Generation: r.state.Generation()}, Leads: true, Open: open})
+	r.Receive(env, id, Beat{Head: Head{From: kit.Incarnation(id), Era: e, Generation: r.state.Generation()}, Leads: true, Open: open})
 }
 
 // command is a request of one new command.
-func command(seq smr.Seq) Copy {
-	return Copy{smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
+func command(seq kit.Seq) Copy {
+	return Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq, Early: true, Command: kv.Put([]byte("k"), nil)}}}}
 }
 
 // TestVotesAreInOpenSlots: an acceptor that knows of few slots does not vote in those below the open ones: the coordinator has others' entries proposed there, and a client would count.
@@ -74,26 +75,26 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 	r.cfg.MaxPendingBytes = 100
 	era := newEra(0, 2)
 	follow(r, env, era, 1)
-	large := func(seq smr.Seq, bytes int) Copy {
-		return Copy{smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: seq, Command: make([]byte, bytes)}}}}
+	large := func(seq kit.Seq, bytes int) Copy {
+		return Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq, Command: make([]byte, bytes)}}}}
 	}
 	for seq, c := range []struct {
 		bytes int
 		top   smr.Slot
 	}{{200, 1}, {1, 1}} {
-		if r.Receive(env, 77, large(smr.Seq(seq+1), c.bytes)); r.fastTop != c.top {
+		if r.Receive(env, 77, large(kit.Seq(seq+1), c.bytes)); r.fastTop != c.top {
 			t.Errorf("command %d, of %d bytes: voted up to slot %d, want %d", seq+1, c.bytes, r.fastTop, c.top)
 		}
 	}
 	head := Head{From: 2, Era: era, Generation: r.state.Generation()}
-	other := smr.Entry{Kind: smr.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
+	other := kit.Entry{Kind: kit.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
 	r.Receive(env, 2, Accept{head, []Placed{{1, other}}}) // in the place of its own vote
-	own := smr.Entry{Kind: smr.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
+	own := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
 	r.Receive(env, 2, Commit{Head: head, Items: []Placed{{1, other}, {2, own}}})
 	if r.state.Applied() != 2 || r.oursBytes != 0 {
 		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.state.Applied(), r.oursBytes)
 	}
-	for seq := range smr.Seq(3) {
+	for seq := range kit.Seq(3) {
 		r.Receive(env, 77, large(10+seq, 40))
 	}
 	if r.fastTop != 4 {
@@ -108,7 +109,7 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 func TestLastVoteSurvivesCrash(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
 	follow(r, env, newEra(0, 2), 10)
-	for s := range smr.Seq(5) {
+	for s := range kit.Seq(5) {
 		r.Receive(env, 77, command(s+1))
 	}
 	disk.Write(env, 0)
@@ -126,7 +127,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 		era := r.cand.era
 		disk.Write(env, 0)
 		promise := func(id protocol.ID) {
-			r.Receive(env, id, Promise{Head: Head{From: smr.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied})
+			r.Receive(env, id, Promise{Head: Head{From: kit.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied})
 			for len(env.Out) > 0 { // its own promise comes back from its disk
 				out := slices.Clone(env.Out)
 				disk.Write(env, 0)
@@ -150,7 +151,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	follow(r, env, newEra(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	vote := r.cell(10).vote.Entry
-	if vote.Kind != smr.Command {
+	if vote.Kind != kit.Command {
 		t.Fatalf("it voted for %v in slot 10", vote)
 	}
 	told := vote
@@ -171,16 +172,16 @@ func TestSuggestedIsVotedFor(t *testing.T) {
 	r.cfg.MaxPendingBytes = 100
 	era := newEra(0, 2)
 	follow(r, env, era, 1)
-	entry := func(seq smr.Seq) smr.Entry {
-		return smr.Entry{Kind: smr.Command, Client: 77, Session: 1, Seq: seq, Command: make([]byte, 90)}
+	entry := func(seq kit.Seq) kit.Entry {
+		return kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: seq, Command: make([]byte, 90)}
 	}
-	for seq := range smr.Seq(2) {
-		r.Receive(env, 77, Copy{smr.Request{Session: 1, Acked: 1, Commands: []smr.RequestedCommand{{Seq: seq + 1, Command: entry(seq + 1).Command}}}})
+	for seq := range kit.Seq(2) {
+		r.Receive(env, 77, Copy{kit.Request{Session: 1, Acked: 1, Commands: []kit.RequestedCommand{{Seq: seq + 1, Command: entry(seq + 1).Command}}}})
 	}
 	if r.fastTop != 1 {
 		t.Fatalf("voted up to slot %d, want 1: there is no room for the second command", r.fastTop)
 	}
-	r.Receive(env, 2, Suggest{Head{From: 2, Era: era, Generation: r.state.Generation()}, []smr.Entry{entry(2)}})
+	r.Receive(env, 2, Suggest{Head{From: 2, Era: era, Generation: r.state.Generation()}, []kit.Entry{entry(2)}})
 	if r.fastTop != 2 || r.oursBytes != 180 {
 		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop, r.oursBytes)
 	}

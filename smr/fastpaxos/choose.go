@@ -2,13 +2,13 @@ package fastpaxos
 
 import (
 	"github.com/foresay/foresay/quorum"
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // choice is what may be proposed in a slot after the votes of some members.
 type choice struct {
 	bound bool      // only entry may
-	entry smr.Entry // of the votes, the one that most have; Kind 0 if there are none
+	entry kit.Entry // of the votes, the one that most have; Kind 0 if there are none
 }
 
 // choose looks at the votes of asked members, of n, in one slot: at least a majority was asked, and votes are those of the asked that have voted, at most one each. What may have been chosen
@@ -49,10 +49,10 @@ func choose(votes []Vote, asked, n int, omit rules) choice {
 
 // wish names a command, however often it is proposed.
 type wish struct {
-	kind    smr.EntryKind
+	kind    kit.EntryKind
 	client  uint32
-	session smr.SessionID
-	seq     smr.Seq
+	session kit.SessionID
+	seq     kit.Seq
 }
 
-func wishFor(e smr.Entry) wish { return wish{e.Kind, uint32(e.Client), e.Session, e.Seq} }
+func wishFor(e kit.Entry) wish { return wish{e.Kind, uint32(e.Client), e.Session, e.Seq} }

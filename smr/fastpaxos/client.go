@@ -5,20 +5,21 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Client is the client node. It finds the coordinator as clients of a leader do, sends each new command to all members, and counts their votes.
 type Client struct {
-	inner     *smr.LeaderClient
+	inner     *kit.LeaderClient
 	all       []protocol.ID
 	roundTrip time.Duration
 
 	closed   bool // a member has said that it does not vote
 	closedAt time.Duration
 
-	session smr.SessionID
-	sent    smr.Seq // commands up to it were sent to all
-	counts  map[smr.Seq][]count
+	session kit.SessionID
+	sent    kit.Seq // commands up to it were sent to all
+	counts  map[kit.Seq][]count
 }
 
 // count is the votes for a command in one slot of an era.
@@ -44,11 +45,11 @@ func NewClient(cfg smr.ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := smr.NewLeaderClient(cfg)
+	inner, err := kit.NewLeaderClient(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{inner: inner, roundTrip: cfg.RoundTrip, counts: map[smr.Seq][]count{}}
+	c := &Client{inner: inner, roundTrip: cfg.RoundTrip, counts: map[kit.Seq][]count{}}
 	c.know(cfg.Members)
 	return c, nil
 }
@@ -79,7 +80,7 @@ func (c *Client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 			c.know(msg.Members)
 		}
 		c.inner.Receive(env, from, msg)
-	case smr.Replies:
+	case kit.Replies:
 		for _, r := range msg.Items {
 			delete(c.counts, r.Seq)
 		}
@@ -111,7 +112,7 @@ func (c *Client) votes(now time.Duration) bool {
 // spread sends the commands that go to the supposed coordinator for the first time to the other members as well, but for large ones that they have no use for.
 func (c *Client) spread(env *protocol.Env[smr.Message]) {
 	for _, e := range env.Out[:len(env.Out):len(env.Out)] {
-		req, ok := e.Msg.(smr.Request)
+		req, ok := e.Msg.(kit.Request)
 		if !ok || e.Kind != protocol.KindSend {
 			continue
 		}
@@ -166,7 +167,7 @@ func (c *Client) onBallot(env *protocol.Env[smr.Message], from protocol.ID, m Ba
 		}
 		if n := &counts[i]; n.add(from) && len(n.by) >= int(m.Need) {
 			delete(c.counts, item.Seq)
-			c.inner.Receive(env, m.Era.coordinator(), smr.Early{Session: m.Session, Items: []smr.EarlyReply{item}})
+			c.inner.Receive(env, m.Era.coordinator(), kit.Early{Session: m.Session, Items: []kit.EarlyReply{item}})
 		}
 	}
 }

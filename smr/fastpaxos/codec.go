@@ -4,11 +4,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("fastpaxos", 1, append(smr.SharedKinds(),
+	return wirefmt.NewFormat("fastpaxos", 1, append(kit.SharedKinds(),
 		kind(64, beatFields), kind(65, votedFields), kind(66, suggestFields), kind(67, closeFields), kind(68, acceptFields),
 		kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Commit) bool { return !m.More }, earlierCommitFields),
 		kind(71, prepareFields), kind(72, promiseFields), kind(73, refusalFields), kind(74, fetchFields), kind(75, lookFields),
@@ -41,7 +42,7 @@ func votedFields(c *wirefmt.Coder, m *Voted) {
 
 func suggestFields(c *wirefmt.Coder, m *Suggest) {
 	headFields(c, &m.Head)
-	smr.EntriesFields(c, &m.Entries)
+	kit.EntriesFields(c, &m.Entries)
 }
 
 func closeFields(c *wirefmt.Coder, m *Close) {
@@ -102,23 +103,23 @@ func followsFields(c *wirefmt.Coder, m *Follows) {
 
 func removedFields(c *wirefmt.Coder, m *Removed) { headFields(c, &m.Head) }
 
-func copyFields(c *wirefmt.Coder, m *Copy) { smr.RequestFields(c, &m.Request) }
+func copyFields(c *wirefmt.Coder, m *Copy) { kit.RequestFields(c, &m.Request) }
 
 func ballotFields(c *wirefmt.Coder, m *Ballot) {
 	headFields(c, &m.Head)
 	wirefmt.Uint32(c, &m.Need)
 	wirefmt.Uint(c, &m.Session)
-	wirefmt.List(c, &m.Items, 2, smr.EarlyReplyFields)
+	wirefmt.List(c, &m.Items, 2, kit.EarlyReplyFields)
 }
 
 func decidedFields(c *wirefmt.Coder, m *Decided) {
 	headFields(c, &m.Head)
-	wirefmt.List(c, &m.Items, 3+smr.MinEntryBytes, namedFields)
+	wirefmt.List(c, &m.Items, 3+kit.MinEntryBytes, namedFields)
 }
 
 func namedFields(c *wirefmt.Coder, m *Named) {
 	wirefmt.Uint(c, &m.Slot)
-	smr.EntryFields(c, &m.Entry)
+	kit.EntryFields(c, &m.Entry)
 	wirefmt.Uint(c, &m.Length)
 	wirefmt.Uint32(c, &m.Sum)
 }
@@ -128,17 +129,17 @@ func voteRecordFields(c *wirefmt.Coder, m *VoteRecord) { votesFields(c, &m.Votes
 func promiseRecordFields(c *wirefmt.Coder, m *PromiseRecord) { wirefmt.Uint(c, &m.Era) }
 
 func placedFields(c *wirefmt.Coder, items *[]Placed) {
-	wirefmt.List(c, items, 1+smr.MinEntryBytes, func(c *wirefmt.Coder, m *Placed) {
+	wirefmt.List(c, items, 1+kit.MinEntryBytes, func(c *wirefmt.Coder, m *Placed) {
 		wirefmt.Uint(c, &m.Slot)
-		smr.EntryFields(c, &m.Entry)
+		kit.EntryFields(c, &m.Entry)
 	})
 }
 
 func votesFields(c *wirefmt.Coder, votes *[]Vote) {
-	wirefmt.List(c, votes, 3+smr.MinEntryBytes, func(c *wirefmt.Coder, m *Vote) {
+	wirefmt.List(c, votes, 3+kit.MinEntryBytes, func(c *wirefmt.Coder, m *Vote) {
 		wirefmt.Uint(c, &m.Slot)
 		wirefmt.Uint(c, &m.Era)
 		wirefmt.Bool(c, &m.Classic)
-		smr.EntryFields(c, &m.Entry)
+		kit.EntryFields(c, &m.Entry)
 	})
 }

@@ -5,20 +5,21 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
 func messages() []smr.Message {
 	zero, own, other := Head{From: 1, Generation: 3}, Head{From: 1, Era: 1<<32 | 1, Generation: 3}, Head{From: 1, Era: 2<<32 | 2, Generation: 3}
 	alone := Head{From: 1, Era: 1<<32 | 1, Generation: 1}
-	command := smr.Entry{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
-	change := smr.Entry{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}
-	items := []Placed{{1, command}, {2, smr.Entry{Kind: smr.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
+	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
+	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
+	items := []Placed{{1, command}, {2, kit.Entry{Kind: kit.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
 	votes := []Vote{{Slot: 1, Era: 5, Entry: command}, {Slot: 1 << 60, Era: 1, Classic: true, Entry: change}, {Slot: 2, Era: 5, Classic: true, Entry: change}}
 	out := []smr.Message{
-		Copy{smr.Request{Session: 3, Acked: 4, After: 1 << 60, Commands: []smr.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
-		smr.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 2}},
-		Ballot{Head: own, Need: 3, Session: 3, Items: []smr.EarlyReply{{Seq: 1, Slot: 2}}},
+		Copy{kit.Request{Session: 3, Acked: 4, After: 1 << 60, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}}}},
+		kit.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 2}},
+		Ballot{Head: own, Need: 3, Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
 		VoteRecord{Votes: votes},
 		PromiseRecord{Era: 7},
 	}
@@ -27,7 +28,7 @@ func messages() []smr.Message {
 			Beat{Head: h, Applied: 1 << 60, Leads: true, Open: 1},
 			Beat{Head: h, Open: 1 << 62},
 			Voted{h, items},
-			Suggest{h, []smr.Entry{command, change}},
+			Suggest{h, []kit.Entry{command, change}},
 			Close{h, 9},
 			Close{h, 1 << 60},
 			Accept{h, items},
@@ -58,9 +59,9 @@ func TestLayouts(t *testing.T) {
 		m   smr.Message
 		tag byte
 	}{
-		{Commit{Head: Head{From: 1}, Items: []Placed{{1, smr.Entry{Kind: smr.NoOp}}}}, 70}, {Commit{More: true}, 83},
-		{smr.Hello{From: 1, Join: true}, 13}, {smr.Hello{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 19},
-		{smr.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {smr.Welcome{From: 1, Mark: smr.DiskMark{Next: 1, Start: 2}}, 20},
+		{Commit{Head: Head{From: 1}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Commit{More: true}, 83},
+		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
+		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {
 		if b, err := Codec().Append(nil, c.m); err != nil || b[1] != c.tag {
 			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)

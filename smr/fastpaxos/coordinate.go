@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // luck is how fast rounds went of late.
@@ -33,7 +34,7 @@ type leading struct {
 	wants    []*want           // what clients want and is not applied, in order
 	accepts  []Placed          // to be proposed at the end of the call
 	news     []Placed          // decided in this call
-	suggest  []smr.Entry
+	suggest  []kit.Entry
 	reads    reads
 }
 
@@ -42,14 +43,14 @@ type tally struct {
 	by      quorum.Votes
 	votes   []Vote
 	classic bool // entry was proposed in the classic round
-	entry   smr.Entry
+	entry   kit.Entry
 	acks    quorum.Votes
 	age     int // beats
 }
 
 // want is an entry that a client waits for.
 type want struct {
-	entry smr.Entry
+	entry kit.Entry
 	after smr.Slot
 	age   int // beats, since it was voted on
 	tries int
@@ -70,14 +71,14 @@ func (r *Replica) stopLeading() {
 
 // take takes what a client wants from the coordinator.
 func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	var entries []smr.Entry
+	var entries []kit.Entry
 	after := smr.Slot(0)
 	switch m := msg.(type) {
-	case smr.ReadRequest:
+	case kit.ReadRequest:
 		r.onRead(env, from, m)
-	case smr.ChangeRequest:
+	case kit.ChangeRequest:
 		entries = r.takeChange(env, from, m)
-	case smr.Request:
+	case kit.Request:
 		after = m.After
 		entries = r.desk.Take(env, from, m, nil)
 	default:
@@ -85,7 +86,7 @@ func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 	}
 	for _, e := range entries {
 		w := &want{entry: e, after: after}
-		if e.Kind != smr.Command {
+		if e.Kind != kit.Command {
 			w.age = suggestAfter // nobody has voted for it
 		}
 		r.lead.wants = append(r.lead.wants, w)
@@ -99,7 +100,7 @@ func (r *Replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 	l := r.lead
 	for _, w := range l.wants {
-		change := w.entry.Kind == smr.ChangeMembers
+		change := w.entry.Kind == kit.ChangeMembers
 		w.age += beats
 		switch _, placed := l.placed[wishFor(w.entry)]; {
 		case placed || l.changing != 0:
@@ -129,10 +130,10 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 }
 
 // proposeIn proposes an entry in the classic round of a slot.
-func (r *Replica) proposeIn(s smr.Slot, e smr.Entry) {
+func (r *Replica) proposeIn(s smr.Slot, e kit.Entry) {
 	t := r.lead.tally(s)
 	t.classic, t.entry, t.age = true, e, 0
-	if e.Kind != smr.NoOp {
+	if e.Kind != kit.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}
 	r.lead.accepts = append(r.lead.accepts, Placed{s, e})
@@ -236,21 +237,21 @@ func (r *Replica) resolve(s smr.Slot, t *tally) {
 		}
 	}
 	for _, w := range r.lead.wants {
-		if w.entry.Kind != smr.ChangeMembers && w.after < s && r.unplaced(w.entry) {
+		if w.entry.Kind != kit.ChangeMembers && w.after < s && r.unplaced(w.entry) {
 			r.proposeIn(s, w.entry)
 			return
 		}
 	}
-	r.proposeIn(s, smr.Entry{Kind: smr.NoOp})
+	r.proposeIn(s, kit.Entry{Kind: kit.NoOp})
 }
 
 // unplaced tells whether a command has no slot that is decided or is about to be.
-func (r *Replica) unplaced(e smr.Entry) bool {
-	if e.Kind == smr.NoOp || e.Kind == smr.ChangeMembers {
+func (r *Replica) unplaced(e kit.Entry) bool {
+	if e.Kind == kit.NoOp || e.Kind == kit.ChangeMembers {
 		return false
 	}
 	_, placed := r.lead.placed[wishFor(e)]
-	if e.Kind == smr.Command && !placed {
+	if e.Kind == kit.Command && !placed {
 		_, placed = r.state.Seen(e)
 	}
 	return !placed
@@ -273,9 +274,9 @@ func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m
 }
 
 // decide notes what is chosen in a slot.
-func (r *Replica) decide(s smr.Slot, e smr.Entry) {
+func (r *Replica) decide(s smr.Slot, e kit.Entry) {
 	r.cell(s).decide(e)
-	if e.Kind != smr.NoOp {
+	if e.Kind != kit.NoOp {
 		r.lead.placed[wishFor(e)] = s
 	}
 	r.lead.news = append(r.lead.news, Placed{s, e})
@@ -369,7 +370,7 @@ func chunks(items []Placed) func(yield func([]Placed) bool) {
 		first, size := 0, 0
 		for i, p := range items {
 			n := entryBytes + len(p.Entry.Command)
-			if size += n; size > smr.MessageBytes && i > first {
+			if size += n; size > kit.MessageBytes && i > first {
 				if !yield(slices.Clip(items[first:i])) {
 					return
 				}

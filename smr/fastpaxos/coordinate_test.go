@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
@@ -18,7 +19,7 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 	era, n := r.cand.era, len(r.members())
 	for id := 2; id <= n/2+1; id++ {
 		from := protocol.ID(id)
-		r.Receive(env, from, Promise{Head: Head{From: smr.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes})
+		r.Receive(env, from, Promise{Head: Head{From: kit.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes})
 		for len(env.Out) > 0 { // its own promise comes from its disk
 			out := slices.Clone(env.Out)
 			disk.Write(env, 0)
@@ -35,8 +36,8 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 }
 
 // work is an entry with a command.
-func work(seq smr.Seq) smr.Entry {
-	return smr.Entry{Kind: smr.Command, Client: 9, Session: 1, Seq: seq, Command: kv.Put([]byte("k"), nil)}
+func work(seq kit.Seq) kit.Entry {
+	return kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: seq, Command: kv.Put([]byte("k"), nil)}
 }
 
 // TestVotesOfTheEraCount: those of an earlier era may be for something else than what this one's phase 1 has found.
@@ -87,11 +88,11 @@ func TestReadsAskAMajority(t *testing.T) {
 			out = append(out, env.Out...)
 			disk.Write(env, 0)
 		}
-		step(77, smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("k")}}})
+		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
-			step(protocol.ID(id), Follows{Head{From: smr.Incarnation(id), Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top})
+			step(protocol.ID(id), Follows{Head{From: kit.Incarnation(id), Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top})
 		}
-		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(smr.ReadReplies); return ok })
+		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(kit.ReadReplies); return ok })
 		if answered != c.answered {
 			t.Errorf("%+v: answered %v", c, answered)
 		}
@@ -117,10 +118,10 @@ func TestNothingAboveAChange(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
 	lead(t, r, env, disk)
 	r.lead.classic, r.open = true, 0
-	change := smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 3}}}
+	change := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
 	r.lead.wants = []*want{{entry: change}, {entry: work(2)}}
 	r.propose(env, 0)
-	if got := r.lead.accepts; len(got) != 1 || got[0].Entry.Kind != smr.ChangeMembers {
+	if got := r.lead.accepts; len(got) != 1 || got[0].Entry.Kind != kit.ChangeMembers {
 		t.Errorf("proposed %+v, want the change only", got)
 	}
 }
@@ -130,8 +131,8 @@ func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
 	h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}
 	r.Receive(env, 2, Commit{Head: h, Items: []Placed{
-		{1, smr.Entry{Kind: smr.OpenSession, Client: 9, Seq: 5, Open: &smr.Open{MaxSessions: 10, Window: 100}}},
-		{2, smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 3}}}},
+		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
+		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
 	}})
 	if len(r.members()) != 2 {
 		t.Fatalf("the members are %v", r.members())
@@ -156,7 +157,7 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 		env := new(smrtest.Disk).Env()
 		client.session, client.counts[1] = 1, []count{}
 		for id := range uint64(3) {
-			m := Ballot{Head: Head{Era: newEra(0, 2)}, Need: 3, Session: 1, Items: []smr.EarlyReply{{Seq: 1, Slot: 7}}}
+			m := Ballot{Head: Head{Era: newEra(0, 2)}, Need: 3, Session: 1, Items: []kit.EarlyReply{{Seq: 1, Slot: 7}}}
 			if id == 2 {
 				m.Era, m.Generation, m.Items[0].Slot = m.Era+Era(c.era<<32), m.Generation+c.generation, 7+c.slot
 			}

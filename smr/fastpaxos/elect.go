@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // candidacy is an attempt to coordinate.
@@ -137,7 +138,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		if c.vote.Entry.Kind == 0 {
 			continue
 		}
-		if size += entryBytes + len(c.vote.Entry.Command); size > smr.MessageBytes && len(p.Votes) > 0 {
+		if size += entryBytes + len(c.vote.Entry.Command); size > kit.MessageBytes && len(p.Votes) > 0 {
 			p.Next = s
 			break
 		}
@@ -195,7 +196,7 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	n := len(r.state.Members())
 	for s := r.state.Applied() + 1; s <= c.last; s++ {
 		l.end = s
-		e := smr.Entry{Kind: smr.NoOp}
+		e := kit.Entry{Kind: kit.NoOp}
 		votes := c.found[s]
 		if r.omit&ruleHighestRound != 0 && len(votes) > 0 {
 			votes = votes[:1]
@@ -204,7 +205,7 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 			e = found.entry
 		}
 		r.proposeIn(s, e)
-		if e.Kind == smr.ChangeMembers {
+		if e.Kind == kit.ChangeMembers {
 			// Its coordinator proposed nothing above before it was applied, and then somebody of this majority would know that. What is above was not chosen.
 			l.classic, l.changing = true, s
 			break

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // execute applies what is decided, in the order of the slots.
@@ -33,7 +34,7 @@ func (r *Replica) execute(env *protocol.Env[smr.Message]) {
 	r.maybeSnapshot(env)
 }
 
-func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e smr.Entry) {
+func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry) {
 	if v := r.cell(s).vote; v.Entry.Kind != 0 && r.ours[wishFor(v.Entry)].slot == s {
 		r.forgetOwn(wishFor(v.Entry))
 	}
@@ -41,7 +42,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e smr.Entry)
 	if r.lead != nil {
 		delete(r.lead.tallies, s)
 	}
-	if e.Kind == smr.NoOp {
+	if e.Kind == kit.NoOp {
 		r.state.Skip(s)
 		return
 	}
@@ -57,7 +58,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e smr.Entry)
 			r.lead.changing = 0
 		}
 	}
-	if e.Kind == smr.ChangeMembers {
+	if e.Kind == kit.ChangeMembers {
 		r.changed(env, generation)
 	}
 }
@@ -84,7 +85,7 @@ func (r *Replica) save(env *protocol.Env[smr.Message]) error {
 	if err != nil {
 		return err
 	}
-	r.state.Save(env, smr.Snapshot{Slot: r.state.Applied(), Data: data})
+	r.state.Save(env, kit.Snapshot{Slot: r.state.Applied(), Data: data})
 	r.snapshot, r.executed, r.written = r.state.Applied(), 0, 0
 	return nil
 }
@@ -170,7 +171,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], m Decided) {
 		return // only a snapshot says with whom the group began
 	}
 	for _, n := range m.Items {
-		if !r.near(n.Slot) || n.Entry.Kind != smr.Command {
+		if !r.near(n.Slot) || n.Entry.Kind != kit.Command {
 			continue
 		}
 		r.top = max(r.top, n.Slot)
@@ -224,7 +225,7 @@ func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 			bytes += entryBytes + len(p.Entry.Command)
 		}
 		parts = append(parts, Commit{Head: r.head(r.promised), Items: chunk})
-		if bytes >= smr.UnderwayBytes/2 {
+		if bytes >= kit.UnderwayBytes/2 {
 			break
 		}
 	}
@@ -241,7 +242,7 @@ const (
 )
 
 // onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	answer, whole, err := r.state.Take(env, m, r.state.Applied(), nil)
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
@@ -251,7 +252,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises. A coordinator that has to be told leads no more.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	if err == nil {
 		err = r.state.Install(env, s)
 	}

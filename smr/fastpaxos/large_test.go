@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
 // big is a command that is not sent again to those who have accepted it.
-func big(seq smr.Seq) smr.Entry {
+func big(seq kit.Seq) kit.Entry {
 	e := work(seq)
 	e.Command = kv.Put([]byte{byte(seq)}, make([]byte, 64<<10))
 	return e
@@ -82,7 +83,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 		if r.cand == nil || r.cand.era != era {
 			t.Fatalf("gave up after %d of %d parts", page, pages)
 		}
-		m := Promise{Head: h, Low: page + 1, Votes: []Vote{{Slot: page + 1, Era: 1, Classic: true, Entry: big(smr.Seq(page + 1))}}, Next: page + 2}
+		m := Promise{Head: h, Low: page + 1, Votes: []Vote{{Slot: page + 1, Era: 1, Classic: true, Entry: big(kit.Seq(page + 1))}}, Next: page + 2}
 		if page == pages-1 {
 			m.Next = 0
 		}
@@ -110,7 +111,7 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
 	h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}
 	for s := range smr.Slot(slots) {
-		r.Receive(env, 2, Commit{Head: h, Items: []Placed{{s + 1, big(smr.Seq(s + 1))}}})
+		r.Receive(env, 2, Commit{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}})
 	}
 	for applied, turns := smr.Slot(0), 0; applied < slots; turns++ {
 		disk.Write(env, 0)
@@ -124,7 +125,7 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 				applied, more = m.Items[len(m.Items)-1].Slot, m.More
 			}
 		}
-		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > smr.UnderwayBytes || more && sent < smr.UnderwayBytes/3 {
+		if sent := int(applied-before) * (64 << 10); more != (applied < slots) || sent > kit.UnderwayBytes || more && sent < kit.UnderwayBytes/3 {
 			t.Fatalf("in turn %d up to slot %d of %d, %d bytes; asks for more: %v", turns, applied, slots, sent, more)
 		}
 	}
@@ -154,7 +155,7 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	own := disk.Env()
 	copies := func(now time.Duration, size int) (n int) {
 		own.Begin(now)
-		own.Send(1, smr.Request{Session: 1, Commands: []smr.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
+		own.Send(1, kit.Request{Session: 1, Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
 		c.spread(own)
 		for _, e := range own.Out {
 			if _, ok := e.Msg.(Copy); ok {

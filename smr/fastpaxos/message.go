@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // An Era is a ballot for all slots: a fast round, and a classic one above it for each slot. It belongs to the replica whose ID is in the lower half, its coordinator. 0 is below all.
@@ -19,7 +20,7 @@ func (e Era) String() string { return fmt.Sprintf("%d.%d", uint64(e)>>32, uint32
 
 // A Head begins what replicas say to each other.
 type Head struct {
-	From       smr.Incarnation // the sender's disk
+	From       kit.Incarnation // the sender's disk
 	Era        Era
 	Generation uint64 // of the members in the sender's state
 }
@@ -29,19 +30,19 @@ type Vote struct {
 	Slot    smr.Slot
 	Era     Era
 	Classic bool
-	Entry   smr.Entry
+	Entry   kit.Entry
 }
 
 // A Placed is an entry in its slot.
 type Placed struct {
 	Slot  smr.Slot
-	Entry smr.Entry
+	Entry kit.Entry
 }
 
 // A Named is an entry in its slot without its command, of which it has the length and a checksum.
 type Named struct {
 	Slot   smr.Slot
-	Entry  smr.Entry
+	Entry  kit.Entry
 	Length uint64
 	Sum    uint32
 }
@@ -65,7 +66,7 @@ type (
 	// Suggest has the receiver vote in the fast round, for what no client has asked for, or whose votes were in vain.
 	Suggest struct {
 		Head
-		Entries []smr.Entry
+		Entries []kit.Entry
 	}
 
 	// Close has the receiver vote for nothing in the slots up to one in which it has not voted, as others have.
@@ -143,14 +144,14 @@ type (
 // What clients and replicas say to each other.
 type (
 	// Copy is a request that a client sends to replicas other than the one that it takes for the coordinator.
-	Copy struct{ smr.Request }
+	Copy struct{ kit.Request }
 
 	// Ballot tells a client in which slots a replica has voted for its commands. Votes of a fast quorum, Need of them, fix the position. Need 0: there are no votes at present.
 	Ballot struct {
 		Head
 		Need    uint32
-		Session smr.SessionID
-		Items   []smr.EarlyReply
+		Session kit.SessionID
+		Items   []kit.EarlyReply
 	}
 )
 

@@ -6,14 +6,15 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
 func TestPlants(t *testing.T) {
 	plant.Catch(t, []plant.Bug{{
 		Name: "a no-op vote is told and not made", Dir: "smr/fastpaxos", Test: "TestVotesForNothingAreMade",
-		Old: "\t\t\te := smr.Entry{Kind: smr.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
-		New: "\t\t\te := smr.Entry{Kind: smr.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n\t\t\t}\n",
+		Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
+		New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n\t\t\t}\n",
 	}})
 }
 
@@ -28,7 +29,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 	for _, e := range env.Out {
 		if m, ok := e.Msg.(Voted); ok && e.Kind == protocol.KindSend {
 			for _, p := range m.Items {
-				told[p.Slot] = p.Entry.Kind == smr.NoOp
+				told[p.Slot] = p.Entry.Kind == kit.NoOp
 			}
 		}
 	}
@@ -48,7 +49,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 		for _, e := range env.Out {
 			if m, ok := e.Msg.(Promise); ok {
 				for _, v := range m.Votes {
-					promised[v.Slot] = v.Entry.Kind == smr.NoOp && v.Era == era && !v.Classic
+					promised[v.Slot] = v.Entry.Kind == kit.NoOp && v.Era == era && !v.Classic
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // reads are queries that wait until a majority has said that it followed the coordinator when it was asked, which was later than the query came: so no other one has had anything
@@ -15,7 +16,7 @@ type reads struct {
 	heard   map[protocol.ID]follows
 	beats   int
 	waiting []read // in the order in which they came
-	held    smr.HeldQueries
+	held    kit.HeldQueries
 }
 
 // follows is a member's newest answer.
@@ -29,13 +30,13 @@ type read struct {
 	known   bool     // the question is answered
 	slot    smr.Slot // has to be applied
 	from    protocol.ID
-	queries []smr.Query
+	queries []kit.Query
 }
 
 // maxRounds bounds the questions that are not answered. Queries that come then wait for the next one.
 const maxRounds = 8
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.lead.reads
 	if !q.held.Take(env, r.cfg, from, m.Queries) {
 		return
@@ -112,11 +113,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		}
 		n++
 		q.held.Answered(w.queries)
-		items := make([]smr.ReadReply, len(w.queries))
+		items := make([]kit.ReadReply, len(w.queries))
 		for k, query := range w.queries {
-			items[k] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
+			items[k] = kit.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
 		}
-		smr.SendReads(env, w.from, items)
+		kit.SendReads(env, w.from, items)
 	}
 	clear(q.waiting[:n])
 	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {
@@ -125,13 +126,13 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 }
 
 // takeChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
-func (r *Replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) []smr.Entry {
+func (r *Replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
 	r.desk.Meet(env, m.Change)
 	id := m.Change.Add.ID
 	_, member := r.state.Member(id)
 	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {
 		if p, ok := r.progress[id]; !ok || p.applied == 0 || p.applied+window/4 < r.state.Applied() {
-			env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
+			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
 			return nil
 		}
 	}

@@ -3,6 +3,7 @@ package fastpaxos
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Receive takes a message.
@@ -15,15 +16,15 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	switch m := msg.(type) {
-	case smr.Hello:
+	case kit.Hello:
 		r.admission.Hello(env, from, m)
-	case smr.Welcome:
+	case kit.Welcome:
 		r.admission.Welcome(env, from, m)
-	case smr.Ping, smr.Pong:
+	case kit.Ping, kit.Pong:
 		r.tempo.Receive(env, from, msg)
-	case smr.PartSaved:
+	case kit.PartSaved:
 		r.state.PartSaved(env, from)
-	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest, Copy:
+	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest, Copy:
 		r.onClient(env, from, msg)
 	default:
 		if head, ok := headOf(msg); ok && r.admission.Genuine(env, from, head.From) && !r.gone(env, from, msg) {
@@ -36,9 +37,9 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 // headOf returns what a replica's message begins with; those of snapshots have no more than the disk.
 func headOf(msg smr.Message) (Head, bool) {
 	switch m := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		return Head{From: m.From}, true
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		return Head{From: m.From}, true
 	case Beat:
 		return m.Head, true
@@ -87,9 +88,9 @@ func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head Head) {
 	_, member := r.state.Member(from)
 	switch m := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		r.onChunk(env, from, m)
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		r.outgoing.OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(resend))
 	case Fetch:
 		r.onFetch(env, from, m)
@@ -169,13 +170,13 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		return
 	}
 	switch t := t.(type) {
-	case smr.AdmissionTimer:
+	case kit.AdmissionTimer:
 		r.admission.Expire(env)
 	case beatTimer:
 		r.onTick(env)
-	case smr.TransferTimer:
+	case kit.TransferTimer:
 		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
-	case smr.SaveTimer:
+	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	}

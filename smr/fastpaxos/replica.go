@@ -7,16 +7,17 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Replica is an acceptor, learner and possible coordinator.
 type Replica struct {
 	cfg       smr.ReplicaConfig
-	state     *smr.State
-	admission *smr.Admission
-	desk      *smr.Desk
+	state     *kit.State
+	admission *kit.Admission
+	desk      *kit.Desk
 	omit      rules // of tests
-	tempo     smr.Tempo
+	tempo     kit.Tempo
 	removed   bool
 
 	promised Era // nothing below it is accepted any more
@@ -29,7 +30,7 @@ type Replica struct {
 	executed int                             // commands, since that
 	written  int                             // records, since that
 	saving   struct{ executed, written int } // when the snapshot began that is being written
-	outgoing smr.Transfers
+	outgoing kit.Transfers
 
 	open    smr.Slot // slots from it on are open for fast votes of the promised era; 0: none
 	fastTop smr.Slot // the last slot of the replica's votes in the promised era's fast round
@@ -57,11 +58,11 @@ type Replica struct {
 type cell struct {
 	vote    Vote // Entry.Kind 0: none
 	decided bool
-	value   smr.Entry
+	value   kit.Entry
 }
 
 // decide notes what is chosen. If that is what the replica voted for, it is in memory once, and not as two messages' bytes until the log is cut.
-func (c *cell) decide(e smr.Entry) {
+func (c *cell) decide(e kit.Entry) {
 	if e.Equal(c.vote.Entry) {
 		e = c.vote.Entry
 	}
@@ -116,11 +117,11 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{
-		cfg: cfg, state: smr.NewState(cfg.Machine, group), outgoing: smr.Transfers{}, ours: map[wish]ownVote{},
-		progress: map[protocol.ID]progress{}, tempo: smr.NewTempo(cfg.RoundTrip),
+		cfg: cfg, state: kit.NewState(cfg.Machine, group), outgoing: kit.Transfers{}, ours: map[wish]ownVote{},
+		progress: map[protocol.ID]progress{}, tempo: kit.NewTempo(cfg.RoundTrip),
 	}
-	r.admission = smr.NewAdmission(cfg, r.state)
-	r.desk = smr.NewDesk(cfg, r.state)
+	r.admission = kit.NewAdmission(cfg, r.state)
+	r.desk = kit.NewDesk(cfg, r.state)
 	return r, nil
 }
 
@@ -154,7 +155,7 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 	}
 	r.admission.Start(env, blank)
 	r.membersChanged(env)
-	env.After(r.cfg.UntilBeat(env.Now, r.times(beat)), beatTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -59,13 +60,13 @@ func TestMutations(t *testing.T) {
 // valueChoice goes through all ways in which n members can have voted in the fast round of a slot for one of three values or not at all, and all sets of them that a coordinator can have asked, a majority or
 // more. A value that a fast quorum has, or can still get by the votes of those who were not asked, must be chosen. It returns how many cases there were, and one in which it was not.
 func valueChoice(n int, omit rules) (cases int, wrong string) {
-	values := []smr.Entry{{}, {Kind: smr.Command, Seq: 1}, {Kind: smr.Command, Seq: 2}, {Kind: smr.NoOp}}
+	values := []kit.Entry{{}, {Kind: kit.Command, Seq: 1}, {Kind: kit.Command, Seq: 2}, {Kind: kit.NoOp}}
 	ways := 1
 	for range n {
 		ways *= len(values)
 	}
 	for way := range ways {
-		voted := make([]smr.Entry, n)
+		voted := make([]kit.Entry, n)
 		for i, w := 0, way; i < n; i, w = i+1, w/len(values) {
 			voted[i] = values[w%len(values)]
 		}
@@ -114,7 +115,7 @@ func TestValueChoice(t *testing.T) {
 		t.Error("another rule passes as well: the test does not see the difference")
 	}
 	// Votes of a higher round say all that can be known of lower ones, and a classic round stands above the fast one of its era.
-	a, b := smr.Entry{Kind: smr.Command, Seq: 1}, smr.Entry{Kind: smr.Command, Seq: 2}
+	a, b := kit.Entry{Kind: kit.Command, Seq: 1}, kit.Entry{Kind: kit.Command, Seq: 2}
 	low, high, classic := Vote{Slot: 1, Era: 1, Entry: a}, Vote{Slot: 1, Era: 2, Entry: b}, Vote{Slot: 1, Era: 1, Classic: true, Entry: b}
 	for _, votes := range [][]Vote{{low, low, classic}, {classic, low}, {high, low, classic}} {
 		if got := choose(votes, 3, 3, 0); !got.entry.Equal(b) {
@@ -150,7 +151,7 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, 3, omit)
 	disk.Write(env, 0)
-	r.Receive(env, 3, Accept{Head{From: 3, Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, smr.Entry{Kind: smr.NoOp}}}})
+	r.Receive(env, 3, Accept{Head{From: 3, Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, kit.Entry{Kind: kit.NoOp}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := e.Msg.(Refusal)
 		return ok && refusal.Era == era

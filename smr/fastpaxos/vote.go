@@ -5,13 +5,14 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // onClient takes what a client wants.
 func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.active() || !r.admission.Admitted() {
 		if _, copied := msg.(Copy); !copied {
-			env.SendAhead(from, smr.Redirect{})
+			env.SendAhead(from, kit.Redirect{})
 		}
 		return
 	}
@@ -19,14 +20,14 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	if copied {
 		msg = c.Request
 	}
-	if req, ok := msg.(smr.Request); ok {
+	if req, ok := msg.(kit.Request); ok {
 		r.voteAll(from, req)
 	}
 	switch {
 	case r.lead != nil:
 		r.take(env, from, msg)
 	case !copied:
-		env.SendAhead(from, smr.Redirect{Leader: r.coordinator()})
+		env.SendAhead(from, kit.Redirect{Leader: r.coordinator()})
 	}
 }
 
@@ -40,14 +41,14 @@ func (r *Replica) coordinator() smr.Member {
 }
 
 // voteAll votes for a client's commands, each in the next free slot, but not twice.
-func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
+func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 	if r.open == 0 {
 		r.sayClosed(from, req)
 		return
 	}
 	m := Ballot{Head: r.head(r.promised), Need: uint32(r.fastQuorum()), Session: req.Session}
 	for _, c := range req.Commands {
-		e := smr.Entry{Kind: smr.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
+		e := kit.Entry{Kind: kit.Command, Client: from, Session: req.Session, Seq: c.Seq, Acked: min(req.Acked, c.Seq), Command: c.Command}
 		if _, ok := r.ours[wishFor(e)]; ok || r.lead != nil && r.desk.Waits(e) {
 			continue // if it needs votes again, the coordinator says so
 		}
@@ -59,7 +60,7 @@ func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
 			after = 0
 		}
 		if s := r.vote(e, after, false); s != 0 && c.Early {
-			m.Items = append(m.Items, smr.EarlyReply{Seq: c.Seq, Slot: s})
+			m.Items = append(m.Items, kit.EarlyReply{Seq: c.Seq, Slot: s})
 		}
 	}
 	if len(m.Items) > 0 {
@@ -68,8 +69,8 @@ func (r *Replica) voteAll(from protocol.ID, req smr.Request) {
 }
 
 // sayClosed tells a client that its large commands are of no use here.
-func (r *Replica) sayClosed(from protocol.ID, req smr.Request) {
-	if r.lead != nil || !slices.ContainsFunc(req.Commands, func(c smr.RequestedCommand) bool { return len(c.Command) >= largeBytes }) {
+func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
+	if r.lead != nil || !slices.ContainsFunc(req.Commands, func(c kit.RequestedCommand) bool { return len(c.Command) >= largeBytes }) {
 		return
 	}
 	r.ballots = append(r.ballots, ballotFor{from, Ballot{Head: r.head(r.promised), Session: req.Session}})
@@ -77,7 +78,7 @@ func (r *Replica) sayClosed(from protocol.ID, req smr.Request) {
 
 // vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot. One that the coordinator has suggested is voted for however many bytes of own
 // votes there are: the coordinator's desk bounds those, and acceptors of which each is full with another command would have nothing decided.
-func (r *Replica) vote(e smr.Entry, after smr.Slot, suggested bool) smr.Slot {
+func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
 	s := max(r.top, after, r.state.Applied()) + 1
 	if r.omit&ruleOneVote != 0 && r.top > r.state.Applied()+1 && r.top >= r.open {
 		s = r.top // votes once more in the slot of the last vote
@@ -105,7 +106,7 @@ func (r *Replica) onClose(m Close) {
 	}
 	for s := max(r.open, r.state.Applied()+1); s <= m.Slot; s++ {
 		if c := r.cell(s); !c.decided && (c.vote.Entry.Kind == 0 || c.vote.Era < r.promised) {
-			e := smr.Entry{Kind: smr.NoOp}
+			e := kit.Entry{Kind: kit.NoOp}
 			r.accept(Vote{Slot: s, Era: r.promised, Entry: e})
 			r.fastTop = max(r.fastTop, s)
 			r.voted = append(r.voted, Placed{s, e})

@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protocol.ID, m Accept) {
@@ -57,7 +58,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 // giveWay has the replica skip its free slots below the commands of a lane from a position on.
 func (r *Replica) giveWay(l *lane, first Pos) {
 	for p := l.end(); p >= first && p > l.base; p-- {
-		if l.at(p).Entry.Kind != smr.NoOp {
+		if l.at(p).Entry.Kind != kit.NoOp {
 			r.floor = max(r.floor, r.epoch.slot(l, p))
 			return
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Bounds on what is remembered of replicas that are not members, in replicas and in beats.
@@ -20,7 +21,7 @@ func (r *Replica) fetch() Fetch {
 
 // onTick says that the replica is there, and looks who else is.
 func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(r.cfg.UntilBeat(env.Now, r.times(beat)), beatTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
 	if r.removed {
 		return
 	}

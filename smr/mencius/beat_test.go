@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/sim"
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -26,11 +26,11 @@ func TestBeatsSettleBallots(t *testing.T) {
 		r, env, disk := begun(t)
 		l := r.epoch.lanes[1]
 		l.silent = patience // or it would not promise
-		r.Receive(env, l.leaderOf(c.promised), Prepare{Place{From: smr.Incarnation(l.leaderOf(c.promised)), Epoch: 1, Lane: 1, Ballot: c.promised}, 1})
+		r.Receive(env, l.leaderOf(c.promised), Prepare{Place{From: kit.Incarnation(l.leaderOf(c.promised)), Epoch: 1, Lane: 1, Ballot: c.promised}, 1})
 		disk.Write(env, 0)
 		leader := l.leaderOf(c.led)
 		l.silent = 3
-		r.Receive(env, leader, Beat{From: smr.Incarnation(leader), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}})
+		r.Receive(env, leader, Beat{From: kit.Incarnation(leader), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}})
 		var refused, missing bool
 		for _, e := range env.Out {
 			switch m := e.Msg.(type) {

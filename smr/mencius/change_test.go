@@ -6,16 +6,17 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestChangeIsAnsweredInForce: until an epoch has ended its members are needed. Whoever is told before that one is removed may stop it, and then the next one: too few would be left.
 func TestChangeIsAnsweredInForce(t *testing.T) {
 	r, env, disk := begun(t)
 	l := r.epoch.lanes[0]
-	open := smr.Entry{Kind: smr.OpenSession, Client: 77, Seq: 5, Open: &smr.Open{MaxSessions: 10, Window: 100}}
+	open := kit.Entry{Kind: kit.OpenSession, Client: 77, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}
 	r.extend(env, l, []Vote{{Entry: open}})
 	r.apply(env, 1, l, 1)
-	request := smr.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 3}}
+	request := kit.ChangeRequest{Session: 1, Acked: 1, Seq: 1, Change: smr.Change{Remove: 3}}
 	r.Receive(env, 77, request)
 	if len(r.queue) != 1 {
 		t.Fatalf("%d changes are to be proposed", len(r.queue))
@@ -27,7 +28,7 @@ func TestChangeIsAnsweredInForce(t *testing.T) {
 		out := slices.Clone(env.Out)
 		disk.Write(env, 0)
 		return slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool {
-			m, ok := e.Msg.(smr.Replies)
+			m, ok := e.Msg.(kit.Replies)
 			return ok && e.To == 77 && m.Items[0].Seq == 1
 		})
 	}

@@ -3,7 +3,7 @@ package mencius
 import (
 	"fmt"
 
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Check returns what is wrong with the replica, or nil.
@@ -31,7 +31,7 @@ func (r *Replica) Check() error {
 			if v.Ballot > l.promised {
 				return fmt.Errorf("mencius: lane %d: position %d was accepted in ballot %v, above the promised %v", l.index, l.base+1+Pos(i), v.Ballot, l.promised)
 			}
-			if v.Skip && v.Entry.Kind != smr.NoOp {
+			if v.Skip && v.Entry.Kind != kit.NoOp {
 				return fmt.Errorf("mencius: lane %d: position %d was skipped and has the %v", l.index, l.base+1+Pos(i), v.Entry)
 			}
 		}

@@ -4,11 +4,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("mencius", 1, append(smr.SharedKinds(),
+	return wirefmt.NewFormat("mencius", 1, append(kit.SharedKinds(),
 		kind(64, acceptFields), kind(65, acceptedFields), kind(66, missingFields), kind(67, refusalFields), kind(68, prepareFields),
 		kind(69, promiseFields), kind(70, beatFields), kind(71, fetchFields), kind(72, decidedFields), kind(73, lookFields), kind(74, seenFields),
 		kind(75, removedFields), kind(80, acceptRecordFields), kind(81, promiseRecordFields),
@@ -32,7 +33,7 @@ func itemFields(c *wirefmt.Coder, m *Item) {
 	wirefmt.Uint(c, &m.Skips)
 	there := m.Entry.Kind != 0
 	if wirefmt.Bool(c, &there); there {
-		smr.EntryFields(c, &m.Entry)
+		kit.EntryFields(c, &m.Entry)
 	}
 }
 
@@ -65,13 +66,13 @@ func promiseFields(c *wirefmt.Coder, m *Promise) {
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.Base)
 	wirefmt.Bool(c, &m.Last)
-	wirefmt.List(c, &m.Votes, 2+smr.MinEntryBytes, voteFields)
+	wirefmt.List(c, &m.Votes, 2+kit.MinEntryBytes, voteFields)
 }
 
 func voteFields(c *wirefmt.Coder, m *Vote) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Bool(c, &m.Skip)
-	smr.EntryFields(c, &m.Entry)
+	kit.EntryFields(c, &m.Entry)
 }
 
 func beatFields(c *wirefmt.Coder, m *Beat) {
@@ -98,7 +99,7 @@ func decidedFields(c *wirefmt.Coder, m *Decided) {
 	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.First)
-	smr.EntriesFields(c, &m.Entries)
+	kit.EntriesFields(c, &m.Entries)
 }
 
 func lookFields(c *wirefmt.Coder, m *Look) {

@@ -5,15 +5,16 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
 func messages() []smr.Message {
 	at := Place{From: 1, Epoch: 1, Lane: 1, Ballot: 0}
 	own := Place{From: 1, Epoch: 1, Lane: 0, Ballot: 1<<32 | 2}
-	command := smr.Entry{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
-	change := smr.Entry{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}}
-	items := []Item{{Skips: 3, Entry: command}, {Entry: smr.Entry{Kind: smr.NoOp}}, {Entry: change}, {Skips: 1}}
+	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
+	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
+	items := []Item{{Skips: 3, Entry: command}, {Entry: kit.Entry{Kind: kit.NoOp}}, {Entry: change}, {Skips: 1}}
 	return []smr.Message{
 		Accept{Place: at, First: 1, Commit: 2, Items: items},
 		Accept{Place: own, First: 1, Commit: 1, Items: items},
@@ -26,12 +27,12 @@ func messages() []smr.Message {
 		Refusal{Place: own},
 		Prepare{Place: own, Low: 1},
 		Prepare{Place: own},
-		Promise{Place: own, Low: 1, Base: 0, Last: true, Votes: []Vote{{Ballot: 1, Entry: command}, {Skip: true, Entry: smr.Entry{Kind: smr.NoOp}}}},
+		Promise{Place: own, Low: 1, Base: 0, Last: true, Votes: []Vote{{Ballot: 1, Entry: command}, {Skip: true, Entry: kit.Entry{Kind: kit.NoOp}}}},
 		Beat{From: 1, Epoch: 1, Applied: 5, Seen: 1 << 62, Leads: []Led{{Lane: 1, Ballot: 0, Commit: 9}, {Lane: 99, Ballot: 1, Commit: 2}}},
 		Fetch{From: 1, Epoch: 1, Applied: 0},
 		Fetch{From: 1, Epoch: 0, Applied: 0},
-		Decided{From: 1, Epoch: 1, First: 1, Entries: []smr.Entry{command, {Kind: smr.NoOp}, change}},
-		Decided{From: 1, Epoch: 1, First: 0, Entries: []smr.Entry{command}},
+		Decided{From: 1, Epoch: 1, First: 1, Entries: []kit.Entry{command, {Kind: kit.NoOp}, change}},
+		Decided{From: 1, Epoch: 1, First: 0, Entries: []kit.Entry{command}},
 		Look{From: 1, Epoch: 1, Round: 1},
 		Seen{From: 1, Epoch: 1, Round: 1, Slot: 1 << 50},
 		Removed{From: 1},

@@ -7,9 +7,10 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
-func sortedPos(m map[Pos]smr.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
+func sortedPos(m map[Pos]kit.Entry) []Pos { return slices.Sorted(maps.Keys(m)) }
 
 // save writes the state and its epoch to the key space.
 func (r *Replica) save(env *protocol.Env[smr.Message]) error {
@@ -102,8 +103,8 @@ const (
 )
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that is forgotten.
-func (r *Replica) decidedFrom(first smr.Slot) []smr.Entry {
-	var entries []smr.Entry
+func (r *Replica) decidedFrom(first smr.Slot) []kit.Entry {
+	var entries []kit.Entry
 	size := 0
 	for s := first; s <= r.state.Applied(); s++ {
 		l, p := r.epoch.at(s)
@@ -111,7 +112,7 @@ func (r *Replica) decidedFrom(first smr.Slot) []smr.Entry {
 			return nil
 		}
 		e := l.at(p).Entry
-		if size += entryBytes/8 + len(e.Command); size > smr.MessageBytes && len(entries) > 0 {
+		if size += entryBytes/8 + len(e.Command); size > kit.MessageBytes && len(entries) > 0 {
 			break
 		}
 		entries = append(entries, e)
@@ -158,7 +159,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.removed {
 		return
 	}
@@ -171,7 +172,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	var e *epoch
 	if err == nil {
 		if e, err = readFront(s.Slot, s.Front); err != nil || e.number < r.epoch.number {
@@ -200,7 +201,7 @@ func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err er
 	} else {
 		r.cut(env, s.Slot)
 		if r.own >= 0 { // what became of them the clients ask again
-			maps.DeleteFunc(r.mine, func(p Pos, _ smr.Entry) bool { return p <= r.epoch.lanes[r.own].base })
+			maps.DeleteFunc(r.mine, func(p Pos, _ kit.Entry) bool { return p <= r.epoch.lanes[r.own].base })
 		}
 	}
 	r.desk.Reset()

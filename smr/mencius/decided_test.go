@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // sends tells whether a call has sent something about a lane that only its leader sends.
@@ -19,20 +20,20 @@ func sends(env *protocol.Env[smr.Message], lane uint32) bool {
 // TestALeaderEndsWhereOthersDecided: an owner hears that others have decided on something else in its lane, or on more than it has proposed: they have revoked the lane. It does not lead any more, proposes
 // nothing in its old ballot, and says that it does not serve, until it has taken the lane back.
 func TestALeaderEndsWhereOthersDecided(t *testing.T) {
-	noOp := smr.Entry{Kind: smr.NoOp}
+	noOp := kit.Entry{Kind: kit.NoOp}
 	for name, c := range map[string]struct {
-		proposed smr.Entry // in slot 1; none if Kind is 0
-		decided  []smr.Entry
+		proposed kit.Entry // in slot 1; none if Kind is 0
+		decided  []kit.Entry
 		leads    bool
 	}{
-		"as it has proposed":         {work(1), []smr.Entry{work(1), noOp, noOp}, true},
-		"otherwise":                  {work(1), []smr.Entry{noOp, noOp, noOp}, false},
-		"more than it has proposed":  {smr.Entry{}, []smr.Entry{noOp, noOp, noOp}, false},
+		"as it has proposed":         {work(1), []kit.Entry{work(1), noOp, noOp}, true},
+		"otherwise":                  {work(1), []kit.Entry{noOp, noOp, noOp}, false},
+		"more than it has proposed":  {kit.Entry{}, []kit.Entry{noOp, noOp, noOp}, false},
 		"nothing about its own lane": {work(1), nil, true},
 	} {
 		r, env, disk := begun(t)
 		if c.proposed.Kind != 0 {
-			r.queue = []smr.Entry{c.proposed}
+			r.queue = []kit.Entry{c.proposed}
 			r.Expire(env, proposeTimer{})
 		}
 		l := r.epoch.lanes[0]
@@ -86,10 +87,10 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 // TestEpochEndsBehindAllProposals: the members change in slot s. Whoever has not executed that may have proposed a window above what it has executed; a command there, which may be decided, belongs to the epoch.
 func TestEpochEndsBehindAllProposals(t *testing.T) {
 	const s = 5 // lane 1's second position
-	open := smr.Entry{Kind: smr.OpenSession, Client: 9, Seq: 1, Open: &smr.Open{MaxSessions: 1, Window: 1000}}
-	remove := smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: 3}}}
-	noOp := smr.Entry{Kind: smr.NoOp}
-	before := []smr.Entry{noOp, open, noOp, noOp} // slots 1 to 4
+	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
+	remove := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
+	noOp := kit.Entry{Kind: kit.NoOp}
+	before := []kit.Entry{noOp, open, noOp, noOp} // slots 1 to 4
 
 	behind, env, disk := begun(t)
 	behind.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: before})
@@ -97,7 +98,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	own := behind.epoch.lanes[0]
 	behind.leadFrom(env, own, own.end()+1)
 	behind.floor = behind.limit() - smr.Slot(len(behind.epoch.members))
-	behind.queue = []smr.Entry{work(7)}
+	behind.queue = []kit.Entry{work(7)}
 	behind.Expire(env, proposeTimer{})
 	proposed := behind.epoch.slot(own, own.end())
 	if proposed+smr.Slot(len(behind.epoch.members)) <= behind.limit() || !own.at(own.end()).Entry.Equal(work(7)) {

@@ -7,6 +7,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // window is how far above the last applied slot a command may be proposed, and how long an epoch goes on after the slot that changes its members: nobody who has not
@@ -30,7 +31,7 @@ func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
 	return e
 }
 
-func memberIDs(s *smr.State) []protocol.ID {
+func memberIDs(s *kit.State) []protocol.ID {
 	var ids []protocol.ID
 	for _, m := range s.Members() {
 		ids = append(ids, m.ID)
@@ -69,12 +70,12 @@ func (e *epoch) promises() PromiseRecord {
 }
 
 // snapshotOf returns a state with the epoch of the slot after it, as bytes.
-func snapshotOf(e *epoch, state *smr.State) (smr.Snapshot, error) {
+func snapshotOf(e *epoch, state *kit.State) (kit.Snapshot, error) {
 	data, err := state.Snapshot()
 	if err != nil {
-		return smr.Snapshot{}, err
+		return kit.Snapshot{}, err
 	}
-	return smr.Snapshot{Slot: state.Applied(), Data: append(e.front(), data...)}, nil
+	return kit.Snapshot{Slot: state.Applied(), Data: append(e.front(), data...)}, nil
 }
 
 // front returns what a snapshot has in front of the state.

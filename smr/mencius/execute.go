@@ -3,6 +3,7 @@ package mencius
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // execute applies what is decided, in the order of the slots of all lanes.
@@ -31,7 +32,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 	if l.owner == r.cfg.ID {
 		r.again(env, p, e)
 	}
-	if e.Kind == smr.NoOp {
+	if e.Kind == kit.NoOp {
 		r.state.Skip(s)
 		return
 	}
@@ -39,7 +40,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 	reply := r.state.Apply(s, e)
 	r.executed++
 	delete(r.early, wishFor(e))
-	if e.Kind == smr.ChangeMembers && changed(before, r.state.Members()) {
+	if e.Kind == kit.ChangeMembers && changed(before, r.state.Members()) {
 		if r.epoch.last == 0 {
 			r.epoch.last = s + window
 		}
@@ -47,7 +48,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 	}
 	switch {
 	case !r.desk.Waits(e):
-	case e.Kind == smr.ChangeMembers && r.epoch.last != 0:
+	case e.Kind == kit.ChangeMembers && r.epoch.last != 0:
 		r.changes = append(r.changes, change{e, reply})
 	default:
 		r.desk.Applied(env, e, reply)
@@ -56,8 +57,8 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], s smr.Slot, l *lane, p P
 
 // change is an applied change of the members that is answered when it comes into force. Until the epoch has ended its members are needed: who is told before that one is removed may stop it.
 type change struct {
-	entry smr.Entry
-	reply smr.Reply
+	entry kit.Entry
+	reply kit.Reply
 }
 
 func changed(a, b []smr.Member) bool {
@@ -73,7 +74,7 @@ func changed(a, b []smr.Member) bool {
 }
 
 // again has a command proposed once more if its slot has another entry: the lane was revoked meanwhile. If the slot gets the command after all, it is executed once.
-func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there smr.Entry) {
+func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) {
 	e, ok := r.mine[p]
 	if !ok {
 		return

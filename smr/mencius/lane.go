@@ -6,7 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // lane is what a replica knows of the slots of one member.
@@ -42,7 +42,7 @@ type ack struct {
 // leading is a leader's view of the others.
 type leading struct {
 	next     []Pos // the first position that a member was not sent, in the order of the members
-	underway []smr.Underway
+	underway []kit.Underway
 }
 
 // teller is who hears at the end of a call what was accepted in a lane.
@@ -153,7 +153,7 @@ func pack(votes []Vote) (items []Item, n int) {
 		if v.Skip {
 			skips++
 		} else {
-			if size += entryBytes + len(v.Entry.Command); size > smr.MessageBytes && len(items) > 0 {
+			if size += entryBytes + len(v.Entry.Command); size > kit.MessageBytes && len(items) > 0 {
 				break
 			}
 			items = append(items, Item{skips, v.Entry})
@@ -199,7 +199,7 @@ func unpack(items []Item, b Ballot, without Pos) (votes []Vote, ok bool) {
 	votes = make([]Vote, 0, n)
 	for _, it := range items {
 		for range it.Skips {
-			votes = append(votes, Vote{b, true, smr.Entry{Kind: smr.NoOp}})
+			votes = append(votes, Vote{b, true, kit.Entry{Kind: kit.NoOp}})
 		}
 		if it.Entry.Kind != 0 {
 			votes = append(votes, Vote{b, false, it.Entry})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
@@ -17,7 +18,7 @@ func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	r, env := onDisk(t, disk, 0)
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
 	disk.Write(env, 0)
 	return r, env, disk
@@ -38,8 +39,8 @@ func onDisk(t *testing.T, disk *smrtest.Disk, omit rules) (*Replica, *protocol.E
 }
 
 // work is a command of a client.
-func work(seq smr.Seq) smr.Entry {
-	return smr.Entry{Kind: smr.Command, Client: 9, Session: 1, Seq: seq, Command: kv.Put([]byte("k"), nil)}
+func work(seq kit.Seq) kit.Entry {
+	return kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: seq, Command: kv.Put([]byte("k"), nil)}
 }
 
 // TestVotesOfOneBallotDecide: what members have accepted in lower ballots may be something else.
@@ -48,7 +49,7 @@ func TestVotesOfOneBallotDecide(t *testing.T) {
 	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
 	l.adopt(high)
 	for p := range Pos(4) {
-		l.set(p+1, Vote{high, false, work(smr.Seq(p + 1))})
+		l.set(p+1, Vote{high, false, work(kit.Seq(p + 1))})
 	}
 	l.rematch()
 	l.acks = []ack{{high, 4}, {low, 4}, {0, 4}}
@@ -77,10 +78,10 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 		r, env, disk := begun(t)
 		l := r.epoch.lanes[1]
 		from := l.leaderOf(c.accepted)
-		r.Receive(env, from, Accept{Place: Place{From: smr.Incarnation(from), Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}})
+		r.Receive(env, from, Accept{Place: Place{From: kit.Incarnation(from), Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}})
 		disk.Write(env, 0)
 		from = l.leaderOf(c.led)
-		r.Receive(env, from, Beat{From: smr.Incarnation(from), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}})
+		r.Receive(env, from, Beat{From: kit.Incarnation(from), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}})
 		if l.commit != c.want {
 			t.Errorf("decided up to %d by the word of %s, want %d", l.commit, name, c.want)
 		}
@@ -106,7 +107,7 @@ func TestSkipsSurviveCrash(t *testing.T) {
 func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 	r, env, _ := begun(t)
 	r.epoch.last = 30
-	for s := range smr.Seq(40) {
+	for s := range kit.Seq(40) {
 		r.queue = append(r.queue, work(s+1))
 	}
 	r.Expire(env, proposeTimer{})
@@ -122,7 +123,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	ballot := newBallot(0, 3)
 	fill := make([]Item, 40)
 	for i := range fill {
-		fill[i].Entry.Kind = smr.NoOp
+		fill[i].Entry.Kind = kit.NoOp
 	}
 	r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: ballot}, First: 1, Items: fill})
 	disk.Write(env, 0)
@@ -148,13 +149,13 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 func TestReadsWaitForTheNextEpoch(t *testing.T) {
 	for _, last := range []smr.Slot{0, 30} {
 		r, env, disk := begun(t)
-		r.Receive(env, 77, smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("k")}}})
+		r.Receive(env, 77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		r.Expire(env, proposeTimer{})
 		disk.Write(env, 0)
 		r.epoch.last = last
 		r.Receive(env, 2, Seen{From: 2, Epoch: 1, Round: r.reads.round})
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-			_, ok := e.Msg.(smr.ReadReplies)
+			_, ok := e.Msg.(kit.ReadReplies)
 			return ok
 		})
 		if answered != (last == 0) {

@@ -5,20 +5,21 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.desk.Meet(env, m.Change)
 	id := m.Change.Add.ID
 	_, member := r.state.Member(id)
 	if _, there := r.admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.state.Removed(id) {
 		if p, ok := r.progress[id]; !ok || p.epoch != r.epoch.number || p.applied+window/4 < r.state.Applied() {
-			env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
+			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
 			return
 		}
 	}
-	e := smr.Entry{Kind: smr.ChangeMembers, Client: from, Session: m.Session, Seq: m.Seq}
+	e := kit.Entry{Kind: kit.ChangeMembers, Client: from, Session: m.Session, Seq: m.Seq}
 	if reply, applied := r.state.Seen(e); applied && !reply.Gone && reply.Outcome == smr.Committed && r.epoch.last != 0 {
 		return // it comes into force when the epoch has ended; the client asks again
 	}

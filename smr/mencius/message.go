@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A Ballot is an attempt to lead a lane. 0 is its owner's from the beginning; any other belongs to the replica whose ID is in the lower half.
@@ -23,7 +24,7 @@ type Pos uint64
 
 // A Place says which lane of an epoch a message is about, and in which ballot.
 type Place struct {
-	From   smr.Incarnation // the sender's disk
+	From   kit.Incarnation // the sender's disk
 	Epoch  Epoch
 	Lane   uint32 // the owner's place among the members, from 0
 	Ballot Ballot
@@ -42,7 +43,7 @@ type (
 	// Item is some positions that the owner has skipped for good, and then one with an entry, unless its kind is 0.
 	Item struct {
 		Skips uint64
-		Entry smr.Entry
+		Entry kit.Entry
 	}
 
 	// Accepted is phase 2b: all positions up to Match are on the sender's disk as the ballot's leader has them.
@@ -79,12 +80,12 @@ type (
 	Vote struct {
 		Ballot Ballot
 		Skip   bool // the owner has promised never to propose anything here
-		Entry  smr.Entry
+		Entry  kit.Entry
 	}
 
 	// Beat says that a replica is there, how far it has come and what it leads.
 	Beat struct {
-		From    smr.Incarnation
+		From    kit.Incarnation
 		Epoch   Epoch
 		Applied smr.Slot
 		Seen    smr.Slot // the last slot in which the sender has seen a command: others give way to it
@@ -100,36 +101,36 @@ type (
 
 	// Fetch asks for what is decided above Applied.
 	Fetch struct {
-		From    smr.Incarnation
+		From    kit.Incarnation
 		Epoch   Epoch
 		Applied smr.Slot
 	}
 
 	// Decided answers it, unless a snapshot does: the entries of consecutive slots from First on.
 	Decided struct {
-		From    smr.Incarnation
+		From    kit.Incarnation
 		Epoch   Epoch
 		First   smr.Slot
-		Entries []smr.Entry
+		Entries []kit.Entry
 	}
 
 	// Look asks how far up the receiver has seen commands, for reads.
 	Look struct {
-		From  smr.Incarnation
+		From  kit.Incarnation
 		Epoch Epoch
 		Round uint64
 	}
 
 	// Seen answers it.
 	Seen struct {
-		From  smr.Incarnation
+		From  kit.Incarnation
 		Epoch Epoch
 		Round uint64
 		Slot  smr.Slot
 	}
 
 	// Removed tells a replica that it is not a member any more.
-	Removed struct{ From smr.Incarnation }
+	Removed struct{ From kit.Incarnation }
 )
 
 // Records of the log.

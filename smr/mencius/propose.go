@@ -3,6 +3,7 @@ package mencius
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // ahead is how many slots beyond the last command the leader of a lane that is not its own fills with nothing, so that the execution need not wait for it each time.
@@ -11,15 +12,15 @@ const ahead = 64
 // onClient takes what a client wants.
 func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.active() || !r.admission.Admitted() {
-		env.SendAhead(from, smr.Redirect{})
+		env.SendAhead(from, kit.Redirect{})
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.ReadRequest:
+	case kit.ReadRequest:
 		r.onRead(env, from, msg)
-	case smr.ChangeRequest:
+	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
-	case smr.Request:
+	case kit.Request:
 		if msg.After > r.limit() {
 			env.SendAhead(from, busy(msg)) // this replica lags behind what the client has seen
 			return
@@ -35,8 +36,8 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	r.soon(env)
 }
 
-func busy(m smr.Request) smr.Busy {
-	b := smr.Busy{Session: m.Session}
+func busy(m kit.Request) kit.Busy {
+	b := kit.Busy{Session: m.Session}
 	for _, c := range m.Commands {
 		b.Seqs = append(b.Seqs, c.Seq)
 	}
@@ -47,7 +48,7 @@ func busy(m smr.Request) smr.Busy {
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.waiting && (len(r.queue) > 0 || r.reads.asking()) {
 		r.waiting = true
-		env.After(smr.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.proposed, r.cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -75,7 +76,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	r.skip(env) // of the epoch's last slots too: what is queued waits for the next one
 	room := r.epoch.upTo(l, r.limit())
 	for len(r.queue) > 0 && l.end() < room {
-		n := smr.FitEntries(r.queue, int(min(Pos(len(r.queue)), Pos(r.cfg.MaxBatch), room-l.end())))
+		n := kit.FitEntries(r.queue, int(min(Pos(len(r.queue)), Pos(r.cfg.MaxBatch), room-l.end())))
 		votes := make([]Vote, n)
 		for i, e := range r.queue[:n] {
 			votes[i] = Vote{l.promised, false, e}
@@ -106,7 +107,7 @@ func (r *Replica) skip(env *protocol.Env[smr.Message]) {
 		if l.lead == nil {
 			continue
 		}
-		nothing, to := Vote{l.promised, true, smr.Entry{Kind: smr.NoOp}}, min(r.floor, r.limit())
+		nothing, to := Vote{l.promised, true, kit.Entry{Kind: kit.NoOp}}, min(r.floor, r.limit())
 		switch {
 		case e.last != 0:
 			to = e.last

@@ -4,6 +4,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // reads are queries that wait until all is executed that may have been acknowledged before they came. A command that was, was accepted by a majority; so a majority,
@@ -13,7 +14,7 @@ type reads struct {
 	heard   []seen // the newest answers, in the order of the members
 	beats   int    // since something was asked
 	waiting []read // in the order in which they came
-	held    smr.HeldQueries
+	held    kit.HeldQueries
 }
 
 // seen is a member's answer to a question: the last slot in which it has seen a command.
@@ -25,7 +26,7 @@ type seen struct {
 type read struct {
 	round   uint64 // the question that it waits for
 	from    protocol.ID
-	queries []smr.Query
+	queries []kit.Query
 }
 
 // maxRounds bounds the questions that are not answered. Queries that come then wait for the next one.
@@ -57,7 +58,7 @@ func (q *reads) answer(round uint64, majority int) (slot smr.Slot, ok bool) {
 	return slot, n >= majority
 }
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.reads
 	if !q.held.Take(env, r.cfg, from, m.Queries) {
 		return
@@ -129,11 +130,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		}
 		n++
 		q.held.Answered(w.queries)
-		items := make([]smr.ReadReply, len(w.queries))
+		items := make([]kit.ReadReply, len(w.queries))
 		for k, query := range w.queries {
-			items[k] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
+			items[k] = kit.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
 		}
-		smr.SendReads(env, w.from, items)
+		kit.SendReads(env, w.from, items)
 	}
 	clear(q.waiting[:n])
 	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {

@@ -3,6 +3,7 @@ package mencius
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Receive takes a message.
@@ -15,15 +16,15 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.Hello:
+	case kit.Hello:
 		r.admission.Hello(env, from, msg)
-	case smr.Welcome:
+	case kit.Welcome:
 		r.admission.Welcome(env, from, msg)
-	case smr.Ping, smr.Pong:
+	case kit.Ping, kit.Pong:
 		r.tempo.Receive(env, from, msg)
-	case smr.PartSaved:
+	case kit.PartSaved:
 		r.state.PartSaved(env, from)
-	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
 	default:
 		if disk, ok := sender(msg); ok && r.admission.Genuine(env, from, disk) && !r.gone(env, from, msg) {
@@ -34,11 +35,11 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 }
 
 // sender returns the disk that a replica's message says it comes from.
-func sender(msg smr.Message) (smr.Incarnation, bool) {
+func sender(msg smr.Message) (kit.Incarnation, bool) {
 	switch m := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		return m.From, true
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		return m.From, true
 	case Accept:
 		return m.From, true
@@ -80,9 +81,9 @@ func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 // onReplica takes what replicas say to each other.
 func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch m := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		r.onChunk(env, from, m)
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		r.outgoing.OnWanted(env, from, m, r.admission.Own(), r.tempo.Times(resend))
 	case Beat:
 		r.onBeat(env, from, m)
@@ -155,13 +156,13 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		return
 	}
 	switch t := t.(type) {
-	case smr.AdmissionTimer:
+	case kit.AdmissionTimer:
 		r.admission.Expire(env)
 	case beatTimer:
 		r.onTick(env)
-	case smr.TransferTimer:
+	case kit.TransferTimer:
 		r.outgoing.OnTimer(env, t.To, r.admission.Own(), r.tempo.Times(resend)) // one that failed is asked for again
-	case smr.SaveTimer:
+	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	case proposeTimer:

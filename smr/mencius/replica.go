@@ -7,16 +7,17 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Replica is an acceptor and learner in all lanes, the owner of one, and where clients ask.
 type Replica struct {
 	cfg       smr.ReplicaConfig
-	state     *smr.State
-	admission *smr.Admission
-	desk      *smr.Desk
+	state     *kit.State
+	admission *kit.Admission
+	desk      *kit.Desk
 	omit      rules // of tests
-	tempo     smr.Tempo
+	tempo     kit.Tempo
 
 	epoch   *epoch
 	own     int // the replica's place in the epoch, or -1
@@ -32,10 +33,10 @@ type Replica struct {
 	executed  int                             // commands, since that
 	written   int                             // records, since that
 	saving    struct{ executed, written int } // when the snapshot began that is being written
-	outgoing  smr.Transfers
+	outgoing  kit.Transfers
 
-	queue    []smr.Entry       // what clients want and has no slot yet
-	mine     map[Pos]smr.Entry // what was proposed in the own lane and is not applied
+	queue    []kit.Entry       // what clients want and has no slot yet
+	mine     map[Pos]kit.Entry // what was proposed in the own lane and is not applied
 	waiting  bool              // for proposeTimer
 	proposed time.Duration     // when it ran out last
 	reads    reads
@@ -95,12 +96,12 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 		group = nil
 	}
 	r := &Replica{
-		cfg: cfg, state: smr.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
-		outgoing: smr.Transfers{}, mine: map[Pos]smr.Entry{}, progress: map[protocol.ID]progress{},
-		early: map[wish]bool{}, tempo: smr.NewTempo(cfg.RoundTrip),
+		cfg: cfg, state: kit.NewState(cfg.Machine, group), own: -1, epoch: &epoch{},
+		outgoing: kit.Transfers{}, mine: map[Pos]kit.Entry{}, progress: map[protocol.ID]progress{},
+		early: map[wish]bool{}, tempo: kit.NewTempo(cfg.RoundTrip),
 	}
-	r.admission = smr.NewAdmission(cfg, r.state)
-	r.desk = smr.NewDesk(cfg, r.state)
+	r.admission = kit.NewAdmission(cfg, r.state)
+	r.desk = kit.NewDesk(cfg, r.state)
 	return r, nil
 }
 
@@ -116,7 +117,7 @@ func (r *Replica) Start(env *protocol.Env[smr.Message], log []protocol.Record[sm
 	}
 	r.admission.Start(env, blank)
 	r.membersChanged(env)
-	env.After(r.cfg.UntilBeat(env.Now, r.times(beat)), beatTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(beat)), beatTimer{})
 }
 
 func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message], blank *bool) error {
@@ -206,7 +207,7 @@ func (r *Replica) put(l *lane, first Pos, votes []Vote) {
 	for i, v := range votes {
 		p := first + Pos(i)
 		l.set(p, v)
-		if v.Entry.Kind != smr.NoOp {
+		if v.Entry.Kind != kit.NoOp {
 			r.seen = max(r.seen, r.epoch.slot(l, p))
 		}
 	}

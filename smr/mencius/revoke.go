@@ -4,6 +4,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // candidacy is an attempt to lead a lane.
@@ -123,7 +124,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *lane, from protoc
 	size := 0
 	for pos := m.Low; pos > l.base && pos <= l.end(); pos++ {
 		v := *l.at(pos)
-		if size += entryBytes + len(v.Entry.Command); size > smr.MessageBytes && len(p.Votes) > 0 {
+		if size += entryBytes + len(v.Entry.Command); size > kit.MessageBytes && len(p.Votes) > 0 {
 			p.Last = false
 			break
 		}
@@ -200,7 +201,7 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
 
 // leadFrom makes the replica a lane's leader, who sends the others the positions from one on.
 func (r *Replica) leadFrom(env *protocol.Env[smr.Message], l *lane, next Pos) {
-	l.lead = &leading{underway: make([]smr.Underway, len(r.epoch.members))}
+	l.lead = &leading{underway: make([]kit.Underway, len(r.epoch.members))}
 	for range r.epoch.members {
 		l.lead.next = append(l.lead.next, next)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -77,7 +78,7 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, omit)
 	disk.Write(env, 0)
-	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: smr.Entry{Kind: smr.NoOp}}}})
+	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: kit.Entry{Kind: kit.NoOp}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		refusal, ok := e.Msg.(Refusal)
 		return ok && refusal.Ballot == ballot

@@ -3,6 +3,7 @@ package mencius
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // salvage executes what was accepted in all lanes, in the order of their slots. A slot of which the disk has nothing was not executed with a command in it.
@@ -27,7 +28,7 @@ func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protoc
 	doubtful := 0
 	for s := r.state.Applied() + 1; s <= last; s++ {
 		l, p := r.epoch.at(s)
-		if p > l.end() || l.at(p).Entry.Kind == smr.NoOp {
+		if p > l.end() || l.at(p).Entry.Kind == kit.NoOp {
 			r.state.Skip(s)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestPartAtATime: a member that was away gets a long lane in parts, each after it has acknowledged some of the one before, and what is on its way is not sent again. All at once did not fit in
@@ -15,7 +16,7 @@ func TestPartAtATime(t *testing.T) {
 	l := r.epoch.lanes[0]
 	votes := make([]Vote, positions)
 	for i := range votes {
-		votes[i] = Vote{Entry: work(smr.Seq(i + 1))}
+		votes[i] = Vote{Entry: work(kit.Seq(i + 1))}
 		votes[i].Entry.Command = make([]byte, size)
 	}
 	next := Pos(1)
@@ -43,7 +44,7 @@ func TestPartAtATime(t *testing.T) {
 	r.extend(env, l, votes)
 	for acked, parts := Pos(0), 0; acked < positions; parts++ {
 		sent := take()
-		if sent == 0 || sent > smr.UnderwayBytes+smr.MessageBytes {
+		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d positions were acknowledged", parts, sent, acked, positions)
 		}
 		receive(0, Missing{place, acked + 1})

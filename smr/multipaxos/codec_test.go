@@ -5,18 +5,19 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/multipaxos"
 )
 
 // messages are of all kinds that nodes send or record.
 func messages() []smr.Message {
-	entries := []smr.Entry{
-		{Kind: smr.NoOp},
-		{Kind: smr.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
-		{Kind: smr.OpenSession, Client: 7, Seq: 1 << 63, Open: &smr.Open{MaxSessions: 10, Window: 100}},
-		{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &smr.MemberChange{
+	entries := []kit.Entry{
+		{Kind: kit.NoOp},
+		{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")},
+		{Kind: kit.OpenSession, Client: 7, Seq: 1 << 63, Open: &kit.Open{MaxSessions: 10, Window: 100}},
+		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{
 			Change: smr.Change{Add: smr.Member{ID: 4, Address: "host:1"}}, Incarnation: 1 << 40}},
-		{Kind: smr.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &smr.MemberChange{Change: smr.Change{Remove: 2}}},
+		{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 11, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}},
 	}
 	var votes []multipaxos.Vote
 	for i, e := range entries {

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/multipaxos"
 )
 
 // BenchmarkCodec encodes and decodes what a leader sends in one message under load.
 func BenchmarkCodec(b *testing.B) {
 	m := multipaxos.Accept{From: 1 << 60, Ballot: 1<<32 | 1, First: 1 << 20, Commit: 1<<20 - 1, Round: 8}
-	for i := range smr.Seq(16) {
-		m.Entries = append(m.Entries, smr.Entry{Kind: smr.Command, Client: 7, Session: 3, Seq: 1<<20 + i, Acked: 1 << 20, Command: bytes.Repeat([]byte("x"), 100)})
+	for i := range kit.Seq(16) {
+		m.Entries = append(m.Entries, kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 1<<20 + i, Acked: 1 << 20, Command: bytes.Repeat([]byte("x"), 100)})
 	}
 	codec := multipaxos.Codec()
 	encoded, err := codec.Append(nil, m)

@@ -3,6 +3,7 @@ package multipaxos
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // maybeSnapshot writes a snapshot when enough was executed since the last one, and cuts the log. An eighth of what was executed in between stays, for followers that
@@ -35,7 +36,7 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	r.lead.out.Begin(env, p.id, out, r.admission.Own(), r.times(resend))
 }
 
-func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotWanted) {
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotWanted) {
 	p := r.peer(from)
 	if r.role != leader || p == nil || p.stranger(m.From) {
 		return
@@ -52,7 +53,7 @@ func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol
 }
 
 // onChunk takes a part of a snapshot. What it says is decided, whoever sends it.
-func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m smr.SnapshotChunk) {
+func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
 	if r.role == removed || r.role == leader || r.role == blank && !r.cfg.Join {
 		return
 	}
@@ -65,7 +66,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.
-func (r *Replica) install(env *protocol.Env[smr.Message], s *smr.Arrived, err error) bool {
+func (r *Replica) install(env *protocol.Env[smr.Message], s *kit.Arrived, err error) bool {
 	if err == nil {
 		err = r.state.Install(env, s)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // candidacy is an attempt to lead. Its zero value is none.
@@ -102,7 +103,7 @@ func (r *Replica) majority(v *quorum.Votes) bool {
 	return v.Among(members) >= quorum.Majority(len(members))
 }
 
-func memberIDs(s *smr.State) []protocol.ID {
+func memberIDs(s *kit.State) []protocol.ID {
 	var ids []protocol.ID
 	for _, m := range s.Members() {
 		ids = append(ids, m.ID)
@@ -162,7 +163,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	size := 0
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
 		v := r.log.at(s)
-		if size += len(v.Entry.Command) + 32; size > smr.MessageBytes && len(p.Slots) > 0 {
+		if size += len(v.Entry.Command) + 32; size > kit.MessageBytes && len(p.Slots) > 0 {
 			p.Last = false
 			break
 		}
@@ -223,7 +224,7 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 			r.becomeLeader(env)
 			return
 		}
-		var entries []smr.Entry
+		var entries []kit.Entry
 		for s := r.commit + 1; s <= c.decide; s++ {
 			entries = append(entries, c.best[s-c.low].Entry)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // becomeFollower makes the replica follow a leader, or nobody yet if it is 0, and wait for word of it.
@@ -120,7 +121,7 @@ func (r *Replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		if r.role == leader {
 			r.desk.Applied(env, e, reply)
 		}
-		if e.Kind == smr.ChangeMembers && reply.Outcome == smr.Committed {
+		if e.Kind == kit.ChangeMembers && reply.Outcome == smr.Committed {
 			r.membersChanged(env)
 		}
 	}

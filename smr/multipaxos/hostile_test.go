@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/smrtest"
@@ -11,7 +12,7 @@ import (
 
 // FuzzReceive gives replicas messages as they like to be.
 func FuzzReceive(f *testing.F) {
-	smrtest.Hostile(f, multipaxos.Codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() smr.Incarnation, error) {
+	smrtest.Hostile(f, multipaxos.Codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
 		cfg.Machine = kv.New()
 		r, err := multipaxos.NewReplica(cfg)
 		return r, nil, err

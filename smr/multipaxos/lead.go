@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
@@ -15,14 +16,14 @@ type leadership struct {
 	end      smr.Slot // the last slot that was proposed
 	start    smr.Slot // what other leaders may have had decided is not beyond it
 	changing smr.Slot // the slot of a change of the members that is not decided: nothing is proposed above it
-	queue    []smr.Entry
+	queue    []kit.Entry
 	waiting  bool          // for proposeTimer
 	proposed time.Duration // when it ran out last
 	own      smr.Slot
 	peers    []*peer // in the order of the members, without the leader
 	learners []*peer // who are to be members and are brought up to date. Their votes do not count.
 	reads    reads
-	out      smr.Transfers // to peers and learners
+	out      kit.Transfers // to peers and learners
 }
 
 // peer is a follower as its leader sees it.
@@ -33,11 +34,11 @@ type peer struct {
 	timed    smr.Slot // an answer is awaited to what ends with this slot; 0: to none
 	since    time.Duration
 	flow     smr.Slot // what was sent beyond this slot may still be under way. Invariant: match <= flow < next.
-	underway smr.Underway
+	underway kit.Underway
 	round    uint64          // it followed when it was asked for the so-manieth time
 	heard    bool            // since the last check of the majority
 	asked    time.Duration   // for a learner: when it last said that it waits to be added
-	disk     smr.Incarnation // of one that was a learner: whose progress this is; 0 of others
+	disk     kit.Incarnation // of one that was a learner: whose progress this is; 0 of others
 }
 
 // becomeLeader proposes what phase 1 has found, in the leader's ballot, and then what clients want.
@@ -47,13 +48,13 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	r.role, r.leader, r.quiet = leader, r.cfg.ID, false
 	r.rest.Wake(env.Now)
 	r.desk.Reset()
-	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit, out: smr.Transfers{}}
+	r.lead = leadership{end: r.commit, start: r.commit, own: r.commit, out: kit.Transfers{}}
 	env.Stop(campaignTimer{})
 	env.Stop(leaderTimer{})
-	var entries []smr.Entry
+	var entries []kit.Entry
 	for _, v := range c.best[r.commit+1-c.low:] {
 		entries = append(entries, v.Entry)
-		if v.Entry.Kind == smr.ChangeMembers {
+		if v.Entry.Kind == kit.ChangeMembers {
 			// Its leader proposed nothing above before it was decided, and then somebody of this majority would know that it was. What is
 			// above is of lower ballots, and was not decided.
 			break
@@ -107,19 +108,19 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 
 // dropTransfers forgets the transfers to replicas that are not followed any more.
 func (r *Replica) dropTransfers() {
-	maps.DeleteFunc(r.lead.out, func(id protocol.ID, _ *smr.Outgoing) bool { return r.peer(id) == nil })
+	maps.DeleteFunc(r.lead.out, func(id protocol.ID, _ *kit.Outgoing) bool { return r.peer(id) == nil })
 }
 
 // onClient takes what a client wants, or says who leads.
 func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if r.role != leader {
-		env.SendAhead(from, smr.Redirect{Leader: r.leaderMember()})
+		env.SendAhead(from, kit.Redirect{Leader: r.leaderMember()})
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.ReadRequest:
+	case kit.ReadRequest:
 		r.onRead(env, from, msg)
-	case smr.ChangeRequest:
+	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
 	default:
 		r.lead.queue = r.desk.Take(env, from, msg, r.lead.queue)
@@ -133,7 +134,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 	if !r.lead.waiting {
 		r.lead.waiting = true
-		env.After(smr.Pace(env.Now, r.lead.proposed, r.cfg.RoundTrip), proposeTimer{})
+		env.After(kit.Pace(env.Now, r.lead.proposed, r.cfg.RoundTrip), proposeTimer{})
 	}
 }
 
@@ -159,8 +160,8 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 	l := &r.lead
 	first := l.end + 1
 	for len(l.queue) > 0 && l.changing == 0 {
-		n := smr.FitEntries(l.queue, min(len(l.queue), r.cfg.MaxBatch))
-		if i := slices.IndexFunc(l.queue[:n], func(e smr.Entry) bool { return e.Kind == smr.ChangeMembers }); i >= 0 {
+		n := kit.FitEntries(l.queue, min(len(l.queue), r.cfg.MaxBatch))
+		if i := slices.IndexFunc(l.queue[:n], func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers }); i >= 0 {
 			n = i + 1
 			l.changing = l.end + smr.Slot(n)
 		}
@@ -188,7 +189,7 @@ func (r *Replica) room(p *peer) bool {
 	return r.lead.out[p.id] == nil && p.next-p.flow <= smr.Slot(r.cfg.MaxPending) && !p.underway.Full()
 }
 
-func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []smr.Entry) {
+func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
 	env.SendAhead(p.id, Accept{
 		From: r.admission.Own(), Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
 	})
@@ -203,7 +204,7 @@ func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []smr.
 }
 
 // sizeOf returns how many bytes the commands of entries have.
-func sizeOf(entries []smr.Entry) (n int) {
+func sizeOf(entries []kit.Entry) (n int) {
 	for _, e := range entries {
 		n += len(e.Command)
 	}
@@ -218,7 +219,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, p.next+smr.Slot(r.cfg.MaxBatch)-1)
-		r.accept(env, p, r.log.entries(p.next, last, smr.MessageBytes))
+		r.accept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
 	}
 }
 
@@ -320,7 +321,7 @@ func (r *Replica) onHeartbeat(env *protocol.Env[smr.Message]) {
 		env.After(wait, heartbeatTimer{})
 		return
 	}
-	env.After(r.cfg.UntilBeat(env.Now, r.times(heartbeat)), heartbeatTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.times(heartbeat)), heartbeatTimer{})
 }
 
 // heartbeat says that the leader is there and what is decided.

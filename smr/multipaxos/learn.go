@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Bounds of learners.
@@ -16,7 +17,7 @@ const (
 )
 
 // onHello answers a replica with a new disk. The leader brings one up to date that waits to be added.
-func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m smr.Hello) {
+func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m kit.Hello) {
 	r.admission.Hello(env, from, m)
 	_, member := r.state.Member(from)
 	disk, there := r.admission.Joiner(from)
@@ -26,7 +27,7 @@ func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m sm
 }
 
 // learn makes a replica a learner, or keeps it one.
-func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk smr.Incarnation) {
+func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation) {
 	l := &r.lead
 	l.learners = slices.DeleteFunc(l.learners, func(p *peer) bool {
 		// What is known of another disk under the ID is not true of this one.
@@ -46,10 +47,10 @@ func (r *Replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk smr
 }
 
 // onChange takes a change of the members. A new one is brought up to date first: until it is, it would only make the majority larger.
-func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m smr.ChangeRequest) {
+func (r *Replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.desk.Meet(env, m.Change)
 	if reason := r.behind(env.Now, m.Change); reason != "" {
-		env.SendAhead(from, smr.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
+		env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
 		return
 	}
 	r.lead.queue = r.desk.TakeChange(env, from, m, r.admission, r.lead.queue)
@@ -74,7 +75,7 @@ func (r *Replica) behind(now time.Duration, c smr.Change) string {
 }
 
 // stranger tells whether a message is of another disk of a learner than the one whose progress is known.
-func (p *peer) stranger(disk smr.Incarnation) bool { return p.disk != 0 && p.disk != disk }
+func (p *peer) stranger(disk kit.Incarnation) bool { return p.disk != 0 && p.disk != disk }
 
 // followers returns all that the leader sends to.
 func (l *leadership) followers() []*peer {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // slotLog is what a replica has accepted: one vote for each slot above base, without gaps, and where they are on disk.
@@ -99,8 +100,8 @@ func (l *slotLog) forget(to smr.Slot) {
 }
 
 // entries returns what was accepted for the slots from first to last, or as many of them as fit in one message.
-func (l *slotLog) entries(first, last smr.Slot, maxBytes int) []smr.Entry {
-	var out []smr.Entry
+func (l *slotLog) entries(first, last smr.Slot, maxBytes int) []kit.Entry {
+	var out []kit.Entry
 	size := 0
 	for s := first; s <= last; s++ {
 		e := l.at(s).Entry

@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A Ballot is an attempt to lead. Each belongs to one replica: its ID is in the lower half. 0 is below all ballots.
@@ -20,14 +21,14 @@ func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uin
 type (
 	// PreVote asks whether a Prepare would be welcome: it disturbs nobody who has a leader.
 	PreVote struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Commit smr.Slot
 	}
 
 	// PreVoteReply answers it. Promised is the sender's ballot.
 	PreVoteReply struct {
-		From     smr.Incarnation
+		From     kit.Incarnation
 		Ballot   Ballot
 		Granted  bool
 		Promised Ballot
@@ -35,14 +36,14 @@ type (
 
 	// Prepare is phase 1a for all slots from Low on.
 	Prepare struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Low    smr.Slot
 	}
 
 	// Promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless it is the last part, the candidate asks for more.
 	Promise struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Low    smr.Slot
 		Base   smr.Slot // slots up to it the sender has no more; it can send a snapshot
@@ -54,54 +55,54 @@ type (
 	// Vote is what was accepted for one slot, and in which ballot.
 	Vote struct {
 		Ballot Ballot
-		Entry  smr.Entry
+		Entry  kit.Entry
 	}
 
 	// Accept is phase 2a for consecutive slots from First on, which the follower takes if it has all before them. Without entries it is a heartbeat.
 	Accept struct {
-		From    smr.Incarnation
+		From    kit.Incarnation
 		Ballot  Ballot
 		First   smr.Slot
 		Commit  smr.Slot // slots up to it are decided
 		Round   uint64   // of the leader's question whether it still leads
-		Entries []smr.Entry
+		Entries []kit.Entry
 	}
 
 	// Accepted is phase 2b: all slots up to Match are on the sender's disk as the ballot's leader has them.
 	Accepted struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Match  smr.Slot
 	}
 
 	// Lead asks the follower to lead in the place of the ballot's leader, without asking whether that is welcome.
 	Lead struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 	}
 
 	// Follows answers a leader's question: when the sender got it, it had promised no higher ballot.
 	Follows struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Round  uint64
 	}
 
 	// Missing answers an Accept that was ahead of the sender's log: it needs the slots from Want on, or a snapshot if Want is 0.
 	Missing struct {
-		From   smr.Incarnation
+		From   kit.Incarnation
 		Ballot Ballot
 		Want   smr.Slot
 	}
 
 	// Refusal answers a message of a ballot below the sender's.
 	Refusal struct {
-		From     smr.Incarnation
+		From     kit.Incarnation
 		Promised Ballot
 	}
 
 	// Removed tells a replica that it is not a member any more.
-	Removed struct{ From smr.Incarnation }
+	Removed struct{ From kit.Incarnation }
 )
 
 // Records of the log.
@@ -117,13 +118,13 @@ type (
 		Ballot  Ballot
 		First   smr.Slot
 		Commit  smr.Slot // as known with these
-		Entries []smr.Entry
+		Entries []kit.Entry
 	}
 )
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("multipaxos", 1, append(smr.SharedKinds(),
+	return wirefmt.NewFormat("multipaxos", 1, append(kit.SharedKinds(),
 		kind(64, preVoteFields), kind(65, preVoteReplyFields), kind(66, prepareFields), kind(67, promiseFields), kind(68, acceptFields),
 		kind(69, acceptedFields), kind(70, followsFields), kind(71, missingFields), kind(72, refusalFields), kind(73, removedFields), kind(74, leadFields),
 		kind(80, promiseRecordFields), kind(81, acceptRecordFields),
@@ -160,9 +161,9 @@ func promiseFields(c *wirefmt.Coder, m *Promise) {
 	wirefmt.Uint(c, &m.Base)
 	wirefmt.Uint(c, &m.Commit)
 	wirefmt.Bool(c, &m.Last)
-	wirefmt.List(c, &m.Slots, 1+smr.MinEntryBytes, func(c *wirefmt.Coder, v *Vote) {
+	wirefmt.List(c, &m.Slots, 1+kit.MinEntryBytes, func(c *wirefmt.Coder, v *Vote) {
 		wirefmt.Uint(c, &v.Ballot)
-		smr.EntryFields(c, &v.Entry)
+		kit.EntryFields(c, &v.Entry)
 	})
 }
 
@@ -172,7 +173,7 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Commit)
 	wirefmt.Uint(c, &m.Round)
-	smr.EntriesFields(c, &m.Entries)
+	kit.EntriesFields(c, &m.Entries)
 }
 
 func acceptedFields(c *wirefmt.Coder, m *Accepted) {
@@ -214,5 +215,5 @@ func acceptRecordFields(c *wirefmt.Coder, m *AcceptRecord) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Commit)
-	smr.EntriesFields(c, &m.Entries)
+	kit.EntriesFields(c, &m.Entries)
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A candidate that leads on the promises of others alone may forget its ballot in a crash, and use it again for other commands. So its
@@ -19,12 +19,12 @@ func TestNobodyLeadsWithoutItsOwnPromise(t *testing.T) {
 	ballot := s.r.candidacy.ballot
 	for _, id := range []protocol.ID{2, 3} {
 		call(func() {
-			s.r.Receive(s.env, id, PreVoteReply{From: smr.Incarnation(id), Ballot: ballot, Granted: true})
+			s.r.Receive(s.env, id, PreVoteReply{From: kit.Incarnation(id), Ballot: ballot, Granted: true})
 		})
 	}
 	for _, id := range []protocol.ID{2, 3, 4, 5} {
 		call(func() {
-			s.r.Receive(s.env, id, Promise{From: smr.Incarnation(id), Ballot: ballot, Low: 1, Last: true})
+			s.r.Receive(s.env, id, Promise{From: kit.Incarnation(id), Ballot: ballot, Low: 1, Last: true})
 		})
 	}
 	if s.r.role != candidate {

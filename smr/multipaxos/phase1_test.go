@@ -7,15 +7,16 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 )
 
-func value(n int) smr.Entry {
-	return smr.Entry{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(n), Acked: 1, Command: []byte{byte(n)}}
+func value(n int) kit.Entry {
+	return kit.Entry{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(n), Acked: 1, Command: []byte{byte(n)}}
 }
 
-func change(remove protocol.ID) smr.Entry {
-	return smr.Entry{Kind: smr.ChangeMembers, Client: 9, Session: 1, Seq: 99, Acked: 1, Members: &smr.MemberChange{Change: smr.Change{Remove: remove}}}
+func change(remove protocol.ID) kit.Entry {
+	return kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 99, Acked: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: remove}}}
 }
 
 // script runs one replica, of five, whose peers are written down.
@@ -47,7 +48,7 @@ func newScript(t *testing.T, log ...AcceptRecord) *script {
 		})
 	}
 	for id := protocol.ID(2); id <= 5; id++ {
-		s.receive(id, smr.Welcome{From: smr.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
+		s.receive(id, kit.Welcome{From: kit.Incarnation(id), Asked: r.admission.Own(), Known: r.admission.Own()})
 	}
 	if r.role != follower {
 		t.Fatalf("the replica is %v", r.role)
@@ -90,7 +91,7 @@ func (s *script) campaign() Ballot {
 }
 
 // proposed returns what the leader sent to a peer with its first Accept.
-func (s *script) proposed(to protocol.ID) (first smr.Slot, entries []smr.Entry) {
+func (s *script) proposed(to protocol.ID) (first smr.Slot, entries []kit.Entry) {
 	for _, e := range s.out {
 		if a, ok := e.Msg.(Accept); ok && e.To == to && len(a.Entries) > 0 {
 			return a.First, a.Entries
@@ -99,20 +100,20 @@ func (s *script) proposed(to protocol.ID) (first smr.Slot, entries []smr.Entry) 
 	return 0, nil
 }
 
-func (s *script) want(first smr.Slot, want ...smr.Entry) {
+func (s *script) want(first smr.Slot, want ...kit.Entry) {
 	s.t.Helper()
 	if s.r.role != leader {
 		s.t.Fatalf("the replica is %v", s.r.role)
 	}
 	at, got := s.proposed(2)
-	if at != first || !slices.EqualFunc(got, want, smr.Entry.Equal) {
+	if at != first || !slices.EqualFunc(got, want, kit.Entry.Equal) {
 		s.t.Errorf("proposed from slot %d on: %v, want from slot %d on: %v", at, got, first, want)
 	}
 }
 
 // TestPhase1TakesTheHighestBallot [Paxos Made Simple §2.2, P2c]: slot 2 was accepted in three ballots, slot 3 by one acceptor only.
 func TestPhase1TakesTheHighestBallot(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []smr.Entry{value(1), value(20)}})
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []kit.Entry{value(1), value(20)}})
 	b := s.campaign()
 	s.receive(2, Promise{From: 2, Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}})
 	if s.r.role == leader {
@@ -138,7 +139,7 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 				slices.Reverse(votes)
 			}
 			for i, v := range votes {
-				s.receive(protocol.ID(i+2), Promise{From: smr.Incarnation(i + 2), Ballot: b, Low: 1, Last: true, Slots: []Vote{v}})
+				s.receive(protocol.ID(i+2), Promise{From: kit.Incarnation(i + 2), Ballot: b, Low: 1, Last: true, Slots: []Vote{v}})
 			}
 			s.want(1, value(2))
 		}
@@ -171,7 +172,7 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 		own := votes()
 		var log []AcceptRecord
 		for i, v := range own {
-			log = append(log, AcceptRecord{Ballot: v.Ballot, First: smr.Slot(i + 1), Entries: []smr.Entry{v.Entry}})
+			log = append(log, AcceptRecord{Ballot: v.Ballot, First: smr.Slot(i + 1), Entries: []kit.Entry{v.Entry}})
 		}
 		s := newScript(t, log...)
 		b := s.campaign()
@@ -179,7 +180,7 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 		counted := 1
 		for _, id := range rnd.Perm(4) {
 			from := protocol.ID(id + 2)
-			m := Promise{From: smr.Incarnation(from), Ballot: b, Low: 1, Last: true, Slots: votes()}
+			m := Promise{From: kit.Incarnation(from), Ballot: b, Low: 1, Last: true, Slots: votes()}
 			if rnd.IntN(4) == 0 {
 				m.Base = 1 + smr.Slot(rnd.IntN(3)) // all that was accepted there is decided, and not told
 				m.Slots = nil
@@ -195,11 +196,11 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 		if counted < 3 {
 			continue
 		}
-		var want []smr.Entry
+		var want []kit.Entry
 		for s := smr.Slot(1); best[s].Ballot != 0; s++ {
 			want = append(want, best[s].Entry)
 		}
-		if first, got := s.proposed(2); len(want) > 0 && first != 1 || !slices.EqualFunc(got, want, smr.Entry.Equal) {
+		if first, got := s.proposed(2); len(want) > 0 && first != 1 || !slices.EqualFunc(got, want, kit.Entry.Equal) {
 			t.Fatalf("seed %d: proposed from slot %d on %v, want %v", seed, first, got, want)
 		}
 	}
@@ -241,7 +242,7 @@ func TestPhase1LearnsWhatIsDecided(t *testing.T) {
 // TestPhase1AppliesDecidedChanges: slot 1 removed replica 5, so that three of the four that are left are a majority, with whoever was asked already.
 func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	s := newScript(t)
-	open := smr.Entry{Kind: smr.OpenSession, Client: 9, Seq: 1, Open: &smr.Open{MaxSessions: 1, Window: 1000}}
+	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
 	b := s.campaign()
 	s.receive(5, Promise{From: 5, Ballot: b, Low: 1, Last: true})
 	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Commit: 2, Last: true, Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}})
@@ -264,7 +265,7 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
 	s.want(1, value(1), change(5))
 	s.out = nil
-	s.receive(9, smr.OpenRequest{Nonce: 1})
+	s.receive(9, kit.OpenRequest{Nonce: 1})
 	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
 	if _, entries := s.proposed(2); entries != nil {
 		t.Errorf("proposed %v above a change that is not decided", entries)
@@ -279,7 +280,7 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 
 // TestVotesOfEarlierBallotsDoNotCount: a majority has accepted slot 1, in different ballots. It is decided only when a majority has it in the leader's.
 func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []smr.Entry{value(1)}})
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
 	b := s.campaign()
 	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}})
 	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}})
@@ -297,9 +298,9 @@ func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 
 // TestFollowerDecidesOnlyWhatItHas: the leader says that three slots are decided; the follower has the third one from an earlier ballot.
 func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []smr.Entry{value(1), value(2), value(33)}})
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
 	b := Ballot(2<<32 | 3)
-	s.receive(3, Accept{From: 3, Ballot: b, First: 1, Commit: 3, Entries: []smr.Entry{value(1), value(2)}})
+	s.receive(3, Accept{From: 3, Ballot: b, First: 1, Commit: 3, Entries: []kit.Entry{value(1), value(2)}})
 	if s.r.commit != 2 || s.r.matched != 2 {
 		t.Errorf("decided %d, matched %d, want 2", s.r.commit, s.r.matched)
 	}
@@ -311,7 +312,7 @@ func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
 	if !missing || s.r.commit != 2 {
 		t.Errorf("decided %d; slot 3 is asked for: %v", s.r.commit, missing)
 	}
-	s.receive(2, Accept{From: 2, Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []smr.Entry{value(33)}})
+	s.receive(2, Accept{From: 2, Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []kit.Entry{value(33)}})
 	if s.r.commit != 2 {
 		t.Error("an Accept below the promise was taken")
 	}
@@ -342,7 +343,7 @@ func TestPromiseIsKept(t *testing.T) {
 	}
 	s.answers(2)
 	s.receive(2, Prepare{From: 2, Ballot: 4<<32 | 2, Low: 1})
-	s.receive(2, Accept{From: 2, Ballot: 4<<32 | 2, First: 1, Entries: []smr.Entry{value(1)}})
+	s.receive(2, Accept{From: 2, Ballot: 4<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
 	for _, m := range s.answers(2) {
 		if r, ok := m.(Refusal); !ok || r.Promised != b {
 			t.Errorf("a lower ballot is answered with %#v", m)
@@ -360,7 +361,7 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 	s.answers(3)
 	s.receive(3, Prepare{From: 33, Ballot: 2<<32 | 3, Low: 1})
 	s.receive(3, Prepare{From: 3, Ballot: 2<<32 | 4, Low: 1})
-	s.receive(3, Accept{From: 3, Ballot: 2<<32 | 4, First: 1, Entries: []smr.Entry{value(1)}})
+	s.receive(3, Accept{From: 3, Ballot: 2<<32 | 4, First: 1, Entries: []kit.Entry{value(1)}})
 	s.receive(3, Prepare{Ballot: 2<<32 | 3, Low: 1})
 	if got := s.answers(3); len(got) != 0 || s.r.promised != 1<<32|3 {
 		t.Errorf("answered %v, promised %v", got, s.r.promised)
@@ -370,7 +371,7 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 // TestRestartRemembers starts a replica from the records of another one. What was promised, accepted and known to be decided is there.
 func TestRestartRemembers(t *testing.T) {
 	s := newScript(t)
-	s.receive(3, Accept{From: 3, Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []smr.Entry{value(1), value(2), value(3)}})
+	s.receive(3, Accept{From: 3, Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2), value(3)}})
 	restart := func() (*Replica, error) {
 		var disk []protocol.Record[smr.Message]
 		for _, e := range s.out {
@@ -419,7 +420,7 @@ func TestJoinerWaitsForItsWelcome(t *testing.T) {
 		if got := j.answers(3); len(got) != want {
 			t.Errorf("a Prepare is answered with %v", got)
 		}
-		j.receive(2, smr.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: s.r.cfg.Members})
+		j.receive(2, kit.Welcome{From: 2, Asked: r.admission.Own(), Known: r.admission.Own(), Members: s.r.cfg.Members})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
@@ -23,7 +24,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 	r.Start(env, slices.Clone(disk.Log))
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
 	smrtest.Unheard(r, env)
 	disk.Write(env, 0)
@@ -33,7 +34,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 // refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is refused, with which promise.
 func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Ballot) {
 	env.Begin(0)
-	r.Receive(env, 2, Accept{From: 2, Ballot: b, First: 1, Entries: []smr.Entry{value(1)}})
+	r.Receive(env, 2, Accept{From: 2, Ballot: b, First: 1, Entries: []kit.Entry{value(1)}})
 	for _, e := range env.Out {
 		if m, ok := e.Msg.(Refusal); ok {
 			promised = m.Promised
@@ -48,8 +49,8 @@ func TestImpliedPromiseIsOnDisk(t *testing.T) {
 	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
 	for name, m := range map[string]Accept{
 		"a heartbeat":  {From: 3, Ballot: high, First: 1, Round: 1},
-		"after a gap":  {From: 3, Ballot: high, First: 5, Entries: []smr.Entry{value(5)}},
-		"with entries": {From: 3, Ballot: high, First: 1, Entries: []smr.Entry{value(2)}},
+		"after a gap":  {From: 3, Ballot: high, First: 5, Entries: []kit.Entry{value(5)}},
+		"with entries": {From: 3, Ballot: high, First: 1, Entries: []kit.Entry{value(2)}},
 	} {
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
@@ -68,22 +69,22 @@ func TestPromiseSurvivesACut(t *testing.T) {
 	for _, installed := range []bool{false, true} {
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		entries := make([]smr.Entry, 40)
+		entries := make([]kit.Entry, 40)
 		for i := range entries {
-			entries[i].Kind = smr.NoOp
+			entries[i].Kind = kit.NoOp
 		}
 		r.Receive(env, 2, Accept{From: 2, Ballot: low, First: 1, Commit: 40, Entries: entries})
 		disk.Write(env, 0)
 		r.Receive(env, 3, Prepare{From: 3, Ballot: high, Low: 41})
 		disk.Write(env, 0)
 		if installed {
-			other := smr.NewState(kv.New(), r.state.Members())
+			other := kit.NewState(kv.New(), r.state.Members())
 			other.Skip(60)
 			data, err := other.Snapshot()
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.install(env, smrtest.Arrive(t, env, r.state, smr.Snapshot{Slot: 60, Data: data}, nil), nil)
+			r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 60, Data: data}, nil), nil)
 		} else {
 			r.cfg.SnapshotEvery = 1
 			r.maybeSnapshot(env)
@@ -101,7 +102,7 @@ func TestPromiseSurvivesACut(t *testing.T) {
 
 // TestPromisesAfterACutDoNotCount: an acceptor that has thrown away slots that the candidate lacks does not tell what was decided there. The candidate must not lead with its promise: it would fill them.
 func TestPromisesAfterACutDoNotCount(t *testing.T) {
-	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []smr.Entry{value(1), value(2)}})
+	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2)}})
 	b := s.campaign()
 	s.receive(2, Promise{From: 2, Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true})
 	s.receive(3, Promise{From: 3, Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true})
@@ -134,7 +135,7 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	if r.role != leader {
 		t.Fatalf("it is %v", r.role)
 	}
-	r.Receive(env, 9, smr.OpenRequest{Nonce: 1})
+	r.Receive(env, 9, kit.OpenRequest{Nonce: 1})
 	r.Expire(env, proposeTimer{})
 	r.Receive(env, 2, Accepted{From: 2, Ballot: b, Match: 1})
 	if r.commit != 0 {
@@ -158,28 +159,28 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, Promise{From: smr.Incarnation(id), Ballot: b, Low: 1, Last: true})
+		s.receive(id, Promise{From: kit.Incarnation(id), Ballot: b, Low: 1, Last: true})
 	}
 	if s.r.role != leader {
 		t.Fatalf("it is %v", s.r.role)
 	}
-	s.receive(9, smr.ReadRequest{Queries: []smr.Query{{ID: 1, Body: []byte("k")}}})
+	s.receive(9, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
 	answered := func() bool {
-		return slices.ContainsFunc(s.answers(9), func(m smr.Message) bool { _, ok := m.(smr.ReadReplies); return ok })
+		return slices.ContainsFunc(s.answers(9), func(m smr.Message) bool { _, ok := m.(kit.ReadReplies); return ok })
 	}
 	round := s.r.lead.reads.round
 	if round == 0 || answered() {
 		t.Fatalf("round %d of questions", round)
 	}
 	for _, id := range []protocol.ID{2, 3, 4} {
-		s.receive(id, Follows{From: smr.Incarnation(id), Ballot: b - 1<<32, Round: round})
+		s.receive(id, Follows{From: kit.Incarnation(id), Ballot: b - 1<<32, Round: round})
 	}
 	if answered() {
 		t.Error("a read is answered by the word of members that followed in another ballot")
 	}
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, Follows{From: smr.Incarnation(id), Ballot: b, Round: round})
+		s.receive(id, Follows{From: kit.Incarnation(id), Ballot: b, Round: round})
 	}
 	if !answered() {
 		t.Error("a read is not answered though a majority follows")
@@ -197,29 +198,29 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		for range 1 + rnd.IntN(30) {
 			from := protocol.ID(2 + rnd.IntN(2))
 			b := newBallot(Ballot(rnd.IntN(5))<<32, from)
-			own := smr.Incarnation(from)
+			own := kit.Incarnation(from)
 			switch rnd.IntN(8) {
 			case 0:
 				r.Receive(env, from, Prepare{From: own, Ballot: b, Low: r.commit + 1})
 			case 1:
 				r.Receive(env, from, Accept{From: own, Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1})
 			case 2:
-				other := smr.NewState(kv.New(), r.state.Members())
+				other := kit.NewState(kv.New(), r.state.Members())
 				other.Skip(r.commit + smr.Slot(rnd.IntN(6)))
 				data, err := other.Snapshot()
 				if err != nil {
 					t.Fatal(err)
 				}
 				if other.Applied() > r.commit {
-					r.install(env, smrtest.Arrive(t, env, r.state, smr.Snapshot{Slot: other.Applied(), Data: data}, nil), nil)
+					r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: other.Applied(), Data: data}, nil), nil)
 				}
 			default:
-				m := Accept{From: own, Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]smr.Entry, rnd.IntN(5))}
+				m := Accept{From: own, Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]kit.Entry, rnd.IntN(5))}
 				if m.First <= r.commit {
 					m.First = r.commit + 1 // what is decided is sent as it was
 				}
 				for i := range m.Entries {
-					m.Entries[i].Kind = smr.NoOp
+					m.Entries[i].Kind = kit.NoOp
 				}
 				m.Commit = r.commit + smr.Slot(rnd.IntN(4))
 				r.Receive(env, from, m)

@@ -3,6 +3,7 @@ package multipaxos
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Protocol returns Multi-Paxos as a member of its family.
@@ -18,7 +19,7 @@ func Protocol() smr.Protocol {
 			return r, nil
 		},
 		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
-			c, err := smr.NewLeaderClient(cfg)
+			c, err := kit.NewLeaderClient(cfg)
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // reads are queries that wait until it is known that no other leader has had something decided before they came: a majority says that it followed this one when
@@ -11,20 +12,20 @@ import (
 type reads struct {
 	round   uint64 // the newest question
 	waiting []read // in the order in which they came
-	held    smr.HeldQueries
+	held    kit.HeldQueries
 }
 
 type read struct {
 	round   uint64
 	index   smr.Slot // has to be applied
 	from    protocol.ID
-	queries []smr.Query
+	queries []kit.Query
 }
 
 // maxRounds bounds the questions that are not answered. Queries that come then wait for the next one.
 const maxRounds = 8
 
-func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m smr.ReadRequest) {
+func (r *Replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	l := &r.lead.reads
 	if !l.held.Take(env, r.cfg, from, m.Queries) {
 		return
@@ -76,11 +77,11 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		}
 		n++
 		l.held.Answered(q.queries)
-		items := make([]smr.ReadReply, len(q.queries))
+		items := make([]kit.ReadReply, len(q.queries))
 		for i, query := range q.queries {
-			items[i] = smr.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
+			items[i] = kit.ReadReply{ID: query.ID, Result: r.state.Read(query.Body)}
 		}
-		smr.SendReads(env, q.from, items)
+		kit.SendReads(env, q.from, items)
 	}
 	clear(l.waiting[:n])
 	if l.waiting = l.waiting[n:]; len(l.waiting) == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // role is what a replica is doing.
@@ -26,8 +27,8 @@ func (r role) String() string {
 // Replica is an acceptor, learner and possible leader.
 type Replica struct {
 	cfg       smr.ReplicaConfig
-	state     *smr.State
-	admission *smr.Admission
+	state     *kit.State
+	admission *kit.Admission
 	role      role
 
 	promised Ballot // nothing below it is accepted any more
@@ -47,12 +48,12 @@ type Replica struct {
 	}
 	missing Missing // the last one that was sent
 	asked   time.Duration
-	tempo   smr.Tempo // of what the leader says, and of answers to it
-	rest    smr.Rest
+	tempo   kit.Tempo // of what the leader says, and of answers to it
+	rest    kit.Rest
 
 	candidacy candidacy
 	lead      leadership
-	desk      *smr.Desk
+	desk      *kit.Desk
 }
 
 // The timers of a replica.
@@ -85,9 +86,9 @@ func NewReplica(cfg smr.ReplicaConfig) (*Replica, error) {
 	if cfg.Join {
 		group = nil
 	}
-	r := &Replica{cfg: cfg, state: smr.NewState(cfg.Machine, group), tempo: smr.NewTempo(cfg.RoundTrip), rest: smr.NewRest(cfg)}
-	r.admission = smr.NewAdmission(cfg, r.state)
-	r.desk = smr.NewDesk(cfg, r.state)
+	r := &Replica{cfg: cfg, state: kit.NewState(cfg.Machine, group), tempo: kit.NewTempo(cfg.RoundTrip), rest: kit.NewRest(cfg)}
+	r.admission = kit.NewAdmission(cfg, r.state)
+	r.desk = kit.NewDesk(cfg, r.state)
 	return r, nil
 }
 
@@ -110,7 +111,7 @@ func (r *Replica) begin(env *protocol.Env[smr.Message]) error {
 	if err != nil {
 		return err
 	}
-	r.state.Save(env, smr.Snapshot{Data: data})
+	r.state.Save(env, kit.Snapshot{Data: data})
 	return nil
 }
 
@@ -180,14 +181,14 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.Hello:
+	case kit.Hello:
 		r.onHello(env, from, msg)
-	case smr.Welcome:
+	case kit.Welcome:
 		r.admission.Welcome(env, from, msg)
 		r.maybeTakePart(env)
-	case smr.PartSaved:
+	case kit.PartSaved:
 		r.state.PartSaved(env, from)
-	case smr.Request, smr.OpenRequest, smr.ChangeRequest, smr.ReadRequest:
+	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
 	default:
 		r.onReplica(env, from, msg)
@@ -203,9 +204,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		return
 	}
 	switch msg := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		r.onSnapshotWanted(env, from, msg)
 	case Removed:
 		if _, member := r.state.Member(from); member {
@@ -217,9 +218,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	}
 	r.stir(env, from, msg)
 	switch msg := msg.(type) {
-	case smr.RestNow:
+	case kit.RestNow:
 		r.onRestNow(env, from, msg)
-	case smr.Rested:
+	case kit.Rested:
 		r.onRested(env, from, msg)
 	case PreVote:
 		r.onPreVote(env, from, msg)
@@ -251,11 +252,11 @@ func (r *Replica) votes() bool {
 }
 
 // sender returns the disk that a replica's message says it comes from.
-func sender(msg smr.Message) (smr.Incarnation, bool) {
+func sender(msg smr.Message) (kit.Incarnation, bool) {
 	switch m := msg.(type) {
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		return m.From, true
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		return m.From, true
 	case PreVote:
 		return m.From, true
@@ -279,9 +280,9 @@ func sender(msg smr.Message) (smr.Incarnation, bool) {
 		return m.From, true
 	case Removed:
 		return m.From, true
-	case smr.RestNow:
+	case kit.RestNow:
 		return m.From, true
-	case smr.Rested:
+	case kit.Rested:
 		return m.From, true
 	}
 	return 0, false
@@ -293,7 +294,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		return
 	}
 	switch t := t.(type) {
-	case smr.AdmissionTimer:
+	case kit.AdmissionTimer:
 		r.admission.Expire(env)
 		r.maybeTakePart(env)
 	case leaderTimer:
@@ -306,9 +307,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onQuorumCheck(env)
 	case proposeTimer:
 		r.onProposeTimer(env)
-	case smr.TransferTimer:
+	case kit.TransferTimer:
 		r.lead.out.OnTimer(env, t.To, r.admission.Own(), r.times(resend)) // one that failed is asked for again
-	case smr.SaveTimer:
+	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
 	}

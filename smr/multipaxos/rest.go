@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // restLook is how many round trips pass between two looks of a leader at rest at whether its followers' hosts are there: nothing waits for it, as what comes up wakes the leader, and then it looks for
@@ -17,7 +18,7 @@ func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle() {
 		return 0, false
 	}
-	return r.rest.Ask(env, smr.RestNow{From: r.admission.Own(), Ballot: uint64(r.promised), Slot: r.lead.end}, r.others())
+	return r.rest.Ask(env, kit.RestNow{From: r.admission.Own(), Ballot: uint64(r.promised), Slot: r.lead.end}, r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others have all that it has.
@@ -39,7 +40,7 @@ func (r *Replica) others() []protocol.ID {
 }
 
 // onRestNow has a follower rest if it has all that its leader has.
-func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m smr.RestNow) {
+func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m kit.RestNow) {
 	if r.role != follower || r.leader != from || r.quiet || uint64(r.promised) != m.Ballot {
 		return
 	}
@@ -50,7 +51,7 @@ func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onRested has a leader rest once all followers do.
-func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m smr.Rested) {
+func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m kit.Rested) {
 	p := r.peer(from)
 	if r.role != leader || p == nil || p.stranger(m.From) || m.Ballot != uint64(r.promised) || !r.idle() {
 		return
@@ -70,7 +71,7 @@ func (r *Replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
 	switch msg.(type) {
 	case PreVote, Prepare, Missing, Refusal, Accept, Promise:
 	default:
-		if !smr.Wakes(msg) {
+		if !kit.Wakes(msg) {
 			return
 		}
 	}
@@ -104,7 +105,7 @@ func (r *Replica) staysAtRest(env *protocol.Env[smr.Message]) bool {
 
 // stir wakes a follower that hears from its leader: one at rest would be silent.
 func (r *Replica) stir(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if _, again := msg.(smr.RestNow); again || r.role != follower || !r.rest.Resting() || !r.rest.Relies(from) {
+	if _, again := msg.(kit.RestNow); again || r.role != follower || !r.rest.Resting() || !r.rest.Relies(from) {
 		return
 	}
 	r.rest.Wake(env.Now)

@@ -26,7 +26,7 @@ func TestRestPlants(t *testing.T) {
 		},
 		{
 			Name: "a call does not wake a leader", Dir: dir, Test: test,
-			Old: "\t\tif !smr.Wakes(msg) {\n", New: "\t\tif MUTANT || !smr.Wakes(msg) {\n",
+			Old: "\t\tif !kit.Wakes(msg) {\n", New: "\t\tif MUTANT || !kit.Wakes(msg) {\n",
 		},
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
@@ -26,22 +27,22 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r, env := start()
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: own, Known: own})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
 	}
 	disk.Write(env, 0)
-	entries := make([]smr.Entry, 40)
+	entries := make([]kit.Entry, 40)
 	for i := range entries {
-		entries[i].Kind = smr.NoOp
+		entries[i].Kind = kit.NoOp
 	}
 	r.Receive(env, 2, Accept{From: 2, Ballot: newBallot(0, 2), First: 1, Entries: entries})
 	disk.Write(env, 0)
-	other := smr.NewState(kv.New(), group)
+	other := kit.NewState(kv.New(), group)
 	other.Skip(20)
 	data, err := other.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.install(env, smrtest.Arrive(t, env, r.state, smr.Snapshot{Slot: 20, Data: data}, nil), nil)
+	r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: 20, Data: data}, nil), nil)
 	disk.Write(env, 0)
 	if r, _ = start(); r.log.base != 20 || r.log.last() != 40 || r.commit != 20 {
 		t.Errorf("after a crash the log has slots %d to %d, %d are decided; want 21 to 40, and 20", r.log.base+1, r.log.last(), r.commit)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestPartAtATime: a follower that was away gets a long log in parts, each after it has acknowledged some of the one before, and what is on its way is not sent again. All at once did not fit in the
@@ -40,7 +41,7 @@ func TestPartAtATime(t *testing.T) {
 	s.do(func() { s.r.propose(s.env) })
 	for acked, parts := smr.Slot(0), 0; acked < slots; parts++ {
 		sent := take()
-		if sent == 0 || sent > smr.UnderwayBytes+smr.MessageBytes {
+		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d slots were acknowledged", parts, sent, acked, slots)
 		}
 		s.receive(2, Missing{From: 2, Ballot: b, Want: acked + 1})

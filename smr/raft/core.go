@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // electionTicks is how many heartbeats etcd's raft takes for an election timeout. It only matters to a transfer of leadership: we tick leaders
@@ -20,7 +21,7 @@ type core struct {
 	id   protocol.ID
 	node *raft.RawNode
 	log  *storage
-	disk func() smr.Incarnation // goes with each message
+	disk func() kit.Incarnation // goes with each message
 
 	hard      hardState // as last recorded
 	last      uint64    // index of the last entry. Invariant: log or unstable part end there.
@@ -51,7 +52,7 @@ func (c *core) start(applied uint64, maxBatchBytes uint64) error {
 		MaxCommittedSizePerReady:  64 << 20,
 		MaxUncommittedEntriesSize: 256 << 20,
 		MaxInflightMsgs:           256,
-		MaxInflightBytes:          smr.UnderwayBytes,
+		MaxInflightBytes:          kit.UnderwayBytes,
 		PreVote:                   true,
 		// A quorum is checked, and votes are refused while there is a leader, by us: the library's own lease needs its election clock.
 		CheckQuorum:               false,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // awaitLeader starts the wait for a leader's next word anew.
@@ -72,7 +73,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 		env.After(wait, beatTimer{})
 		return
 	}
-	env.After(r.cfg.UntilBeat(env.Now, r.beat()), beatTimer{})
+	env.After(kit.UntilBeat(r.cfg, env.Now, r.beat()), beatTimer{})
 }
 
 // lostQuorum tells whether a leader has not heard from a majority for so long that there may be another one, and names a peer.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // blank is a state machine without a state.
@@ -34,7 +35,7 @@ func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
 	env.Begin(0)
 	r.Start(env, nil)
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
 	}
 	if !r.adm.Admitted() {
 		t.Fatal("the replica is not admitted")
@@ -74,7 +75,7 @@ func FuzzReceive(f *testing.F) {
 			from := protocol.ID(2 + i%2)
 			msg := proto.CloneOf(m)
 			msg.From, msg.To = new(uint64(from)), one
-			r.Receive(env, from, rpc{smr.Incarnation(from), msg})
+			r.Receive(env, from, rpc{kit.Incarnation(from), msg})
 			if err := r.Check(); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range []smr.Message{
 		rpc{7, &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Entries: entriesOf(2, 5)}},
 		record{hardState{3, 2, 1}, []*raftpb.Entry{{Type: raftpb.EntryConfChange.Enum(), Index: new(uint64(2)), Term: new(uint64(3)), Data: []byte("x")}}},
-		smr.Hello{From: 3, Join: true},
+		kit.Hello{From: 3, Join: true},
 	} {
 		b, err := codec.Append(nil, m)
 		if err != nil {
@@ -130,7 +131,7 @@ func FuzzDecode(f *testing.F) {
 
 func TestStrangersHaveNoSay(t *testing.T) {
 	r, env := lone(t)
-	vote := func(from protocol.ID, disk smr.Incarnation) bool {
+	vote := func(from protocol.ID, disk kit.Incarnation) bool {
 		env.Begin(0)
 		r.Receive(env, from, rpc{disk, &raftpb.Message{
 			Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)), LogTerm: new(uint64(9)),
@@ -165,7 +166,7 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	if vote() {
 		t.Error("it votes, and nobody has said that its ID is no member's")
 	}
-	r.Receive(env, 2, smr.Welcome{From: 2, Asked: r.adm.Own(), Known: r.adm.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
+	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.adm.Own(), Known: r.adm.Own(), Members: []smr.Member{{ID: 2}, {ID: 3}}})
 	if !vote() {
 		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")
 	}

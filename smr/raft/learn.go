@@ -10,6 +10,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Bounds of learners.
@@ -21,12 +22,12 @@ const (
 // A learner is a replica that waits to be added and is brought up to date meanwhile. Only the leader knows it, as a learner of the library's; the
 // log does not. So the next leader hears of it from the replica itself, and nothing is left of one that never comes back.
 type learner struct {
-	disk  smr.Incarnation // whose progress the library knows
+	disk  kit.Incarnation // whose progress the library knows
 	asked time.Duration   // when it last said that it waits
 }
 
 // onHello answers a replica with a new disk. The leader brings one up to date that waits to be added.
-func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Hello) {
+func (r *replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, msg kit.Hello) {
 	r.adm.Hello(env, from, msg)
 	_, member := r.state.Member(from)
 	disk, there := r.adm.Joiner(from)
@@ -60,7 +61,7 @@ func (r *replica) dropLearner(id protocol.ID) {
 }
 
 // addedLearner takes note that a replica is a member now, with a disk. If that is another one than the library knows the progress of, it is to know none.
-func (r *replica) addedLearner(id protocol.ID, disk smr.Incarnation) {
+func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 	l := r.learners[id]
 	delete(r.learners, id)
 	if l != nil && l.disk != disk {
@@ -86,7 +87,7 @@ func (r *replica) dropLearners() {
 }
 
 // stranger tells whether a message is of another disk of a learner than the one whose progress the library knows.
-func (r *replica) stranger(from protocol.ID, disk smr.Incarnation) bool {
+func (r *replica) stranger(from protocol.ID, disk kit.Incarnation) bool {
 	l := r.learners[from]
 	return l != nil && l.disk != disk
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // rpc is a message of the library, to another replica or to oneself.
 type rpc struct {
-	disk smr.Incarnation // the sender's
+	disk kit.Incarnation // the sender's
 	*raftpb.Message
 }
 

@@ -12,17 +12,18 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 func heartbeat(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) {
-	r.Receive(env, from, rpc{smr.Incarnation(from), &raftpb.Message{
+	r.Receive(env, from, rpc{kit.Incarnation(from), &raftpb.Message{
 		Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Commit: new(uint64(1)),
 	}})
 }
 
 func preVote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
 	env.Out = env.Out[:0]
-	r.Receive(env, from, rpc{smr.Incarnation(from), &raftpb.Message{
+	r.Receive(env, from, rpc{kit.Incarnation(from), &raftpb.Message{
 		Type: raftpb.MsgPreVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
 	}})
 	for _, e := range env.Out {
@@ -104,7 +105,7 @@ func TestLeaderWritesInParallel(t *testing.T) {
 	r, env := lone(t)
 	elect(t, r, env)
 	env.Begin(0)
-	r.Receive(env, 1001, smr.OpenRequest{Nonce: 1})
+	r.Receive(env, 1001, kit.OpenRequest{Nonce: 1})
 	var ahead, own, records int
 	for _, e := range env.Out {
 		m, ok := e.Msg.(rpc)

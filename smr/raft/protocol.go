@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // formatVersion is the version of messages and records. It is to change, once there is a release, with each change of theirs that an older program cannot read.
@@ -24,7 +25,7 @@ func Protocol() smr.Protocol {
 			return r, nil
 		},
 		NewClient: func(cfg smr.ClientConfig) (protocol.Node[smr.Message], error) {
-			c, err := smr.NewLeaderClient(cfg)
+			c, err := kit.NewLeaderClient(cfg)
 			if err != nil {
 				return nil, fmt.Errorf("raft: %w", err)
 			}
@@ -33,6 +34,6 @@ func Protocol() smr.Protocol {
 		Salvage:   salvage,
 		HandsOver: true,
 		Learns:    true,
-		Codec:     wirefmt.NewFormat("raft", formatVersion, append(smr.SharedKinds(), kinds()...)...),
+		Codec:     wirefmt.NewFormat("raft", formatVersion, append(kit.SharedKinds(), kinds()...)...),
 	}
 }

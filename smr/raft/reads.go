@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // reads are the queries that a leader has taken. One round of heartbeats confirms that it still led when they came; those that come meanwhile
@@ -14,17 +15,17 @@ type reads struct {
 	asked  []query // in the current round
 	index  uint64  // what must be applied before the current round's are answered; 0 while it is not known
 	asking bool
-	held   smr.HeldQueries // next and asked
+	held   kit.HeldQueries // next and asked
 }
 
 type query struct {
 	client protocol.ID
-	smr.Query
+	kit.Query
 }
 
-func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, msg smr.ReadRequest) {
+func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, msg kit.ReadRequest) {
 	if !r.core.leads() {
-		env.Send(from, smr.Redirect{Leader: r.leader()})
+		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	}
 	if !r.reads.held.Take(env, r.cfg, from, msg.Queries) {
@@ -58,16 +59,16 @@ func (r *replica) confirmed(_ *protocol.Env[smr.Message], states []raft.ReadStat
 	}
 }
 
-func (rd *reads) answer(env *protocol.Env[smr.Message], state *smr.State) {
+func (rd *reads) answer(env *protocol.Env[smr.Message], state *kit.State) {
 	for i := 0; i < len(rd.asked); {
 		client := rd.asked[i].client
-		var items []smr.ReadReply
+		var items []kit.ReadReply
 		for ; i < len(rd.asked) && rd.asked[i].client == client; i++ {
 			q := rd.asked[i]
-			items = append(items, smr.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
-			rd.held.Answered([]smr.Query{q.Query})
+			items = append(items, kit.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
+			rd.held.Answered([]kit.Query{q.Query})
 		}
-		smr.SendReads(env, client, items)
+		kit.SendReads(env, client, items)
 	}
 	rd.asking, rd.asked, rd.index = false, nil, 0
 }
@@ -79,7 +80,7 @@ func (rd *reads) giveUp(env *protocol.Env[smr.Message], leader smr.Member) {
 		for _, q := range qs {
 			if !told[q.client] {
 				told[q.client] = true
-				env.Send(q.client, smr.Redirect{Leader: leader})
+				env.Send(q.client, kit.Redirect{Leader: leader})
 			}
 		}
 	}

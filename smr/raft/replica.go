@@ -8,15 +8,16 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // replica is a member of a Raft group.
 type replica struct {
 	cfg       smr.ReplicaConfig
 	core      core
-	state     *smr.State
-	desk      *smr.Desk
-	adm       *smr.Admission
+	state     *kit.State
+	desk      *kit.Desk
+	adm       *kit.Admission
 	reads     reads
 	halted    string // why the replica does nothing any more; "" if it does
 	leaving   bool   // it was removed, and is about to end
@@ -27,13 +28,13 @@ type replica struct {
 	leaderAt  time.Duration // when the leader was last heard
 	leaderWas protocol.ID   // who it was that was heard then
 	hasLeader bool          // whether leaderAt is of a leader
-	tempo     smr.Tempo     // of what leaders say
-	rest      smr.Rest
+	tempo     kit.Tempo     // of what leaders say
+	rest      kit.Rest
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
-	arrived      *smr.Arrived             // whole, and not yet installed
-	outgoing     smr.Transfers
+	arrived      *kit.Arrived             // whole, and not yet installed
+	outgoing     kit.Transfers
 	learners     map[protocol.ID]*learner // of a leader
 }
 
@@ -57,11 +58,11 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	if cfg.Join {
 		members = nil
 	}
-	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: smr.Transfers{}, learners: map[protocol.ID]*learner{}, tempo: smr.NewTempo(cfg.RoundTrip)}
-	r.state = smr.NewState(cfg.Machine, members)
-	r.desk = smr.NewDesk(cfg, r.state)
-	r.adm = smr.NewAdmission(cfg, r.state)
-	r.rest = smr.NewRest(cfg)
+	r := &replica{cfg: cfg, heard: map[protocol.ID]time.Duration{}, outgoing: kit.Transfers{}, learners: map[protocol.ID]*learner{}, tempo: kit.NewTempo(cfg.RoundTrip)}
+	r.state = kit.NewState(cfg.Machine, members)
+	r.desk = kit.NewDesk(cfg, r.state)
+	r.adm = kit.NewAdmission(cfg, r.state)
+	r.rest = kit.NewRest(cfg)
 	r.core = core{id: cfg.ID, log: new(storage), disk: r.adm.Own, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
 	return r, nil
 }
@@ -105,33 +106,33 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	switch msg := msg.(type) {
 	case rpc:
 		r.onRPC(env, from, msg)
-	case smr.RestNow:
+	case kit.RestNow:
 		r.onRestNow(env, from, msg)
-	case smr.Rested:
+	case kit.Rested:
 		r.onRested(env, from, msg)
 	case smr.HandOver:
 		if from == protocol.App {
 			r.onHandOver(env, msg)
 		}
-	case smr.PartSaved:
+	case kit.PartSaved:
 		r.state.PartSaved(env, from)
-	case smr.Request, smr.OpenRequest:
+	case kit.Request, kit.OpenRequest:
 		r.onRequest(env, from, msg)
-	case smr.ChangeRequest:
+	case kit.ChangeRequest:
 		r.onChange(env, from, msg)
-	case smr.ReadRequest:
+	case kit.ReadRequest:
 		r.onRead(env, from, msg)
-	case smr.SnapshotChunk:
+	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
-	case smr.SnapshotWanted:
+	case kit.SnapshotWanted:
 		r.onWanted(env, from, msg)
-	case smr.Hello:
+	case kit.Hello:
 		r.onHello(env, from, msg)
-	case smr.Removed:
+	case kit.Removed:
 		if _, member := r.state.Member(from); member && r.adm.Genuine(env, from, msg.From) {
 			r.leave(env)
 		}
-	case smr.Welcome:
+	case kit.Welcome:
 		r.admit(env, func() { r.adm.Welcome(env, from, msg) })
 	}
 	r.finish(env)
@@ -147,14 +148,14 @@ func (r *replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onElectionTimer(env)
 	case beatTimer:
 		r.onBeat(env)
-	case smr.SaveTimer:
+	case kit.SaveTimer:
 		done, err := r.state.ContinueSave(env)
 		r.saved(env, done, err)
-	case smr.TransferTimer:
+	case kit.TransferTimer:
 		r.onTransferTimer(env, t.To)
 	case leaveTimer:
 		r.end(env, smr.RefusedAsRemoved(r.cfg.ID))
-	case smr.AdmissionTimer:
+	case kit.AdmissionTimer:
 		r.admit(env, func() { r.adm.Expire(env) })
 	}
 	r.finish(env)
@@ -189,7 +190,7 @@ func (r *replica) becomes(env *protocol.Env[smr.Message], leader bool) {
 			r.heard[m.ID] = env.Now
 		}
 		env.Stop(electionTimer{})
-		env.After(r.cfg.UntilBeat(env.Now, r.beat()), beatTimer{})
+		env.After(kit.UntilBeat(r.cfg, env.Now, r.beat()), beatTimer{})
 		return
 	}
 	env.Stop(beatTimer{})
@@ -258,7 +259,7 @@ func (r *replica) tellRemoved(env *protocol.Env[smr.Message], from protocol.ID, 
 	if from == r.cfg.ID || !r.state.Removed(from) || t != raftpb.MsgPreVote && t != raftpb.MsgVote {
 		return false
 	}
-	env.SendAhead(from, smr.Removed{From: r.adm.Own()})
+	env.SendAhead(from, kit.Removed{From: r.adm.Own()})
 	return true
 }
 

@@ -7,12 +7,13 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // onRequest proposes what a client asks for.
 func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	if !r.core.leads() {
-		env.Send(from, smr.Redirect{Leader: r.leader()})
+		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	}
 	entries := r.desk.Take(env, from, msg, nil)
@@ -23,7 +24,7 @@ func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, ms
 	}
 }
 
-func (r *replica) propose(env *protocol.Env[smr.Message], entries []smr.Entry) {
+func (r *replica) propose(env *protocol.Env[smr.Message], entries []kit.Entry) {
 	if r.handsOver() {
 		for _, e := range entries {
 			r.desk.Forget(e) // its client asks the next leader
@@ -42,18 +43,18 @@ func (r *replica) propose(env *protocol.Env[smr.Message], entries []smr.Entry) {
 }
 
 // onChange proposes a change of the members, one at a time [Raft thesis §4.1].
-func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg smr.ChangeRequest) {
+func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg kit.ChangeRequest) {
 	switch {
 	case !r.core.leads():
-		env.Send(from, smr.Redirect{Leader: r.leader()})
+		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	case r.core.applied < r.ledSince:
-		env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "the leader is new, and does not know yet what was decided before"})
+		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "the leader is new, and does not know yet what was decided before"})
 		return
 	}
 	r.desk.Meet(env, msg.Change)
 	if reason := r.behind(env.Now, msg.Change); reason != "" {
-		env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
+		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
 		return
 	}
 	if entries := r.desk.TakeChange(env, from, msg, r.adm, nil); len(entries) > 0 {
@@ -61,7 +62,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		switch {
 		case r.changing:
 			r.desk.Forget(e)
-			env.Send(from, smr.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "another change of the members is on its way"})
+			env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "another change of the members is on its way"})
 			return
 		case !r.core.propose([]*raftpb.Entry{changeEntry(e)}):
 			r.desk.GiveBack(env, entries)
@@ -73,7 +74,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // changeEntry puts a change of the members into the form that the library knows.
-func changeEntry(e smr.Entry) *raftpb.Entry {
+func changeEntry(e kit.Entry) *raftpb.Entry {
 	cc := &raftpb.ConfChange{Type: raftpb.ConfChangeAddNode.Enum(), NodeId: new(uint64(e.Members.Add.ID)), Context: encodeEntry(e)}
 	if e.Members.Remove != 0 {
 		cc.Type, cc.NodeId = raftpb.ConfChangeRemoveNode.Enum(), new(uint64(e.Members.Remove))
@@ -85,9 +86,9 @@ func changeEntry(e smr.Entry) *raftpb.Entry {
 	return &raftpb.Entry{Type: raftpb.EntryConfChange.Enum(), Data: b}
 }
 
-func encodeEntry(e smr.Entry) []byte {
+func encodeEntry(e kit.Entry) []byte {
 	var w wirefmt.Writer
-	smr.EntryFields(w.Coder(), &e)
+	kit.EntryFields(w.Coder(), &e)
 	return w.Buf
 }
 
@@ -98,7 +99,7 @@ func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry)
 			r.applyChange(env, e)
 			continue
 		}
-		entry := smr.Entry{Kind: smr.NoOp} // a new leader's
+		entry := kit.Entry{Kind: kit.NoOp} // a new leader's
 		if len(e.GetData()) > 0 {
 			entry = r.decode(env, e.GetData())
 		}
@@ -106,7 +107,7 @@ func (r *replica) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry)
 	}
 }
 
-func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e smr.Entry) {
+func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e kit.Entry) {
 	reply := r.state.Apply(smr.Slot(index), e)
 	if r.led {
 		r.desk.Applied(env, e, reply)
@@ -114,13 +115,13 @@ func (r *replica) applyOne(env *protocol.Env[smr.Message], index uint64, e smr.E
 }
 
 // decode returns an entry that some leader has encoded. What cannot be read stops the replica: it would come to differ from the others.
-func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) smr.Entry {
+func (r *replica) decode(env *protocol.Env[smr.Message], b []byte) kit.Entry {
 	rd := wirefmt.NewReader(b)
-	var e smr.Entry
-	smr.EntryFields(rd.Coder(), &e)
+	var e kit.Entry
+	kit.EntryFields(rd.Coder(), &e)
 	if err := rd.Close(); err != nil {
 		r.halt(env, "raft: a committed entry cannot be read, by this version of the program: "+err.Error())
-		return smr.Entry{Kind: smr.NoOp}
+		return kit.Entry{Kind: kit.NoOp}
 	}
 	return e
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // restBeats is how much longer than a leader's patience passes between two looks of a leader at rest at whether its followers' hosts are there: nothing waits for it, as what comes up wakes the
@@ -19,7 +20,7 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle(env.Now) {
 		return 0, false
 	}
-	return r.rest.Ask(env, smr.RestNow{From: r.adm.Own(), Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.others())
+	return r.rest.Ask(env, kit.RestNow{From: r.adm.Own(), Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others are there and know all that it knows.
@@ -47,7 +48,7 @@ func (r *replica) others() []protocol.ID {
 }
 
 // onRestNow has a follower rest if it has all that its leader has.
-func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m smr.RestNow) {
+func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m kit.RestNow) {
 	if !r.adm.Admitted() || !r.adm.Genuine(env, from, m.From) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
 		return
 	}
@@ -59,7 +60,7 @@ func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onRested has a leader rest once all followers do.
-func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m smr.Rested) {
+func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m kit.Rested) {
 	if !r.led || !r.adm.Genuine(env, from, m.From) || m.Ballot != r.core.term() || !r.idle(env.Now) {
 		return
 	}
@@ -71,7 +72,7 @@ func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m s
 // maybeWake wakes a leader that is given something to do.
 func (r *replica) maybeWake(env *protocol.Env[smr.Message], msg smr.Message) {
 	m, ofGroup := msg.(rpc)
-	if r.led && (smr.Wakes(msg) || ofGroup && m.GetType() != raftpb.MsgHeartbeatResp) {
+	if r.led && (kit.Wakes(msg) || ofGroup && m.GetType() != raftpb.MsgHeartbeatResp) {
 		r.wake(env)
 	}
 }

@@ -26,7 +26,7 @@ func TestRestPlants(t *testing.T) {
 		},
 		{
 			Name: "a call does not wake a leader", Dir: dir, Test: test,
-			Old: "if r.led && (smr.Wakes(msg) ||", New: "if r.led && !MUTANT && (smr.Wakes(msg) ||",
+			Old: "if r.led && (kit.Wakes(msg) ||", New: "if r.led && !MUTANT && (kit.Wakes(msg) ||",
 		},
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // salvage executes the whole log. The commit index on the disk may be older than what was executed, so what is above it counts as well.
@@ -30,7 +31,7 @@ func salvage(cfg smr.ReplicaConfig, env *protocol.Env[smr.Message], log []protoc
 			}
 			data = cc.GetContext()
 		}
-		entry := smr.Entry{Kind: smr.NoOp} // a new leader's
+		entry := kit.Entry{Kind: kit.NoOp} // a new leader's
 		if len(data) > 0 {
 			entry = r.decode(env, data)
 		}

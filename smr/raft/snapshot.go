@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Snapshots are those of package smr with the library's part in front: the term of the slot's entry and the voters.
@@ -99,7 +100,7 @@ func (r *replica) begin(env *protocol.Env[smr.Message]) error {
 		return err
 	}
 	meta := &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: r.voters()}}
-	r.state.Save(env, smr.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
+	r.state.Save(env, kit.Snapshot{Slot: 1, Data: wrapSnapshot(meta, state)})
 	r.core.log.install(&raftpb.Snapshot{Metadata: meta})
 	r.core.log.hard = hardState{term: 1}
 	r.lastSnapshot = 1
@@ -213,7 +214,7 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 	r.core.flush(env)
 }
 
-func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg smr.SnapshotWanted) {
+func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg kit.SnapshotWanted) {
 	if r.outgoing[from] == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) || r.stranger(from, msg.From) {
 		return
 	}
@@ -225,7 +226,7 @@ func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // onChunk collects a snapshot, and gives it to the library when it is whole.
-func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c smr.SnapshotChunk) {
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c kit.SnapshotChunk) {
 	if !r.adm.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.adm.Genuine(env, from, c.From) {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // TestPartAtATime: a leader sends a follower that does not answer no more of a long log than fits in the queue of its connection.
@@ -16,7 +16,7 @@ func TestPartAtATime(t *testing.T) {
 	elect(t, r, env)
 	env.Begin(0)
 	for i := range entries {
-		r.propose(env, []smr.Entry{{Kind: smr.Command, Client: 9, Session: 1, Seq: smr.Seq(i + 1), Command: make([]byte, size)}})
+		r.propose(env, []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(i + 1), Command: make([]byte, size)}})
 	}
 	sent := 0
 	for _, e := range env.Out {
@@ -28,7 +28,7 @@ func TestPartAtATime(t *testing.T) {
 			sent += len(entry.GetData())
 		}
 	}
-	if sent < smr.UnderwayBytes/2 || sent > smr.UnderwayBytes+2*smr.MessageBytes {
+	if sent < kit.UnderwayBytes/2 || sent > kit.UnderwayBytes+2*kit.MessageBytes {
 		t.Errorf("%d bytes are under way", sent)
 	}
 }

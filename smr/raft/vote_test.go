@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
@@ -23,7 +24,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, smr.Welcome{From: smr.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
+		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.adm.Own(), Known: r.adm.Own()})
 	}
 	smrtest.Unheard(r, env)
 	disk.Write(env, time.Minute)
@@ -32,7 +33,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 
 // vote asks for the replica's vote, and tells whether it is given.
 func vote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
-	r.Receive(env, from, rpc{smr.Incarnation(from), &raftpb.Message{
+	r.Receive(env, from, rpc{kit.Incarnation(from), &raftpb.Message{
 		Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
 	}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
@@ -125,7 +126,7 @@ func TestPlants(t *testing.T) {
 		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 	}, {
 		Name: "who was removed and stands for election is not told", Dir: "smr/raft", Test: "TestRemovedReplicasAreTold",
-		Old: "\tenv.SendAhead(from, smr.Removed{From: r.adm.Own()})\n", New: "\tif !MUTANT {\n\t\tenv.SendAhead(from, smr.Removed{From: r.adm.Own()})\n\t}\n",
+		Old: "\tenv.SendAhead(from, kit.Removed{From: r.adm.Own()})\n", New: "\tif !MUTANT {\n\t\tenv.SendAhead(from, kit.Removed{From: r.adm.Own()})\n\t}\n",
 	}})
 }
 
@@ -136,7 +137,7 @@ func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	now := time.Hour
 	hear := func(leader protocol.ID, term uint64) {
 		env.Begin(now)
-		r.Receive(env, leader, rpc{smr.Incarnation(leader), &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)), Term: &term}})
+		r.Receive(env, leader, rpc{kit.Incarnation(leader), &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)), Term: &term}})
 	}
 	hear(2, 1)
 	usual := r.patience()

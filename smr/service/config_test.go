@@ -2,10 +2,11 @@ package service
 
 import (
 	"errors"
-	"github.com/foresay/foresay/internal/cli/configfile"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/internal/cli/configfile"
 )
 
 func TestExampleCanBeRead(t *testing.T) {

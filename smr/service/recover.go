@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+
+	"github.com/foresay/foresay/smr/kit"
+
 	mathrand "math/rand/v2"
 	"net"
 	"os"
@@ -169,7 +172,7 @@ func (r *Recovery) salvageGroup(cfg *Config, group int, store *wal.Store, machin
 		}
 		records = append(records, protocol.Record[smr.Message]{Index: rec.Index, Msg: msg})
 	}
-	s, err := cfg.proto.SalvageDisk(cfg.replica(group, machine), newEnv(disk), records)
+	s, err := kit.SalvageDisk(cfg.proto, cfg.replica(group, machine), newEnv(disk), records)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // hostBeats is a node by which the hosts of all members say that they are there, once for all groups that they share. The groups' replicas ask it about each other.
@@ -14,7 +15,7 @@ type hostBeats struct {
 	self protocol.ID
 
 	mu      sync.Mutex
-	beats   *smr.HostBeats
+	beats   *kit.HostBeats
 	members []protocol.ID
 }
 
@@ -23,7 +24,7 @@ func (r *Replica) addHostBeats() error {
 	if r.cfg.count() == 1 {
 		return nil
 	}
-	r.beats = &hostBeats{self: r.cfg.ID, beats: smr.NewHostBeats(r.cfg.roundTrip)}
+	r.beats = &hostBeats{self: r.cfg.ID, beats: kit.NewHostBeats(r.cfg.roundTrip)}
 	for _, m := range r.cfg.Members {
 		r.beats.members = append(r.beats.members, m.ID)
 	}
@@ -67,7 +68,7 @@ func (h *hostBeats) Start(env *protocol.Env[smr.Message], _ []protocol.Record[sm
 func (h *hostBeats) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m, ok := msg.(smr.HostBeat); ok && slices.Contains(h.members, from) {
+	if m, ok := msg.(kit.HostBeat); ok && slices.Contains(h.members, from) {
 		h.beats.Receive(env.Now, from, m)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // byHand is a replica that a test calls itself, on a disk.
@@ -30,7 +31,7 @@ func (b *byHand) call(f func()) {
 func (b *byHand) sent(to protocol.ID) (about []smr.Message, refused string) {
 	for _, e := range b.out {
 		switch m := e.Msg.(type) {
-		case smr.Hello, smr.Welcome:
+		case kit.Hello, kit.Welcome:
 			if e.To == to {
 				about = append(about, m)
 			}
@@ -92,8 +93,8 @@ func CutLog(t *testing.T, p smr.Protocol) {
 	one, two := start(1), start(2)
 	for _, b := range []*byHand{one, two} {
 		for _, e := range b.out {
-			if h, ok := e.Msg.(smr.Hello); ok && e.To == 3 {
-				b.call(func() { b.Receive(b.env, 3, smr.Welcome{From: 3, Asked: h.From, Known: h.From}) })
+			if h, ok := e.Msg.(kit.Hello); ok && e.To == 3 {
+				b.call(func() { b.Receive(b.env, 3, kit.Welcome{From: 3, Asked: h.From, Known: h.From}) })
 				break
 			}
 		}

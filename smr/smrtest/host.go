@@ -3,6 +3,7 @@ package smrtest
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // vouch is what a host knows of others.
@@ -13,7 +14,7 @@ type vouching struct {
 	protocol.Node[smr.Message]
 	id      protocol.ID
 	members func() []protocol.ID
-	beats   *smr.HostBeats
+	beats   *kit.HostBeats
 }
 
 func (v *vouching) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
@@ -22,7 +23,7 @@ func (v *vouching) Start(env *protocol.Env[smr.Message], log []protocol.Record[s
 }
 
 func (v *vouching) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if beat, ok := msg.(smr.HostBeat); ok {
+	if beat, ok := msg.(kit.HostBeat); ok {
 		v.beats.Receive(env.Now, from, beat)
 		return
 	}
@@ -30,7 +31,7 @@ func (v *vouching) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 func (v *vouching) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if t == (smr.HostBeatTimer{}) {
+	if t == (kit.HostBeatTimer{}) {
 		v.beats.Beat(env, v.id, v.members())
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // A Replica is a protocol's replica with its invariants.
@@ -17,7 +18,7 @@ type Replica interface {
 // Hostile fuzzes what a replica that takes part, one alone, and one that joins make of messages as they like to be: none may panic, nor come to a state that it finds wrong. The messages
 // are what it begins with. newReplica chooses the state machine, and also returns how to ask for the incarnation that the replica has once it
 // started; nil leaves it to be admitted by nobody.
-func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica, func() smr.Incarnation, error)) {
+func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica, func() kit.Incarnation, error)) {
 	for _, m := range messages {
 		b, err := codec.Append(nil, m)
 		if err != nil {
@@ -46,7 +47,7 @@ func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Mes
 }
 
 // feed lets the others admit a replica and it carry out what it wants of itself, and gives it a message twice.
-func feed(t *testing.T, r Replica, own func() smr.Incarnation, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message) {
+func feed(t *testing.T, r Replica, own func() kit.Incarnation, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message) {
 	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	var todo []protocol.Effect[smr.Message]
 	step := func(call func()) {
@@ -74,7 +75,7 @@ func feed(t *testing.T, r Replica, own func() smr.Incarnation, cfg smr.ReplicaCo
 	if own != nil {
 		asked := own()
 		for _, m := range cfg.Members {
-			step(func() { r.Receive(env, m.ID, smr.Welcome{From: smr.Incarnation(m.ID), Asked: asked, Known: asked}) })
+			step(func() { r.Receive(env, m.ID, kit.Welcome{From: kit.Incarnation(m.ID), Asked: asked, Known: asked}) })
 		}
 	}
 	settle()

@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/raft"
 )
 
@@ -158,7 +159,7 @@ func answersEarly(p *planted, _ smr.ReplicaConfig) {
 
 func makesUp(p *planted, _ smr.ReplicaConfig) {
 	p.receive = func(_ *protocol.Env[smr.Message], _ protocol.ID, msg smr.Message) (smr.Message, bool) {
-		if r, ok := msg.(smr.Request); ok && r.Commands[0].Seq == 5 {
+		if r, ok := msg.(kit.Request); ok && r.Commands[0].Seq == 5 {
 			c, err := decodeCommand(r.Commands[0].Command)
 			if err == nil {
 				c.id += 1 << 40
@@ -175,12 +176,12 @@ func makesUp(p *planted, _ smr.ReplicaConfig) {
 func forgetsSeqs(p *planted, _ smr.ReplicaConfig) {
 	const further = 10000 // within the window of a session
 	type key struct {
-		s smr.SessionID
-		q smr.Seq
+		s kit.SessionID
+		q kit.Seq
 	}
-	seen := map[key]smr.Seq{}
+	seen := map[key]kit.Seq{}
 	p.receive = func(_ *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) (smr.Message, bool) {
-		r, ok := msg.(smr.Request)
+		r, ok := msg.(kit.Request)
 		if !ok || from == protocol.App {
 			return msg, true
 		}
@@ -193,7 +194,7 @@ func forgetsSeqs(p *planted, _ smr.ReplicaConfig) {
 		return r, true
 	}
 	p.effect = func(_ *protocol.Env[smr.Message], e *protocol.Effect[smr.Message]) bool {
-		if r, ok := e.Msg.(smr.Replies); ok && e.Kind == protocol.KindSendAhead {
+		if r, ok := e.Msg.(kit.Replies); ok && e.Kind == protocol.KindSendAhead {
 			r.Items = slices.Clone(r.Items)
 			for i := range r.Items {
 				r.Items[i].Seq %= further
@@ -208,17 +209,17 @@ func forgetsSeqs(p *planted, _ smr.ReplicaConfig) {
 func cachesReads(p *planted, cfg smr.ReplicaConfig) {
 	known := map[string][]byte{}
 	p.receive = func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) (smr.Message, bool) {
-		r, ok := msg.(smr.ReadRequest)
+		r, ok := msg.(kit.ReadRequest)
 		if !ok {
 			return msg, true
 		}
-		var out smr.ReadReplies
+		var out kit.ReadReplies
 		for _, q := range r.Queries {
 			key := string(q.Body)
 			if known[key] == nil {
 				known[key] = cfg.Machine.Read(q.Body)
 			}
-			out.Items = append(out.Items, smr.ReadReply{ID: q.ID, Result: known[key]})
+			out.Items = append(out.Items, kit.ReadReply{ID: q.ID, Result: known[key]})
 		}
 		env.Send(from, out)
 		return nil, false
@@ -295,14 +296,14 @@ func configured(change func(*smr.ReplicaConfig)) smr.Protocol {
 
 func takesNoSnapshot(p *planted, _ smr.ReplicaConfig) {
 	p.receive = func(_ *protocol.Env[smr.Message], _ protocol.ID, msg smr.Message) (smr.Message, bool) {
-		_, chunk := msg.(smr.SnapshotChunk)
+		_, chunk := msg.(kit.SnapshotChunk)
 		return msg, !chunk
 	}
 }
 
 func welcomesAll(p *planted, _ smr.ReplicaConfig) {
 	p.effect = func(_ *protocol.Env[smr.Message], e *protocol.Effect[smr.Message]) bool {
-		if w, ok := e.Msg.(smr.Welcome); ok {
+		if w, ok := e.Msg.(kit.Welcome); ok {
 			w.Known, w.Reason = w.Asked, ""
 			e.Msg = w
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Sizes of what QueriesInBytes asks.
@@ -30,10 +31,10 @@ func QueriesInBytes(t *testing.T, p smr.Protocol) {
 			}
 			asked = true
 			for i := range uint64(askedQueries) {
-				n.Receive(env, firstClient, smr.ReadRequest{Queries: []smr.Query{{ID: 1<<40 + i, Body: make([]byte, queryBytes)}}})
+				n.Receive(env, firstClient, kit.ReadRequest{Queries: []kit.Query{{ID: 1<<40 + i, Body: make([]byte, queryBytes)}}})
 			}
 			for _, e := range env.Out {
-				if m, ok := e.Msg.(smr.Busy); ok {
+				if m, ok := e.Msg.(kit.Busy); ok {
 					busy += len(m.Queries)
 				}
 			}

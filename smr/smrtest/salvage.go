@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Salvage has groups live under faults, and salvages the disk of each replica again and again: whatever the replica had executed must come out, in the same order.
@@ -75,7 +76,7 @@ func (s *salvager) check() (doubtful int, err error) {
 		}
 	})
 	cfg.Machine = out
-	found, failed := s.p.SalvageDisk(cfg, s.disk.Env(), s.disk.Log)
+	found, failed := kit.SalvageDisk(s.p, cfg, s.disk.Env(), s.disk.Log)
 	said := func(why string) bool { return strings.Contains(failed.Error(), why) }
 	switch {
 	case failed != nil && (s.live.count == 0 || said("is no member") || said("was refused") || cfg.Join && said("has never taken part")):

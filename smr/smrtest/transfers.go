@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // Bounds of what Transfers looks at.
@@ -95,7 +96,7 @@ func (c *countedReplica) Start(env *protocol.Env[smr.Message], log []protocol.Re
 }
 
 func (c *countedReplica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if _, ok := msg.(smr.SnapshotChunk); ok && c.id == laggardID {
+	if _, ok := msg.(kit.SnapshotChunk); ok && c.id == laggardID {
 		if c.total.taken++; c.total.taken == c.total.crashAt {
 			c.total.world.Sim.CrashInNextWrite(laggardID, c.total.keep)
 		}
@@ -121,7 +122,7 @@ func (c *countedReplica) call(env *protocol.Env[smr.Message], f func()) {
 	}
 	c.total.most = max(c.total.most, c.moved)
 	for _, e := range c.env.Out {
-		if _, ok := e.Msg.(smr.SnapshotChunk); ok {
+		if _, ok := e.Msg.(kit.SnapshotChunk); ok {
 			c.total.chunks++
 		}
 		repeat(env, e)
@@ -205,9 +206,9 @@ func (r *countedRestoration) Write(p []byte) (int, error) {
 }
 
 // Arrive has a snapshot arrive at a replica's state in one chunk.
-func Arrive(t *testing.T, env *protocol.Env[smr.Message], at *smr.State, s smr.Snapshot, split smr.Front) *smr.Arrived {
+func Arrive(t *testing.T, env *protocol.Env[smr.Message], at *kit.State, s kit.Snapshot, split kit.Front) *kit.Arrived {
 	t.Helper()
-	chunk := smr.SnapshotChunk{Slot: s.Slot, Size: uint64(len(s.Data)), Sum: smr.Checksum(s.Data), Data: s.Data}
+	chunk := kit.SnapshotChunk{Slot: s.Slot, Size: uint64(len(s.Data)), Sum: kit.Checksum(s.Data), Data: s.Data}
 	_, whole, err := at.Take(env, chunk, 0, split)
 	if whole == nil || err != nil {
 		t.Fatalf("the snapshot has not arrived: %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -136,7 +137,7 @@ func (w *World) addReplica(id protocol.ID, join bool) error {
 		if w.sc.vouch == nil {
 			return w.sc.Protocol.NewReplica(cfg)
 		}
-		v := &vouching{id: id, members: w.hosts, beats: smr.NewHostBeats(cfg.RoundTrip)}
+		v := &vouching{id: id, members: w.hosts, beats: kit.NewHostBeats(cfg.RoundTrip)}
 		cfg.Vouch = w.sc.vouch(v.beats.Vouch)
 		var err error
 		v.Node, err = w.sc.Protocol.NewReplica(cfg)

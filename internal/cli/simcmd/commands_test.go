@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/raft"
 )
 
@@ -16,7 +17,7 @@ type forgetful struct{ protocol.Node[smr.Message] }
 
 func (f forgetful) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	switch msg.(type) {
-	case smr.Request, smr.OpenRequest, smr.ReadRequest:
+	case kit.Request, kit.OpenRequest, kit.ReadRequest:
 		return
 	}
 	f.Node.Receive(env, from, msg)

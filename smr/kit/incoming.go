@@ -1,0 +1,179 @@
+package kit
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// A Front is how a protocol tells what it has put in front of a state in a snapshot: it returns how long that is, from the first bytes of the snapshot, and ok is false if not all of it is
+// among them. nil: nothing is in front.
+type Front func(begin []byte) (sizeBytes int, ok bool)
+
+// An arrival is a snapshot whose bytes come one after the other, and are restored beside the state.
+type arrival struct {
+	of    *State
+	total uint64 // bytes of the snapshot
+	have  uint64
+	split Front
+	front []byte
+	state *restorer // nil before all of the front is there
+	err   error
+}
+
+func (s *State) arrival(total uint64, split Front) *arrival {
+	if split == nil {
+		split = func([]byte) (int, bool) { return 0, true }
+	}
+	return &arrival{of: s, total: total, split: split}
+}
+
+// write takes the next bytes, and returns those of the state, which it does not keep.
+func (a *arrival) write(b []byte) (state []byte) {
+	a.have += uint64(len(b))
+	if a.state == nil {
+		a.front = append(a.front, b...)
+		n, ok := a.split(a.front)
+		if !ok {
+			return nil
+		}
+		b, a.front = a.front[n:], slices.Clone(a.front[:n])
+		a.state = a.of.restoring(a.total - uint64(n))
+	}
+	_, a.err = a.state.Write(b)
+	return b
+}
+
+// end says that all was written.
+func (a *arrival) end() error {
+	switch {
+	case a.err != nil:
+		return a.err
+	case a.state == nil:
+		return fmt.Errorf("smr: snapshot: what its protocol puts in front of it is cut off, or of a version that this program does not know")
+	}
+	return a.state.end()
+}
+
+// Load restores the snapshot in the key space, and returns its slot and what the protocol has put in front; ok is false if there is none. An error says that the disk does not have what was
+// written, or is the state machine's; then the state is not used.
+func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot, front []byte, ok bool, err error) {
+	h, err := readSnapshotHead(env)
+	if err != nil || !h.there() {
+		return 0, nil, false, err
+	}
+	size := uint64(len(h.front))
+	for _, part := range h.segments {
+		size += part.sizeBytes
+	}
+	a := s.arrival(size, split)
+	for from := (&storedReader{head: h}); ; {
+		piece, err := from.next(env)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, nil, false, err
+		}
+		a.write(piece)
+	}
+	if err := a.end(); err != nil {
+		return 0, nil, false, err
+	}
+	if err := s.become(a.state); err != nil {
+		return 0, nil, false, err
+	}
+	return h.slot, a.front, true, nil
+}
+
+// An incoming is a snapshot on its way to this replica. Each chunk is written to an area of the key space that nothing uses, and restored beside the state, when it comes. It goes on after lost messages
+// and with another sender of the same snapshot, and is given up for a newer one. Another one of the same slot, of which the bytes differ as it was written in other segments, or an older one,
+// takes its place only if nothing more comes of it. A crash leaves chunks that the next one in the area overwrites.
+type incoming struct {
+	*arrival
+	area    areaWriter // of the state
+	slot    smr.Slot
+	sum     uint32 // that all of it has
+	got     uint32 // that what has come has
+	refused int    // others that were begun, since the last chunk
+}
+
+// maxRefused is how many others are refused between two chunks: then the sender is not there any more.
+const maxRefused = 3
+
+// Arrived is a snapshot that has come whole. It is of no use any more after a further call of Take.
+type Arrived struct {
+	Slot  smr.Slot
+	Front []byte // what the protocol has put in front
+	from  *incoming
+}
+
+// Take takes a chunk for a replica that has applied all up to a slot. The answer is to be sent, once the snapshot is installed if there is one: see Install. An error says that what has arrived whole
+// cannot be restored.
+func (s *State) Take(env *protocol.Env[smr.Message], c SnapshotChunk, applied smr.Slot, split Front) (answer SnapshotWanted, whole *Arrived, err error) {
+	answer = SnapshotWanted{Slot: c.Slot, Sum: c.Sum, Offset: c.Size}
+	if s.incoming != nil && s.incoming.slot <= applied {
+		s.incoming = nil // what has come of it is not needed any more
+	}
+	if c.Slot <= applied || c.Size > maxSizeBytes || c.Size == 0 {
+		return answer, nil, nil
+	}
+	in := s.incoming
+	same := in != nil && in.slot == c.Slot && in.sum == c.Sum && in.total == c.Size
+	switch {
+	case same:
+	case in != nil && c.Slot <= in.slot && in.have > 0 && (c.Offset > 0 || in.refused < maxRefused):
+		if c.Offset == 0 {
+			in.refused++
+		}
+		return answer, nil, nil // its sender need not go on
+	default:
+		there, err := readSnapshotHead(env)
+		if err != nil {
+			return answer, nil, err
+		}
+		s.incoming = nil
+		in = &incoming{slot: c.Slot, sum: c.Sum, arrival: s.arrival(c.Size, split)}
+		in.area.area = s.freeArea(there)
+		s.incoming = in
+	}
+	if c.Offset == in.have && uint64(len(c.Data)) <= c.Size-in.have && len(c.Data) > 0 {
+		in.got = crc32.Update(in.got, castagnoli(), c.Data)
+		if state := in.write(c.Data); len(state) > 0 {
+			in.area.put(env, state)
+		}
+		in.refused = 0
+	}
+	if answer.Offset = in.have; answer.Offset < c.Size {
+		return answer, nil, nil
+	}
+	s.incoming = nil
+	if in.got != in.sum {
+		answer.Offset = 0
+		return answer, nil, nil
+	}
+	if err := in.end(); err != nil {
+		return answer, nil, err
+	}
+	return answer, &Arrived{Slot: in.slot, Front: in.front, from: in}, nil
+}
+
+// Install puts a snapshot that has arrived in the place of the state, and of the snapshot in the key space. Called with Env.Truncate in one call, it takes the place of the log up to its slot. After
+// an error, which is the state machine's, the state is not used.
+func (s *State) Install(env *protocol.Env[smr.Message], a *Arrived) error {
+	if err := s.become(a.from.state); err != nil {
+		return err
+	}
+	there, _ := readSnapshotHead(env) // one that cannot be read kept the replica from starting
+	for _, old := range there.segments {
+		old.delete(env)
+	}
+	v := &a.from.area
+	v.finish(env, snapshotHead{slot: a.Slot, front: a.Front, segments: []segment{v.segment}})
+	s.saved = a.Slot
+	return nil
+}

@@ -1,0 +1,302 @@
+package kit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kv"
+)
+
+// changing is a state of which snapshots have what was changed, driven as a replica drives it.
+type changing struct {
+	*savingBench
+	t       *testing.T
+	rnd     *rand.Rand
+	part    int
+	waits   []protocol.Effect[smr.Message] // messages to itself, and the timer
+	written int                            // bytes of chunks
+	begun   Snapshot                       // what is being written
+	done    Snapshot                       // what the disk has
+	entries []Entry                        // since then
+}
+
+func newChanging(t *testing.T, seed uint64) *changing {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	c := &changing{t: t, rnd: rnd, part: 16 + rnd.IntN(200), savingBench: newSavingBench(kv.New())}
+	c.note(c.do(func() { c.Save(c.env, Snapshot{Slot: 1, Data: c.image()}) }))
+	c.done = Snapshot{1, c.image()}
+	return c
+}
+
+func (c *changing) image() []byte {
+	b, err := c.Snapshot()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return b
+}
+
+func (c *changing) note(out []protocol.Effect[smr.Message]) {
+	for _, e := range out {
+		if e.Kind == protocol.KindAfter { // in place of the one that runs
+			c.waits = slices.DeleteFunc(c.waits, func(w protocol.Effect[smr.Message]) bool { return w.Kind == protocol.KindAfter })
+		}
+		c.waits = append(c.waits, e)
+	}
+}
+
+func (c *changing) put(key string) {
+	c.slot++
+	value := make([]byte, c.rnd.IntN(40))
+	body := kv.Put([]byte(key), value)
+	if c.rnd.IntN(5) == 0 {
+		body = kv.Delete([]byte(key))
+	}
+	c.entries = append(c.entries, Entry{Kind: Command, Client: 1, Session: 1, Seq: Seq(c.slot), Acked: Seq(c.slot), Command: body})
+	c.Apply(c.slot, c.entries[len(c.entries)-1])
+}
+
+func (c *changing) began(done bool, err error) {
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if done {
+		c.done = c.begun
+		c.entries = c.entries[len(c.entries)-int(c.slot-c.done.Slot):]
+	}
+}
+
+// save begins a snapshot, if none is under way.
+func (c *changing) save() {
+	if c.Saving() {
+		return
+	}
+	c.begun = Snapshot{c.slot, c.image()}
+	c.note(c.call(func() (bool, error) {
+		return c.BeginSave(c.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: c.part}, c.slot, []byte("front"))
+	}))
+}
+
+func (c *changing) call(f func() (bool, error)) []protocol.Effect[smr.Message] {
+	return c.do(func() {
+		done, err := f()
+		c.began(done, err)
+		for _, e := range c.env.Out {
+			if e.Kind == protocol.KindPut && strings.HasPrefix(string(e.Key), chunkPrefix) {
+				c.written += len(e.Value)
+			}
+		}
+	})
+}
+
+// next does something that waits.
+func (c *changing) next() {
+	if len(c.waits) == 0 {
+		return
+	}
+	e := c.waits[0]
+	c.waits = c.waits[1:]
+	if e.Kind == protocol.KindAfter {
+		c.note(c.call(func() (bool, error) { return c.ContinueSave(c.env) }))
+		return
+	}
+	c.note(c.do(func() { c.PartSaved(c.env, savingNode) }))
+}
+
+// load is a restart: what the disk has, and what was applied since.
+func (c *changing) load() *State {
+	s := NewState(kv.New(), nil)
+	got := c.onDisk(c.t)
+	if err := s.Restore(bytes.TrimPrefix(got.Data, []byte("front"))); err != nil {
+		c.t.Fatal(err)
+	}
+	again, err := s.Snapshot()
+	if err != nil || got.Slot != c.done.Slot || !bytes.Equal(again, c.done.Data) {
+		c.t.Fatalf("the disk has another state at slot %d than the one at slot %d that was written: %v", got.Slot, c.done.Slot, err)
+	}
+	for i, e := range c.entries {
+		s.Apply(c.done.Slot+smr.Slot(i)+1, e)
+	}
+	return s
+}
+
+// TestSavingWhatChanged writes snapshots of what has changed while commands are applied, and merges them. Whenever the replica crashes the disk has the newest one that is done.
+func TestSavingWhatChanged(t *testing.T) {
+	most, merges := 0, 0
+	for seed := range uint64(25) {
+		c := newChanging(t, seed)
+		for range 1000 {
+			switch n := c.rnd.IntN(100); {
+			case n < 35:
+				c.put(fmt.Sprint(c.rnd.IntN(60)))
+			case n < 42:
+				c.save()
+			case n < 99:
+				before := c.merging
+				if c.next(); before != nil && c.merging == nil && c.saving == nil {
+					merges++
+				}
+			default:
+				c.State, c.waits = c.load(), nil
+			}
+			h, err := readSnapshotHead(c.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, len(h.segments))
+		}
+		for c.Saving() || c.merging != nil {
+			c.next()
+		}
+		c.load()
+	}
+	if most < 3 || merges < 10 {
+		t.Errorf("at most %d segments, merged %d times: the test does not see what it is for", most, merges)
+	}
+}
+
+// TestSnapshotsCostWhatChanged: with much state of which little changes, a snapshot writes little, and the disk has little more than the state.
+func TestSnapshotsCostWhatChanged(t *testing.T) {
+	c := newChanging(t, 1)
+	c.part = 512
+	rest := func() {
+		for c.Saving() || c.merging != nil {
+			c.next()
+		}
+	}
+	for n := range 1500 {
+		c.put(fmt.Sprint("cold", n))
+	}
+	c.save()
+	rest()
+	whole := c.written
+	const rounds = 100
+	for range rounds {
+		for n := range 10 {
+			c.put(fmt.Sprint("hot", n))
+		}
+		c.save()
+		rest()
+	}
+	if perRound := (c.written - whole) / rounds; perRound > whole/20 {
+		t.Errorf("a snapshot of 10 keys in %d bytes writes %d bytes", whole, perRound)
+	}
+	size := 0
+	for _, chunk := range c.keys {
+		size += len(chunk)
+	}
+	if size > 2*whole+c.part {
+		t.Errorf("the disk has %d bytes for a state of %d", size, whole)
+	}
+	c.load()
+}
+
+// TestPartsOfAChainAreNeeded: a snapshot on disk that lacks a part, or has another one, is an error.
+func TestPartsOfAChainAreNeeded(t *testing.T) {
+	c := newChanging(t, 2)
+	c.part = 64
+	for range 4 {
+		for n := range 20 {
+			c.put(fmt.Sprint(n))
+		}
+		for c.save(); c.Saving(); {
+			c.next()
+		}
+	}
+	if h, _ := readSnapshotHead(c.env); len(h.segments) < 2 {
+		t.Fatalf("%d segments", len(h.segments))
+	}
+	for key, chunk := range c.keys {
+		if !strings.HasPrefix(key, chunkPrefix) {
+			continue
+		}
+		for _, bad := range [][]byte{nil, chunk[1:], append(slices.Clone(chunk), 1), append([]byte{chunk[0] ^ 1}, chunk[1:]...)} {
+			c.keys[key] = bad
+			c.env.Begin(0)
+			if _, _, err := loadSnapshot(c.env); err == nil {
+				t.Errorf("%q with %d bytes in place of %d is read", key, len(bad), len(chunk))
+			}
+		}
+		c.keys[key] = chunk
+	}
+	s := NewState(&journal{}, group(1))
+	if err := s.Restore(bytes.TrimPrefix(c.onDisk(t).Data, []byte("front"))); err == nil || !strings.Contains(err.Error(), "knows nothing") {
+		t.Errorf("a machine that is no Differ takes it: %v", err)
+	}
+}
+
+// TestMergingWaitsLonger: the disk is the log's for three quarters of the time while no log waits for a snapshot.
+func TestMergingWaitsLonger(t *testing.T) {
+	c := newChanging(t, 3)
+	c.part = 64
+	for c.merging == nil || c.Saving() {
+		for n := range 20 {
+			c.put(fmt.Sprint(n))
+		}
+		c.save()
+		for c.Saving() {
+			c.next()
+		}
+	}
+	c.env.Begin(c.wrote + 10*time.Millisecond)
+	for c.underWay > 0 {
+		c.PartSaved(c.env, savingNode)
+	}
+	if out := c.env.Out; len(out) != 1 || out[0].Timer != (SaveTimer{}) || out[0].Delay != 30*time.Millisecond {
+		t.Errorf("after 10ms %+v, want a timer of 30ms", out)
+	}
+}
+
+// TestSavingHurriesIfTheLogGrows: the more came while a snapshot was written, the less it waits.
+func TestSavingHurriesIfTheLogGrows(t *testing.T) {
+	for grown, want := range map[int]time.Duration{0: 10 * time.Millisecond, 25: 5 * time.Millisecond, 50: 0, 90: 0} {
+		c := newChanging(t, 5)
+		for n := range 20 {
+			c.put(fmt.Sprint(n))
+		}
+		c.do(func() {
+			if _, err := c.BeginSave(c.env, smr.ReplicaConfig{ID: savingNode, SnapshotPartBytes: 16, LogBytes: 100}, c.slot, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+		c.weightBytes += grown
+		c.env.Begin(c.wrote + 10*time.Millisecond)
+		c.PartSaved(c.env, savingNode)
+		if out := c.env.Out; len(out) != 1 || out[0].Timer != (SaveTimer{}) || out[0].Delay != want {
+			t.Errorf("the log has grown by %d %%: %+v, want a timer of %v", grown, out, want)
+		}
+	}
+}
+
+// TestEarlierHead: a snapshot that an earlier version wrote, whose head knows one segment only, is read, and goes with the next one.
+func TestEarlierHead(t *testing.T) {
+	for area, more := range [][]byte{nil, {1, 1}} {
+		c := newChanging(t, 4)
+		c.put("a")
+		image := c.image()
+		head := binary.AppendUvarint(nil, uint64(c.slot))
+		head = binary.AppendUvarint(head, uint64(len(image)))
+		head = binary.AppendUvarint(head, uint64(Checksum(image)))
+		clear(c.keys)
+		c.keys[snapshotKey] = append(head, more...)
+		c.keys[string(chunkKey(uint64(area), 0))] = image
+		c.done, c.entries = Snapshot{c.slot, image}, nil
+		c.State = c.load()
+		c.put("b")
+		for c.save(); c.Saving(); {
+			c.next()
+		}
+		c.load()
+		if h, err := readSnapshotHead(c.env); err != nil || len(h.segments) != 1 || h.whole || len(c.keys) != 1+int(h.segments[0].chunks) {
+			t.Errorf("%+v, %v, and %d keys", h, err, len(c.keys))
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package kit
+
+import (
+	"container/list"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// sessions is the replicated table by which a command that comes twice is executed once. It changes only by entries, in the order of the log, and is
+// part of the snapshot.
+type sessions struct {
+	last  SessionID // that was given
+	byID  map[SessionID]*session
+	opens map[opening]SessionID
+	order list.List // of *session; the one that was unused for the longest time is in front
+	bytes int       // of the results that are kept
+}
+
+// opening is what names a request for a session: the same one gets the same session.
+type opening struct {
+	client protocol.ID
+	nonce  Seq
+}
+
+type session struct {
+	id     SessionID
+	by     opening
+	window Seq
+	acked  Seq // the client waits for no answer below it
+	done   map[Seq]Reply
+	place  *list.Element
+}
+
+func newSessions() *sessions {
+	return &sessions{byID: map[SessionID]*session{}, opens: map[opening]SessionID{}}
+}
+
+func (t *sessions) open(slot smr.Slot, e Entry) Reply {
+	by := opening{e.Client, e.Seq}
+	if id, ok := t.opens[by]; ok {
+		return Reply{Outcome: smr.Committed, Slot: slot, Session: id, Window: t.byID[id].window}
+	}
+	t.last++
+	s := &session{id: t.last, by: by, window: max(e.Open.Window, 1), acked: 1}
+	t.add(s)
+	for uint64(len(t.byID)) > max(e.Open.MaxSessions, 1) {
+		t.remove(t.order.Front().Value.(*session))
+	}
+	return Reply{Outcome: smr.Committed, Slot: slot, Session: s.id, Window: s.window}
+}
+
+func (t *sessions) add(s *session) {
+	s.done = map[Seq]Reply{}
+	s.place = t.order.PushBack(s)
+	t.byID[s.id], t.opens[s.by] = s, s.id
+}
+
+func (t *sessions) remove(s *session) {
+	for _, r := range s.done { //pure:ok a sum
+		t.bytes -= len(r.Result)
+	}
+	t.order.Remove(s.place)
+	delete(t.byID, s.id)
+	delete(t.opens, s.by)
+}
+
+// seen answers a command of a session, which is nil if it is not there, that must not be executed. Otherwise ok is false, and the command's answer is to be kept
+// in done until it is acknowledged.
+func (s *session) seen(e Entry) (reply Reply, ok bool) {
+	switch {
+	case s == nil:
+		return Reply{Outcome: smr.Unknown, Reason: fmt.Sprintf("session %d is not open any more", e.Session), Gone: true}, true
+	case s.by.client != e.Client:
+		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("session %d is another client's", e.Session)}, true
+	case e.Seq < s.acked:
+		return Reply{Outcome: smr.Unknown, Reason: "the client has acknowledged the command's answer"}, true
+	}
+	if r, ok := s.done[e.Seq]; ok {
+		return r, true
+	}
+	if e.Seq-s.acked >= s.window {
+		return Reply{Outcome: smr.Rejected, Reason: fmt.Sprintf("command %d is beyond the session's window of %d from %d", e.Seq, s.window, s.acked)}, true
+	}
+	return Reply{}, false
+}
+
+// use notes that a session, which may be nil, has sent an entry, and what its client has acknowledged.
+func (t *sessions) use(s *session, e Entry) {
+	if s == nil || s.by.client != e.Client {
+		return
+	}
+	t.order.MoveToBack(s.place)
+	if e.Acked <= s.acked {
+		return
+	}
+	if uint64(e.Acked-s.acked) > uint64(len(s.done)) {
+		for _, q := range slices.Sorted(maps.Keys(s.done)) {
+			if q < e.Acked {
+				t.drop(s, q)
+			}
+		}
+	} else {
+		for q := s.acked; q < e.Acked; q++ {
+			t.drop(s, q)
+		}
+	}
+	s.acked = e.Acked
+}
+
+func (t *sessions) drop(s *session, q Seq) {
+	t.bytes -= len(s.done[q].Result)
+	delete(s.done, q)
+}
+
+// keep keeps the answer to a command of a session until its client acknowledges it. If all results that are kept have more than bound bytes, some are forgotten, first those of sessions that
+// were unused for the longest time. That the commands were executed is not: it decides what is executed. A result decides nothing, so replicas may differ in what they have forgotten.
+func (t *sessions) keep(s *session, q Seq, r Reply, bound int) {
+	s.done[q] = r
+	t.bytes += len(r.Result)
+	if bound <= 0 || t.bytes <= bound {
+		return
+	}
+	room := bound - bound/8 // so that not each command looks through all sessions
+	for el := t.order.Front(); el != nil && t.bytes > room; el = el.Next() {
+		old := el.Value.(*session)
+		for _, k := range slices.Sorted(maps.Keys(old.done)) {
+			if t.bytes <= room {
+				return
+			}
+			if old != s || k != q { // which is about to be told
+				t.forget(old, k)
+			}
+		}
+	}
+}
+
+// forget forgets a result. An answer that is Committed and has a reason lacks it.
+func (t *sessions) forget(s *session, q Seq) {
+	r := s.done[q]
+	if len(r.Result) == 0 {
+		return
+	}
+	t.bytes -= len(r.Result)
+	r.Result, r.Reason = nil, "it was forgotten, as there were too many that no client has acknowledged"
+	s.done[q] = r
+}
+
+func (t *sessions) append(w *wirefmt.Writer) {
+	w.Uint(uint64(t.last))
+	w.List(t.order.Len())
+	for el := t.order.Front(); el != nil; el = el.Next() {
+		s := el.Value.(*session)
+		w.Uint(uint64(s.id))
+		w.Uint(uint64(s.by.client))
+		w.Uint(uint64(s.by.nonce))
+		w.Uint(uint64(s.window))
+		w.Uint(uint64(s.acked))
+		w.List(len(s.done))
+		for _, q := range slices.Sorted(maps.Keys(s.done)) {
+			r := s.done[q]
+			w.Uint(uint64(q))
+			w.Buf = append(w.Buf, byte(r.Outcome))
+			w.Uint(uint64(r.Slot))
+			w.Bytes(r.Result)
+			w.String(r.Reason)
+		}
+	}
+}
+
+func readSessions(r *wirefmt.Reader) *sessions {
+	t := newSessions()
+	t.last = SessionID(r.Uint())
+	for range r.List(6) {
+		s := &session{id: SessionID(r.Uint())}
+		s.by = opening{protocol.ID(r.Uint32()), Seq(r.Uint())}
+		s.window, s.acked = Seq(r.Uint()), Seq(r.Uint())
+		if t.byID[s.id] != nil || s.id > t.last {
+			r.Failf("session %d is twice there or was never given", s.id)
+		}
+		t.add(s)
+		for range r.List(5) {
+			q := Seq(r.Uint())
+			done := Reply{Outcome: smr.Outcome(r.Byte()), Slot: smr.Slot(r.Uint()), Result: r.Bytes(), Reason: r.String()}
+			t.bytes += len(done.Result) - len(s.done[q].Result)
+			s.done[q] = done
+		}
+	}
+	return t
+}
+
+func (t *sessions) check() error {
+	if len(t.byID) != t.order.Len() || len(t.byID) != len(t.opens) {
+		return fmt.Errorf("smr: session table: %d sessions, %d in order, %d openings", len(t.byID), t.order.Len(), len(t.opens))
+	}
+	size := 0
+	for el := t.order.Front(); el != nil; el = el.Next() {
+		for _, r := range el.Value.(*session).done { //pure:ok a sum
+			size += len(r.Result)
+		}
+		if s := el.Value.(*session); s.id > t.last || uint64(len(s.done)) > uint64(s.window) {
+			return fmt.Errorf("smr: session %d: %d answers kept, window %d, last session %d", s.id, len(s.done), s.window, t.last)
+		}
+	}
+	if size != t.bytes {
+		return fmt.Errorf("smr: session table: %d bytes of results are counted as %d", size, t.bytes)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package kit
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// MessageBytes bounds what messages hold if they hold more than one thing, so none is larger than what carries them lets pass.
+const MessageBytes = 1 << 20
+
+// entryBytes is about what an entry or an answer takes beside what it carries.
+const entryBytes = 32
+
+// FitEntries returns how many of the first n entries, at least one, go in one message.
+func FitEntries(entries []Entry, n int) int {
+	size := 0
+	for i, e := range entries[:n] {
+		if size += entryBytes + len(e.Command); size > MessageBytes && i > 0 {
+			return i
+		}
+	}
+	return n
+}
+
+// SendReads sends the answers to queries, in as many messages as it takes.
+func SendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply) {
+	first, size := 0, 0
+	for i := range items {
+		if n := len(items[i].Result); n > smr.MaxCommandBytes {
+			items[i].Result, items[i].Reason = nil, fmt.Sprintf("the answer has %d bytes, more than %d", n, smr.MaxCommandBytes)
+		}
+		n := entryBytes + len(items[i].Result)
+		if size += n; size > MessageBytes && i > first {
+			env.SendAhead(to, ReadReplies{Items: items[first:i]})
+			first, size = i, n
+		}
+	}
+	if first < len(items) {
+		env.SendAhead(to, ReadReplies{Items: items[first:]})
+	}
+}
+
+// send sends answers to commands, in as many messages as it takes.
+func (o outbox) send(env *protocol.Env[smr.Message]) {
+	first, size := 0, 0
+	for i, item := range o.Items {
+		n := entryBytes + len(item.Result)
+		if size += n; size > MessageBytes && i > first {
+			env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:i]})
+			first, size = i, n
+		}
+	}
+	env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:]})
+}

@@ -1,0 +1,58 @@
+package kit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr"
+)
+
+// failingReader ends in the midst of what it reads.
+type failingReader struct{ left int }
+
+func (r *failingReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, errors.New("torn")
+	}
+	n := min(r.left, len(p))
+	r.left -= n
+	return n, nil
+}
+
+// TestTransfers has one transfer come to its end, one fail and be dropped so that another can begin, and messages about none do nothing.
+func TestTransfers(t *testing.T) {
+	const self, patience = Incarnation(1), time.Second
+	env := protocol.NewEnv[smr.Message](nil, 1, nil)
+	transfers := Transfers{}
+	transfers.Continue(env, 2, self, patience)
+	if transfers.OnTimer(env, 2, self, patience) || transfers.OnWanted(env, 2, SnapshotWanted{}, self, patience) != nil || len(env.Out) > 0 {
+		t.Fatalf("without a transfer: %v", env.Out)
+	}
+
+	steps := collectedChunks + 1
+	out := &Outgoing{slot: 7, from: stateSource{bytes.NewReader(randomBytes(1, steps*chunkBytes))}}
+	transfers.Begin(env, 2, out, self, patience)
+	env.Begin(time.Hour)
+	if transfers.OnTimer(env, 2, self, patience) || len(chunksOf(env)) == 0 {
+		t.Fatal("the timer does not go on with what is to be sent")
+	}
+	if got := out.Stalled(time.Hour + time.Second); got != time.Second {
+		t.Errorf("stalled for %v a second after the last step", got)
+	}
+	env.Begin(2 * time.Hour)
+	if transfers.OnWanted(env, 2, SnapshotWanted{Slot: 7, Sum: out.sum, Offset: chunkBytes}, self, patience) != nil || out.Stalled(2*time.Hour) != 0 {
+		t.Error("the first answer is no progress, or all of it")
+	}
+	if done := transfers.OnWanted(env, 2, SnapshotWanted{Slot: 7, Sum: out.sum, Offset: out.size}, self, patience); done != out || len(transfers) > 0 {
+		t.Errorf("the last answer gave %v, and %d transfers are left", done, len(transfers))
+	}
+
+	transfers.Begin(env, 3, &Outgoing{slot: 7, from: stateSource{io.Reader(&failingReader{chunkBytes})}}, self, patience)
+	if !transfers.OnTimer(env, 3, self, patience) || len(transfers) > 0 {
+		t.Errorf("one that has failed is not dropped: %d are left", len(transfers))
+	}
+}

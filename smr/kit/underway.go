@@ -1,0 +1,61 @@
+package kit
+
+import "time"
+
+// Underway is what was sent to a peer and is not acknowledged. One that was away is brought up to date a part at a time: the whole log at once would keep it, and all that is said to it
+// meanwhile, waiting until it had read that.
+type Underway struct {
+	parcels []parcel // in the order of their positions
+	bytes   int
+}
+
+type parcel struct {
+	last  uint64 // the last position in it
+	bytes int
+	sent  time.Duration
+}
+
+// UnderwayBytes is how much of the log is under way to a peer at most, but for one message. Two logs, of two lanes, and what else is said fit in the queue of a connection (transport.Config.QueueBytes),
+// which loses what is more: to send that again loses it again.
+const UnderwayBytes = 6 << 20
+
+// cheapBytes cost little to send once too often.
+const cheapBytes = MessageBytes / 16
+
+// Sent notes a message with positions up to one.
+func (u *Underway) Sent(now time.Duration, last uint64, entries, bytes int) {
+	bytes += entries * entryBytes
+	u.parcels = append(u.parcels, parcel{last, bytes, now})
+	u.bytes += bytes
+}
+
+// Done notes that the peer has all positions up to one.
+func (u *Underway) Done(to uint64) {
+	for len(u.parcels) > 0 && u.parcels[0].last <= to {
+		u.bytes -= u.parcels[0].bytes
+		u.parcels = u.parcels[1:]
+	}
+}
+
+// Full tells whether the peer should acknowledge something before it is sent more.
+func (u *Underway) Full() bool { return u.bytes >= UnderwayBytes }
+
+// Lost tells whether to send again what a peer lacks from a position on, and if so forgets that it was sent. Much that was sent less than a round trip ago is probably still on its way.
+func (u *Underway) Lost(now time.Duration, from uint64, roundTrip time.Duration) bool {
+	if u.bytes > cheapBytes {
+		for _, p := range u.parcels {
+			if p.last < from {
+				continue
+			}
+			if since := now - p.sent; since >= 0 && since < roundTrip {
+				return false
+			}
+			break
+		}
+	}
+	u.Forget()
+	return true
+}
+
+// Forget is for a connection that broke.
+func (u *Underway) Forget() { u.parcels, u.bytes = nil, 0 }

@@ -1,0 +1,51 @@
+package kit_test
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
+)
+
+// sharedMessages are of all kinds that the protocols have in common.
+func sharedMessages() []smr.Message {
+	return []smr.Message{
+		kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
+		kit.OpenRequest{Nonce: 1 << 63},
+		kit.ChangeRequest{Session: 3, Acked: 4, Seq: 5, Change: smr.Change{Remove: 2}},
+		kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("get")}, {ID: 2}}},
+		kit.Replies{Session: 3, Items: []kit.CommandReply{
+			{Seq: 5, Outcome: smr.Committed, Slot: 77, Result: []byte("ok")}, {Seq: 6, Outcome: smr.Unknown, Reason: "gone", Gone: true}}},
+		kit.OpenReply{Nonce: 1, Session: 3, Window: 100},
+		kit.ReadReplies{Items: []kit.ReadReply{{ID: 1, Result: []byte("x")}}},
+		kit.Redirect{Leader: smr.Member{ID: 2, Address: "host:2"}},
+		kit.Busy{Session: 3, Seqs: []kit.Seq{5}, Queries: []uint64{1}, Open: true},
+		kit.Ping{Sent: 5}, kit.Pong{Sent: 1 << 60},
+		kit.NotYet{Session: 3, Seq: 5, Reason: "later"},
+		kit.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
+		kit.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},
+		kit.Hello{From: 1, Join: true},
+		kit.Welcome{From: 1, Asked: 2, Known: 3, Reason: "no"},
+		kit.Request{Session: 3, After: 1 << 60, Commands: []kit.RequestedCommand{{Seq: 5, Early: true}}},
+		kit.ChangeRequest{Session: 3, Acked: 4, Seq: 5, Change: smr.Change{Add: smr.Member{ID: 4, Address: "host:4"}}},
+		kit.Hello{From: 1, Mark: kit.DiskMark{Next: 3, Start: 4}, Ask: true},
+		kit.Welcome{From: 1, Asked: 2, Known: 3, Members: []smr.Member{{ID: 1, Address: "host:1"}}},
+		kit.Welcome{From: 1, Asked: 2, Known: 3, Mark: kit.DiskMark{Next: 3, Start: 4}},
+		kit.Early{Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
+		kit.PartSaved{},
+		kit.HostBeat{Run: 1 << 40},
+		kit.RestNow{From: 1, Run: 2, Ballot: 3, Slot: 4, Number: 5},
+		kit.Rested{From: 1, Run: 2, Ballot: 3, Number: 4},
+		kit.Removed{From: 7},
+	}
+}
+
+func sharedFormat() *wirefmt.Format[smr.Message] {
+	return wirefmt.NewFormat("smr", 1, kit.SharedKinds()...)
+}
+
+func TestCodec(t *testing.T) { wiretest.Codec(t, sharedFormat(), 0, sharedMessages()) }
+
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, sharedFormat(), sharedMessages()) }

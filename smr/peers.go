@@ -1,6 +1,0 @@
-package smr
-
-import "slices"
-
-// Peers returns the members that the replica has heard of: those of its configuration, and, if it joins, those that they named.
-func (a *Admission) Peers() []Member { return slices.Clone(a.members) }
