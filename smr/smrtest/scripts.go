@@ -114,7 +114,7 @@ func scripts() []script {
 		{name: "removed while nobody calls", seeds: 4, make: func(sc *Scenario) {
 			sc.Script, sc.For = removeWhileIdle, 3*time.Second
 		}, judge: membersAre(1, 3)},
-		{name: "lost disk", seeds: 5, make: func(sc *Scenario) { sc.Script = lostDisk }, judge: refused},
+		{name: "lost disk", seeds: 5, make: func(sc *Scenario) { sc.Script = lostDisk }, judge: membersAre(1, 3, 4)},
 		{name: "overload", seeds: 3, make: overload, judge: calls(100)},
 	}
 }
@@ -328,14 +328,12 @@ func lostDisk(w *World) {
 		w.Sim.LoseDisk(2)
 		w.Sim.Restart(2)
 	})
-	w.Sim.After(3*time.Second, func() { w.replace(2) })
-}
-
-func refused(w *World, _ Report) error {
-	if w.refused[2] == "" {
-		return fmt.Errorf("identity: replica 2 lost its disk and was not refused under its old identity")
-	}
-	return membersAre(1, 3, 4)(w, Report{})
+	w.Sim.After(3*time.Second, func() {
+		if w.refused[2] == "" {
+			w.fail("identity: replica 2 lost its disk and was not refused under its old identity")
+		}
+		w.replace(2)
+	})
 }
 
 // overload gives replicas room for few calls.
