@@ -1,6 +1,7 @@
 package wirefmt
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"sync"
@@ -111,15 +112,60 @@ func (f *Format[M]) AppendShared(buf []byte, refs []protocol.Ref, msg M) ([]byte
 }
 
 func (f *Format[M]) append(buf []byte, refs []protocol.Ref, msg M, share bool) ([]byte, []protocol.Ref, error) {
-	k := f.types[reflect.TypeOf(msg)]
+	k := f.kindOf(msg)
 	if k == nil {
 		return buf, refs, fmt.Errorf("%s: %T is no message of the protocol", f.protocol, msg)
 	}
-	if e := f.earlier[k.of]; e != nil && e.fits(msg) {
-		k = e
-	}
 	w := k.encode(Writer{Buf: append(buf, f.version, k.tag), refs: refs, share: share}, msg)
 	return w.Buf, w.refs, nil
+}
+
+// kindOf returns as what a message is written, nil if it is none of the protocol's.
+func (f *Format[M]) kindOf(msg M) *Kind[M] {
+	k := f.types[reflect.TypeOf(msg)]
+	if k == nil {
+		return nil
+	}
+	if e := f.earlier[k.of]; e != nil && e.fits(msg) {
+		return e
+	}
+	return k
+}
+
+// Inner takes a message inside of another one, of which it is the last field. The other one's tag is outer: what
+// bytes say is never inside of itself. A message that is none of the protocol's panics when it is written.
+func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
+	if c.r == nil {
+		k := f.kindOf(*msg)
+		if k == nil || k.tag == outer {
+			panic(fmt.Sprintf("%s: a %T cannot be inside of a message", f.protocol, *msg))
+		}
+		c.w.Buf = append(c.w.Buf, k.tag)
+		*c.w = k.encode(*c.w, *msg)
+		return
+	}
+	tag := c.r.Byte()
+	k := f.tags[tag]
+	if k == nil || tag == outer {
+		c.r.Failf("message of unknown kind %d inside", tag)
+		return
+	}
+	m, err := k.decode(*c.r)
+	if err == nil {
+		err = f.late(k, m)
+	}
+	if *msg = m; err != nil {
+		c.r.err = cmp.Or(c.r.err, fmt.Errorf("%s %w", k.name, err))
+	}
+	c.r.rest = nil
+}
+
+// late tells whether a message came as the later kind although it is written as the earlier one.
+func (f *Format[M]) late(k *Kind[M], m M) error {
+	if e := f.earlier[k.of]; e != nil && e != k && e.fits(m) {
+		return fmt.Errorf("has tag %d, want %d, as it has none of the later fields", k.tag, e.tag)
+	}
+	return nil
 }
 
 // Decode returns the message whose bytes are all of b. The error is a *VersionError if the version is another.
@@ -136,11 +182,11 @@ func (f *Format[M]) Decode(b []byte) (M, error) {
 		return none, fmt.Errorf("%s: message of unknown kind %d", f.protocol, b[1])
 	}
 	m, err := k.decode(Reader{rest: b[2:], size: len(b) - 2})
+	if err == nil {
+		err = f.late(k, m)
+	}
 	if err != nil {
 		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)
-	}
-	if e := f.earlier[k.of]; e != nil && e != k && e.fits(m) {
-		return none, fmt.Errorf("%s: %s has tag %d, want %d, as it has none of the later fields", f.protocol, k.name, k.tag, e.tag)
 	}
 	return m, nil
 }

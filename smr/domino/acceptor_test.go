@@ -117,7 +117,7 @@ func TestVotesAreBoundedInBytes(t *testing.T) {
 		env.Begin(env.Now)
 		r.onVote(env, 77, m)
 		for _, e := range env.Out {
-			if v, ok := e.Msg.(Vote); ok {
+			if v, ok := kit.Inside(e.Msg).(Vote); ok {
 				return v.Verdict
 			}
 		}
@@ -163,7 +163,7 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 		env.Begin(w.Clock(2))
 		r.onVote(env, puppetID, submission(at))
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Vote); ok {
+			if m, ok := kit.Inside(e.Msg).(Vote); ok {
 				return m.Verdict
 			}
 		}

@@ -192,7 +192,7 @@ func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
 		return
 	}
 	r.wanting, r.asked = true, env.Now
-	env.SendAhead(from, Want{From: r.admission.Own(), After: r.learner.executed, Blank: len(r.state.Members()) == 0})
+	r.admission.SendAhead(env, from, Want{After: r.learner.executed, Blank: len(r.state.Members()) == 0})
 }
 
 // onWant tells a replica what was executed after a slot, or sends it the state.
@@ -212,7 +212,7 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 		return
 	}
 	first := Close{Low: m.After, High: executed, Items: slices.Clone(r.past.items.within(m.After, executed))}.pieces()[0]
-	env.Send(from, History{From: r.admission.Own(), Low: m.After, High: first.High, Executed: executed, Items: first.Items})
+	r.admission.Send(env, from, History{Low: m.After, High: first.High, Executed: executed, Items: first.Items})
 }
 
 // onHistory executes what another replica has executed. Whichever of those that can be asked tells it, it is decided.
@@ -289,8 +289,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
-	answer.From = r.admission.Own()
-	env.Send(from, answer)
+	r.admission.Send(env, from, answer)
 }
 
 // install puts a snapshot in the place of the state. What was promised and accepted stays.

@@ -11,18 +11,14 @@ import (
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("domino", 1, append(kit.SharedKinds(),
+	return kit.NewFormat("domino", 1,
 		wirefmt.NewEarlierKind[smr.Message](64, func(m News) bool { return len(m.Names) == 0 }, earlierNewsFields),
-		kind(65, acceptFields), kind(66, prepareFields), kind(67, promiseFields), kind(68, refusalFields), kind(69, revokeFields),
-		kind(70, revokedFields), kind(71, learnedFields), kind(72, wantFields), kind(73, historyFields), kind(74, askFields), kind(75, latestFields),
-		kind(76, lackingFields), kind(77, newsFields), kind(80, submitFields), kind(81, voteFields), kind(82, placedFields),
-		kind(83, outcomeFields), kind(84, orderedFields), kind(85, probeFields), kind(86, echoFields),
-		kind(96, ownRecordFields), kind(97, laneRecordFields), kind(98, closeRecordFields),
-	)...)
-}
-
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag, fields)
+		kit.Kind(65, acceptFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, refusalFields), kit.Kind(69, revokeFields),
+		kit.Kind(70, revokedFields), kit.Kind(71, learnedFields), kit.Kind(72, wantFields), kit.Kind(73, historyFields), kit.Kind(74, askFields), kit.Kind(75, latestFields),
+		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(80, submitFields), kit.Kind(81, voteFields), kit.Kind(82, placedFields),
+		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields), kit.Kind(86, echoFields),
+		kit.Kind(96, ownRecordFields), kit.Kind(97, laneRecordFields), kit.Kind(98, closeRecordFields),
+	)
 }
 
 func itemFields(c *wirefmt.Coder, m *Item) {
@@ -46,7 +42,6 @@ func partFields(c *wirefmt.Coder, m *Part) {
 }
 
 func earlierNewsFields(c *wirefmt.Coder, m *News) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.First)
 	itemsFields(c, &m.Items)
 	wirefmt.Uint(c, &m.Base)
@@ -79,7 +74,6 @@ func nameFields(c *wirefmt.Coder, m *Name) {
 }
 
 func acceptFields(c *wirefmt.Coder, m *Accept) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Generation)
 	wirefmt.Uint(c, &m.Base)
@@ -89,12 +83,10 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 }
 
 func prepareFields(c *wirefmt.Coder, m *Prepare) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 }
 
 func promiseFields(c *wirefmt.Coder, m *Promise) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Executed)
 	wirefmt.Uint(c, &m.Number)
@@ -103,19 +95,16 @@ func promiseFields(c *wirefmt.Coder, m *Promise) {
 }
 
 func refusalFields(c *wirefmt.Coder, m *Refusal) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Promised)
 }
 
 func revokeFields(c *wirefmt.Coder, m *Revoke) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint32(c, &m.Lane)
 	wirefmt.Uint(c, &m.High)
 }
 
 func revokedFields(c *wirefmt.Coder, m *Revoked) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint32(c, &m.Lane)
 	wirefmt.Uint(c, &m.Asked)
@@ -125,18 +114,15 @@ func revokedFields(c *wirefmt.Coder, m *Revoked) {
 }
 
 func learnedFields(c *wirefmt.Coder, m *Learned) {
-	wirefmt.Uint(c, &m.From)
 	closeFields(c, &m.Close)
 }
 
 func wantFields(c *wirefmt.Coder, m *Want) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.After)
 	wirefmt.Bool(c, &m.Blank)
 }
 
 func historyFields(c *wirefmt.Coder, m *History) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.High)
 	wirefmt.Uint(c, &m.Executed)
@@ -144,18 +130,15 @@ func historyFields(c *wirefmt.Coder, m *History) {
 }
 
 func askFields(c *wirefmt.Coder, m *Ask) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Round)
 }
 
 func latestFields(c *wirefmt.Coder, m *Latest) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Slot)
 }
 
 func lackingFields(c *wirefmt.Coder, m *Lacking) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Number)
 }
 

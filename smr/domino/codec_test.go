@@ -24,23 +24,23 @@ func messages() []smr.Message {
 	decided := domino.Close{Lane: domino.Control, Low: 5, High: 1 << 60, Items: items}
 	return []smr.Message{
 		domino.News{
-			From: 1, First: 3, Items: items, Base: 2, Floor: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
+			First: 3, Items: items, Base: 2, Floor: 31, Claims: domino.Claims{Count: 4, Closed: 40, Skipped: 41}, Executed: 30,
 			Have: []domino.Have{{Owner: 1, Count: 4, Revoked: 0}, {Owner: 2, Count: 1, Revoked: 77}}, Promised: 1<<32 | 2, Accepted: 9, Leads: true,
 		},
-		domino.News{From: 1},
-		domino.News{From: 1, First: 3, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
-		domino.Lacking{From: 1, Number: 4},
-		domino.Accept{From: 1, Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2, Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
-		domino.Prepare{From: 1, Ballot: 2},
-		domino.Promise{From: 1, Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},
-		domino.Refusal{From: 1, Promised: 2},
-		domino.Revoke{From: 1, Ballot: 2, Lane: 3, High: 4},
-		domino.Revoked{From: 1, Ballot: 2, Lane: 3, Asked: 5, High: 4, Executed: 2, Items: items},
-		domino.Learned{From: 1, Close: decided},
-		domino.Want{From: 1, After: 2, Blank: true},
-		domino.History{From: 1, Low: 2, High: 3, Executed: 4, Items: items},
-		domino.Ask{From: 1, Round: 2},
-		domino.Latest{From: 1, Round: 2, Slot: 3},
+		domino.News{},
+		domino.News{First: 3, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
+		domino.Lacking{Number: 4},
+		domino.Accept{Ballot: 1<<32 | 2, Generation: 3, Base: 1, Floor: 9, First: 2, Closes: []domino.Close{decided, {Lane: 3, Low: 1, High: 2}}},
+		domino.Prepare{Ballot: 2},
+		domino.Promise{Ballot: 2, Executed: 3, Number: 1, Count: 2, Parts: []domino.Part{{Ballot: 1, Close: decided}}},
+		domino.Refusal{Promised: 2},
+		domino.Revoke{Ballot: 2, Lane: 3, High: 4},
+		domino.Revoked{Ballot: 2, Lane: 3, Asked: 5, High: 4, Executed: 2, Items: items},
+		domino.Learned{Close: decided},
+		domino.Want{After: 2, Blank: true},
+		domino.History{Low: 2, High: 3, Executed: 4, Items: items},
+		domino.Ask{Round: 2},
+		domino.Latest{Round: 2, Slot: 3},
 		domino.Submit{
 			Request: kit.Request{Session: 3, Acked: 4, Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},
 			Slot:    64, Answer: 2, After: 63, Acks: []smr.Ack{smr.AckExecuted, smr.AckDurable},
@@ -68,7 +68,7 @@ func TestLayouts(t *testing.T) {
 		m   smr.Message
 		tag byte
 	}{
-		{domino.News{From: 1}, 64}, {domino.News{From: 1, Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Sum: 9}}}, 77},
+		{domino.News{}, 64}, {domino.News{Items: []domino.Item{{Slot: 4}}, Names: []domino.Name{{Sum: 9}}}, 77},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
 		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {

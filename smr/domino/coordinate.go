@@ -144,7 +144,7 @@ func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now sm
 
 func (r *Replica) sendRevoke(env *protocol.Env[smr.Message], l Lane, high smr.Slot) {
 	for _, id := range r.group {
-		env.Send(id, Revoke{From: r.admission.Own(), Ballot: r.coord.ballot, Lane: l, High: high})
+		r.admission.Send(env, id, Revoke{Ballot: r.coord.ballot, Lane: l, High: high})
 	}
 }
 
@@ -163,8 +163,8 @@ func (r *Replica) onRevoke(env *protocol.Env[smr.Message], from protocol.ID, m R
 		a.revoke(env, id, m.High)
 		all := Close{Lane: m.Lane, Low: r.learner.executed, High: m.High, Items: slices.Clone(a.lane(id).items.within(r.learner.executed, m.High))}
 		first := all.pieces()[0]
-		env.Send(from, Revoked{
-			From: r.admission.Own(), Ballot: m.Ballot, Lane: m.Lane, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
+		r.admission.Send(env, from, Revoked{
+			Ballot: m.Ballot, Lane: m.Lane, Asked: m.High, High: first.High, Executed: r.learner.executed, Items: first.Items,
 		})
 	}
 }
@@ -202,7 +202,7 @@ func (r *Replica) tellLearned(env *protocol.Env[smr.Message], c Close) {
 	for _, piece := range c.pieces() {
 		for _, id := range r.group {
 			if id != r.cfg.ID {
-				env.Send(id, Learned{From: r.admission.Own(), Close: piece})
+				r.admission.Send(env, id, Learned{Close: piece})
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	f.next = max(f.next, c.sent.base+1)
 	for f.next <= c.sent.last() {
 		m := Accept{
-			From: r.admission.Own(), Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Floor: c.sent.floor, First: f.next,
+			Ballot: c.ballot, Generation: r.state.Generation(), Base: c.sent.base, Floor: c.sent.floor, First: f.next,
 		}
 		size := 0
 		for _, d := range c.sent.from(f.next) {
@@ -37,7 +37,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 			m.Closes = append(m.Closes, d)
 		}
 		f.next += uint64(len(m.Closes))
-		env.Send(id, m)
+		r.admission.Send(env, id, m)
 	}
 }
 
@@ -76,7 +76,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	case m.Ballot.owner() != from:
 		return
 	case m.Ballot < a.promised:
-		env.Send(from, Refusal{From: r.admission.Own(), Promised: a.promised})
+		r.admission.Send(env, from, Refusal{Promised: a.promised})
 		return
 	case m.Ballot > a.promised:
 		a.promise(env, m.Ballot)

@@ -108,7 +108,7 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message]) {
 func (r *Replica) sendPrepare(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		if !r.coord.promises[id].whole() {
-			env.Send(id, Prepare{From: r.admission.Own(), Ballot: r.coord.ballot})
+			r.admission.Send(env, id, Prepare{Ballot: r.coord.ballot})
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		return
 	}
 	if m.Ballot < a.promised {
-		env.Send(from, Refusal{From: r.admission.Own(), Promised: a.promised})
+		r.admission.Send(env, from, Refusal{Promised: a.promised})
 		return
 	}
 	if leader := r.leader(); leader != 0 && leader != from && m.Ballot > a.promised {
@@ -171,7 +171,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 // sendPromise tells a candidate what was accepted before, in as many messages as it takes.
 func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	a := &r.acceptor
-	m := Promise{From: r.admission.Own(), Ballot: a.promised, Executed: r.learner.executed}
+	m := Promise{Ballot: a.promised, Executed: r.learner.executed}
 	var all [][]Part
 	size := kit.MessageBytes
 	for _, p := range a.parts(m.Executed) {
@@ -192,7 +192,7 @@ func (r *Replica) sendPromise(env *protocol.Env[smr.Message], to protocol.ID) {
 	m.Count = uint64(len(all))
 	for i, parts := range all {
 		m.Number, m.Parts = uint64(i), parts
-		env.Send(to, m)
+		r.admission.Send(env, to, m)
 	}
 }
 

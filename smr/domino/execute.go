@@ -182,7 +182,7 @@ func (r *Replica) ask(env *protocol.Env[smr.Message]) {
 	q.mark, q.asking, q.ticks = 0, true, 0
 	q.now, q.next = append(q.now, q.next...), nil
 	for _, id := range r.group {
-		env.SendAhead(id, Ask{From: r.admission.Own(), Round: q.round})
+		r.admission.SendAhead(env, id, Ask{Round: q.round})
 	}
 }
 

@@ -14,17 +14,24 @@ import (
 
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
-	kinds := []smr.Message{
-		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
+	between := []smr.Message{ // replicas
+		News{}, Lacking{}, Accept{}, Prepare{}, Promise{}, Refusal{}, Revoke{}, Revoked{}, Learned{}, Want{}, History{}, Ask{}, Latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+	}
+	others := []smr.Message{
+		Submit{}, Vote{}, Placed{}, Outcome{}, Ordered{},
 		Probe{}, Echo{}, kit.Request{}, kit.OpenRequest{}, kit.ChangeRequest{}, kit.ReadRequest{}, kit.Replies{}, kit.OpenReply{}, kit.ReadReplies{}, kit.Redirect{}, kit.Busy{},
-		kit.NotYet{}, kit.SnapshotChunk{}, kit.SnapshotWanted{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
+		kit.NotYet{}, kit.Hello{}, kit.Welcome{}, kit.Ping{}, kit.Pong{}, smr.Done{}, OwnRecord{}, LaneRecord{}, CloseRecord{},
 	}
-	v := reflect.New(reflect.TypeOf(kinds[rnd.IntN(len(kinds))])).Elem()
+	i := rnd.IntN(len(between) + len(others))
+	v := reflect.New(reflect.TypeOf(append(between, others...)[i])).Elem()
 	fill(rnd, v, 4)
-	if f := v.FieldByName("From"); f.IsValid() && rnd.IntN(5) > 0 {
-		f.SetUint(uint64(own))
+	if i >= len(between) {
+		return v.Interface()
 	}
-	return v.Interface()
+	if rnd.IntN(5) == 0 {
+		own = kit.Incarnation(rnd.Uint64N(5))
+	}
+	return kit.Letter{Disk: own, Msg: v.Interface()}
 }
 
 func fill(rnd *rand.Rand, v reflect.Value, depth int) {

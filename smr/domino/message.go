@@ -89,7 +89,6 @@ type (
 	// News is what a replica's stream has in addition, and how far it is with everything. The stream is the sequence of its votes in the shared lane and its proposals
 	// in its own, numbered from 1.
 	News struct {
-		From  kit.Incarnation
 		First uint64 // number of the first of Items
 		Items []Item
 		// Base and Floor: the items up to number Base are not sent any more. They are of slots up to Floor, which the sender has executed.
@@ -108,14 +107,12 @@ type (
 
 	// Lacking asks for the stream from a number on: the sender does not have the commands of a named item.
 	Lacking struct {
-		From   kit.Incarnation
 		Number uint64
 	}
 
 	// Accept is phase 2a for decisions of the coordinator, which acceptors take in order. Those up to number Base are not sent any more: they are of slots up to Floor,
 	// executed by the sender. Generation is that of the members among whom the ballot holds.
 	Accept struct {
-		From       kit.Incarnation
 		Ballot     Ballot
 		Generation uint64
 		Base       uint64
@@ -126,14 +123,12 @@ type (
 
 	// Prepare is phase 1a of a ballot for all lanes.
 	Prepare struct {
-		From   kit.Incarnation
 		Ballot Ballot
 	}
 
 	// Promise is phase 1b: what the sender has accepted from earlier coordinators for slots that it has not executed. It is one message of Count, numbered from 0, which
 	// belong together if Executed is the same.
 	Promise struct {
-		From     kit.Incarnation
 		Ballot   Ballot
 		Executed smr.Slot
 		Number   uint64
@@ -143,13 +138,11 @@ type (
 
 	// Refusal answers a message of a ballot below the sender's.
 	Refusal struct {
-		From     kit.Incarnation
 		Promised Ballot
 	}
 
 	// Revoke is phase 1a for slots of a lane that are not used yet: acceptors accept nothing more from the lane's owner, or of the shared lane, up to High.
 	Revoke struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Lane   Lane
 		High   smr.Slot
@@ -158,7 +151,6 @@ type (
 	// Revoked answers it for a replica's lane with what the sender has accepted there up to High and not executed: as much as goes in one message. Asked is what Revoke
 	// says. For the shared lane News says it.
 	Revoked struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Lane   Lane
 		Asked  smr.Slot
@@ -170,20 +162,17 @@ type (
 
 	// Learned says what is decided in a lane: what the coordinator knows before others, if it alone learns.
 	Learned struct {
-		From kit.Incarnation
 		Close
 	}
 
 	// Want asks for what was executed after a slot. Blank: the sender has no state at all.
 	Want struct {
-		From  kit.Incarnation
 		After smr.Slot
 		Blank bool
 	}
 
 	// History is what is in the slots above Low, up to High: all that is not a no-op. The sender has executed more if Executed is higher.
 	History struct {
-		From     kit.Incarnation
 		Low      smr.Slot
 		High     smr.Slot
 		Executed smr.Slot
@@ -192,13 +181,11 @@ type (
 
 	// Ask asks a replica for the highest slot in which it has accepted something: a Latest.
 	Ask struct {
-		From  kit.Incarnation
 		Round uint64
 	}
 
 	// Latest answers an Ask.
 	Latest struct {
-		From  kit.Incarnation
 		Round uint64
 		Slot  smr.Slot
 	}

@@ -65,7 +65,7 @@ func (r *Replica) whole(env *protocol.Env[smr.Message], p *peer, m News) News {
 		}
 		known, ok := r.known(*i, n)
 		if !ok {
-			env.Send(p.id, Lacking{From: r.admission.Own(), Number: number})
+			r.admission.Send(env, p.id, Lacking{Number: number})
 			m.Items = m.Items[:n.Index]
 			break
 		}

@@ -49,7 +49,7 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	}
 	asked := uint64(0)
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Lacking); ok && e.To == 2 {
+		if m, ok := kit.Inside(e.Msg).(Lacking); ok && e.To == 2 {
 			asked = m.Number
 		}
 	}

@@ -18,7 +18,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	a.begin(r.learner.executed)
 	a.claim(env, r.now(env), smr.Slot(r.times(lease)))
 	news := News{
-		From: r.admission.Own(), Base: a.own.base, Floor: a.own.floor, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
+		Base: a.own.base, Floor: a.own.floor, Executed: r.learner.executed, Promised: a.promised, Accepted: a.count,
 		Leads: r.coord.phase == leading,
 	}
 	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
@@ -38,7 +38,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 			p.next += uint64(len(m.Items))
 			whole := m.Items
 			r.name(p, &m)
-			env.Send(id, m)
+			r.admission.Send(env, id, m)
 			m.Items, m.Names = whole, nil
 			p.told = max(p.told, p.next-1)
 			if len(m.Items) == 0 || p.next > a.own.last() {

@@ -213,18 +213,16 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	case Echo:
 		r.onEcho(env, from, msg)
 		return
-	default:
-		r.onReplica(env, from, msg)
+	case kit.Letter:
+		if r.admission.Genuine(env, from, msg.Disk) {
+			r.onReplica(env, from, msg.Msg)
+		}
 	}
 	r.settle(env)
 }
 
 // onReplica takes what replicas say to each other.
 func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	disk, ok := sender(msg)
-	if !ok || !r.admission.Genuine(env, from, disk) {
-		return
-	}
 	switch msg := msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
@@ -266,47 +264,10 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Learned:
 		r.onLearned(from, msg)
 	case Ask:
-		env.Send(from, Latest{From: r.admission.Own(), Round: msg.Round, Slot: r.latest()})
+		r.admission.Send(env, from, Latest{Round: msg.Round, Slot: r.latest()})
 	case Latest:
 		r.onLatest(env, from, msg)
 	}
-}
-
-// sender returns the disk that a replica's message says it comes from.
-func sender(msg smr.Message) (kit.Incarnation, bool) {
-	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		return m.From, true
-	case kit.SnapshotWanted:
-		return m.From, true
-	case News:
-		return m.From, true
-	case Lacking:
-		return m.From, true
-	case Accept:
-		return m.From, true
-	case Prepare:
-		return m.From, true
-	case Promise:
-		return m.From, true
-	case Refusal:
-		return m.From, true
-	case Revoke:
-		return m.From, true
-	case Revoked:
-		return m.From, true
-	case Learned:
-		return m.From, true
-	case Want:
-		return m.From, true
-	case History:
-		return m.From, true
-	case Ask:
-		return m.From, true
-	case Latest:
-		return m.From, true
-	}
-	return 0, false
 }
 
 // Expire does what a timer is for.

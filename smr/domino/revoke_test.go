@@ -16,7 +16,7 @@ import (
 // placed returns the slots of which clients were told in a call.
 func placed(env *protocol.Env[smr.Message]) (slots []smr.Slot) {
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Placed); ok {
+		if m, ok := kit.Inside(e.Msg).(Placed); ok {
 			slots = append(slots, m.Slot)
 		}
 	}

@@ -18,11 +18,11 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case i.ballot != 0 || i.voted != 0 || i.phase == accepted:
-		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case i.phase == preAccepted:
-		env.Send(from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
+		r.admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: r.fenced(i, i.init)})
 	case m.Cmd == nil && i.cmd == nil:
-		env.SendAhead(from, Lacking{Head: r.head(), ID: i.id})
+		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
 	default:
 		if m.Cmd == nil {
 			m.Cmd = i.cmd
@@ -37,7 +37,7 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		if r.skip&ruleDurableVote == 0 {
 			r.save(env, i, true)
 		}
-		env.Send(from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
+		r.admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
 	}
 }
 
@@ -49,16 +49,16 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
-		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	case m.Cmd == nil && i.cmd == nil:
-		env.SendAhead(from, Lacking{Head: r.head(), ID: i.id})
+		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
 	default:
 		if m.Cmd == nil {
 			m.Cmd = i.cmd
 		}
 		i.ballot, i.voted, i.phase, i.deps, i.try = m.Ballot, m.Ballot, accepted, m.Deps, nil
 		r.save(env, i, r.setCommand(i, m.Cmd))
-		env.Send(from, Accepted{Head: r.head(), ID: i.id, Ballot: m.Ballot})
+		r.admission.Send(env, from, Accepted{Head: r.head(), ID: i.id, Ballot: m.Ballot})
 	}
 }
 
@@ -69,7 +69,7 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 	case i == nil || i.phase == committed || !m.Cmd.possible() || !r.hear(m.Deps):
 		return
 	case m.Cmd == nil && i.cmd == nil:
-		env.SendAhead(from, Lacking{Head: r.head(), ID: i.id})
+		r.admission.SendAhead(env, from, Lacking{Head: r.head(), ID: i.id})
 		return
 	case m.Cmd == nil:
 		m.Cmd = i.cmd
@@ -86,7 +86,7 @@ func (r *Replica) commit(i *instance) Commit {
 
 // sendCommit tells what was decided, if it may be told.
 func (r *Replica) sendCommit(env *protocol.Env[smr.Message], to protocol.ID, i *instance) {
-	env.Send(to, r.commit(i))
+	r.admission.Send(env, to, r.commit(i))
 }
 
 // onLacking sends the command of an instance to one that has not got it, with what is to be said of the instance now.
@@ -95,11 +95,11 @@ func (r *Replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m 
 	switch {
 	case i == nil:
 	case i.phase == committed:
-		env.Send(from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
+		r.admission.Send(env, from, Commit{Head: r.head(), ID: i.id, Cmd: i.value(), Deps: i.deps})
 	case i.try != nil && i.try.stage == preAccepting:
-		env.Send(from, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
+		r.admission.Send(env, from, PreAccept{Head: r.head(), ID: i.id, Cmd: i.cmd, Deps: i.init})
 	case i.try != nil && i.try.stage == accepting:
-		env.Send(from, Accept{Head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
+		r.admission.Send(env, from, Accept{Head: r.head(), ID: i.id, Ballot: i.try.ballot, Cmd: i.try.cmd, Deps: i.try.deps})
 	}
 }
 

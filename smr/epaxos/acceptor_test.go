@@ -37,17 +37,17 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		own := Head{From: kit.Incarnation(1), Gen: r.gen}
+		own := Head{Gen: r.gen}
 		for n := range uint64(1 + rnd.IntN(25)) {
 			id := ID{1, 1 + uint64(rnd.IntN(6))}
 			b, deps := newBallot(Ballot(rnd.IntN(4))<<32, 1), Deps{id.Index - 1, 0, 0}
 			switch rnd.IntN(5) {
 			case 0, 1:
-				r.Receive(env, 1, PreAccept{Head: own, ID: id, Cmd: work("c", "k"), Deps: deps})
+				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: PreAccept{Head: own, ID: id, Cmd: work("c", "k"), Deps: deps}})
 			case 2:
-				r.Receive(env, 1, Accept{Head: own, ID: id, Ballot: b, Cmd: work("c", "k"), Deps: deps})
+				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: Accept{Head: own, ID: id, Ballot: b, Cmd: work("c", "k"), Deps: deps}})
 			case 3:
-				r.Receive(env, 1, Recover{Head: own, ID: id, Ballot: b})
+				r.Receive(env, 1, kit.Letter{Disk: 1, Msg: Recover{Head: own, ID: id, Ballot: b}})
 			case 4:
 				if n > 10 {
 					r.rewrite(env)
@@ -71,11 +71,11 @@ func TestNoVoteBelowPromise(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	id := ID{1, 1}
-	r.Receive(env, 3, Recover{Head: Head{From: 3, Gen: r.gen}, ID: id, Ballot: newBallot(0, 3)})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Recover{Head: Head{Gen: r.gen}, ID: id, Ballot: newBallot(0, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 1, PreAccept{Head: Head{From: 1, Gen: r.gen}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)})
+	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)}})
 	refused := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		_, ok := e.Msg.(Refusal)
+		_, ok := kit.Inside(e.Msg).(Refusal)
 		return ok && e.To == 1
 	})
 	if i := r.find(id); i.phase != unknown || !refused {
@@ -88,8 +88,8 @@ func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	for _, index := range []uint64{2, 1} {
-		m := PreAccept{Head: Head{From: 1, Gen: r.gen}, ID: ID{1, index}, Cmd: work("c", "k"), Deps: Deps{index - 1, 0, 0}}
-		r.Receive(env, 1, m)
+		m := PreAccept{Head: Head{Gen: r.gen}, ID: ID{1, index}, Cmd: work("c", "k"), Deps: Deps{index - 1, 0, 0}}
+		r.Receive(env, 1, kit.Letter{Disk: 1, Msg: m})
 		if i := r.find(m.ID); !slices.Equal(i.deps, m.Deps) {
 			t.Errorf("%v depends on %v, want %v", m.ID, i.deps, m.Deps)
 		}
@@ -101,9 +101,9 @@ func TestValidateNotesTheProposal(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	c := ID{1, 1}
-	r.Receive(env, 3, Validate{Head: Head{From: 3, Gen: r.gen}, ID: c, Ballot: newBallot(0, 3), Cmd: work("c", "k"), Deps: make(Deps, 3)})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Validate{Head: Head{Gen: r.gen}, ID: c, Ballot: newBallot(0, 3), Cmd: work("c", "k"), Deps: make(Deps, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 3, PreAccept{Head: Head{From: 3, Gen: r.gen}, ID: ID{3, 1}, Cmd: work("dd", "k"), Deps: make(Deps, 3)})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: r.gen}, ID: ID{3, 1}, Cmd: work("dd", "k"), Deps: make(Deps, 3)}})
 	if d := r.find(ID{3, 1}).deps; !d.has(r.find(c)) {
 		t.Errorf("a command that conflicts depends on %v, want on %v too", d, c)
 	}

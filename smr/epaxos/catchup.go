@@ -29,7 +29,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			return
 		}
 	case r.ahead != 0 && r.ticks%resendTicks == 0:
-		env.SendAhead(r.ahead, Want{Head: r.head()})
+		r.admission.SendAhead(env, r.ahead, Want{Head: r.head()})
 		r.ahead = 0
 	}
 	if r.active {
@@ -39,7 +39,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 			r.others(func(id protocol.ID) { r.tempo.Ask(env, id) })
 		}
 		if r.ticks%newsTicks == 0 {
-			r.others(func(id protocol.ID) { env.SendAhead(id, News{Head: r.head(), Top: r.index.top.clone()}) })
+			r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, News{Head: r.head(), Top: r.index.top.clone()}) })
 		}
 	}
 	r.tick(env)
@@ -87,7 +87,7 @@ func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 	case i.try == nil:
 		i.try = &attempt{of: i, stage: accepting, cmd: i.cmd, deps: i.deps, votes: quorum.Votes{}}
 		r.sendAccepts(env, i.try)
-		env.Send(r.cfg.ID, Accepted{Head: r.head(), ID: i.id})
+		r.admission.Send(env, r.cfg.ID, Accepted{Head: r.head(), ID: i.id})
 	case i.age%resendTicks != 0:
 	case i.try.stage == preAccepting:
 		r.sendPreAccepts(env, i, nil)
@@ -100,7 +100,7 @@ func (r *Replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 func (r *Replica) tendReads(env *protocol.Env[smr.Message]) {
 	for _, p := range r.reads.polls {
 		if p.age++; p.age%resendTicks == 0 && p.votes.Len() < slowQuorum(len(r.group)) {
-			r.others(func(id protocol.ID) { env.SendAhead(id, p.Poll) })
+			r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, p.Poll) })
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
 		}
 	}
 	if len(m.Missing) > 0 {
-		env.SendAhead(from, m)
+		r.admission.SendAhead(env, from, m)
 	}
 }
 
@@ -157,7 +157,7 @@ func (r *Replica) onWant(env *protocol.Env[smr.Message], from protocol.ID, m Wan
 			if left -= 64 + 8*len(i.deps); left < 0 {
 				return
 			}
-			env.SendAhead(from, r.commit(i))
+			r.admission.SendAhead(env, from, r.commit(i))
 		}
 	}
 }
@@ -185,6 +185,5 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
-	answer.From = r.admission.Own()
-	env.Send(from, answer)
+	r.admission.Send(env, from, answer)
 }

@@ -9,20 +9,15 @@ import (
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("epaxos", 1, append(kit.SharedKinds(),
-		kind(64, preAcceptFields), kind(65, preAcceptedFields), kind(66, acceptFields), kind(67, acceptedFields), kind(68, commitFields),
-		kind(69, recoverFields), kind(70, recoveredFields), kind(71, validateFields), kind(72, validatedFields), kind(73, waitingFields),
-		kind(74, refusalFields), kind(75, newsFields), kind(76, wantFields), kind(77, pollFields), kind(78, polledFields), kind(79, settledFields),
-		kind(80, submitFields), kind(81, lackingFields), kind(90, recordFields),
-	)...)
-}
-
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag, fields)
+	return kit.NewFormat("epaxos", 1,
+		kit.Kind(64, preAcceptFields), kit.Kind(65, preAcceptedFields), kit.Kind(66, acceptFields), kit.Kind(67, acceptedFields), kit.Kind(68, commitFields),
+		kit.Kind(69, recoverFields), kit.Kind(70, recoveredFields), kit.Kind(71, validateFields), kit.Kind(72, validatedFields), kit.Kind(73, waitingFields),
+		kit.Kind(74, refusalFields), kit.Kind(75, newsFields), kit.Kind(76, wantFields), kit.Kind(77, pollFields), kit.Kind(78, polledFields), kit.Kind(79, settledFields),
+		kit.Kind(80, submitFields), kit.Kind(81, lackingFields), kit.Kind(90, recordFields),
+	)
 }
 
 func headFields(c *wirefmt.Coder, m *Head) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Gen)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // messages are of all kinds that nodes send or record.
 func messages() []smr.Message {
-	h := epaxos.Head{From: 7, Gen: 2}
+	h := epaxos.Head{Gen: 2}
 	id := epaxos.ID{Row: 3, Index: 1 << 40}
 	deps := epaxos.Deps{4, 0, 1 << 50}
 	work := &epaxos.Command{Kind: epaxos.Work, Stamp: 9, Entries: []kit.Entry{

@@ -32,7 +32,7 @@ func (r *Replica) endGeneration(env *protocol.Env[smr.Message]) {
 	r.membersChanged(env)
 	for _, m := range r.group {
 		if m.ID != r.cfg.ID {
-			env.Send(m.ID, News{Head: r.head(), Top: r.index.top.clone()})
+			r.admission.Send(env, m.ID, News{Head: r.head(), Top: r.index.top.clone()})
 		}
 	}
 }

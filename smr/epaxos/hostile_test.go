@@ -44,7 +44,7 @@ func TestImpossibleMessages(t *testing.T) {
 	}
 	for range 40 {
 		th := newTheatre(t, 3, 0)
-		h := func(from protocol.ID) Head { return Head{th.nodes[from].admission.Own(), uint64(rnd.IntN(8)/7 + 1)} }
+		h := func(from protocol.ID) Head { return Head{uint64(rnd.IntN(8)/7 + 1)} }
 		for range 40 {
 			from := protocol.ID(2 + rnd.IntN(2))
 			msgs := []smr.Message{
@@ -57,10 +57,15 @@ func TestImpossibleMessages(t *testing.T) {
 				Waiting{h(from), id(), number()}, Refusal{h(from), id(), ballot()}, News{h(from), deps()},
 				Want{h(from), []Range{{1, number(), number()}, {7, 1, 1}, {2, 1, number()}}}, Poll{h(from), number(), []string{"kk"}, rnd.IntN(2) == 0},
 				Polled{h(from), number(), deps()}, Settled{h(from), id()}, Submit{After: smr.Slot(number())}, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}},
-				kit.SnapshotChunk{From: h(from).From, Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, kit.SnapshotWanted{From: h(from).From},
+				kit.SnapshotChunk{Slot: smr.Slot(number()), Size: 1, Data: []byte{1}}, kit.SnapshotWanted{},
 				"no message", nil,
 			}
 			msg := msgs[rnd.IntN(len(msgs))]
+			switch msg.(type) {
+			case Submit, kit.ReadRequest:
+			default:
+				msg = kit.Letter{Disk: th.nodes[from].admission.Own(), Msg: msg}
+			}
 			th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, from, msg) })
 			switch rnd.IntN(6) {
 			case 0:
@@ -101,7 +106,7 @@ func TestDamagedDisk(t *testing.T) {
 			t.Errorf("%+v: got %+v, want a refusal that says %q", rec, env.Out, want)
 		}
 		env.Begin(0)
-		r.Receive(env, 2, Recover{Head{7, 1}, ID{2, 1}, newBallot(0, 2)})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Recover{Head{1}, ID{2, 1}, newBallot(0, 2)}})
 		r.Receive(env, 9, kit.ReadRequest{Queries: []kit.Query{{ID: 1}}})
 		if len(env.Out) > 0 {
 			t.Errorf("%s: it goes on: %+v", want, env.Out)

@@ -95,7 +95,7 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 	i.try = &attempt{of: i, stage: preAccepting, cmd: i.cmd, deps: i.init, joined: i.init.clone()}
 	r.sendPreAccepts(env, i, i.cmd)
 	// The own vote arrives when it is on disk.
-	env.Send(r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
+	r.admission.Send(env, r.cfg.ID, PreAccepted{Head: r.head(), ID: i.id, Deps: i.init, Fenced: r.fenced(i, nil)})
 }
 
 // sendPreAccepts sends the proposal to those who have not answered, or asks whether they have it, without the command. It waits for the disk: after a crash its ID must not be used for
@@ -103,7 +103,7 @@ func (r *Replica) startPreAccept(env *protocol.Env[smr.Message], i *instance) {
 func (r *Replica) sendPreAccepts(env *protocol.Env[smr.Message], i *instance, c *Command) {
 	r.others(func(id protocol.ID) {
 		if !i.try.votes.Has(id) {
-			env.Send(id, PreAccept{Head: r.head(), ID: i.id, Cmd: c, Deps: i.init})
+			r.admission.Send(env, id, PreAccept{Head: r.head(), ID: i.id, Cmd: c, Deps: i.init})
 		}
 	})
 }
@@ -137,7 +137,7 @@ func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late b
 			r.settle(env, i, true)
 			return
 		}
-		env.Send(r.cfg.ID, Settled{Head: r.head(), ID: i.id})
+		r.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})
 	case t.votes.Len() >= slowQuorum(n) && (late || t.equal < t.votes.Len()):
 		deps := t.joined
 		if r.skip&ruleJoinDeps != 0 {
@@ -155,13 +155,13 @@ func (r *Replica) startAccept(env *protocol.Env[smr.Message], t *attempt, c *Com
 	i.phase, i.ballot, i.voted, i.deps = accepted, t.ballot, t.ballot, d
 	r.save(env, i, fresh)
 	r.sendAccepts(env, t)
-	env.Send(r.cfg.ID, Accepted{Head: r.head(), ID: i.id, Ballot: t.ballot})
+	r.admission.Send(env, r.cfg.ID, Accepted{Head: r.head(), ID: i.id, Ballot: t.ballot})
 }
 
 func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], t *attempt) {
 	r.others(func(id protocol.ID) {
 		if !t.votes.Has(id) {
-			env.Send(id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd.brief(), Deps: t.deps})
+			r.admission.Send(env, id, Accept{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd.brief(), Deps: t.deps})
 		}
 	})
 }
@@ -191,7 +191,7 @@ func (r *Replica) onSettled(env *protocol.Env[smr.Message], from protocol.ID, m 
 func (r *Replica) settle(env *protocol.Env[smr.Message], i *instance, own bool) {
 	i.settling = false
 	r.others(func(id protocol.ID) {
-		env.SendAhead(id, r.commit(i))
+		r.admission.SendAhead(env, id, r.commit(i))
 	})
 	if own && !i.nothing {
 		r.acknowledge(env, i)

@@ -77,11 +77,10 @@ func (p phase) String() string {
 
 // What replicas say to each other.
 type (
-	// Head is what all messages between replicas begin with: the sender's disk, and the generation of the group. A generation ends with a change of the
+	// Head is what all messages between replicas begin with: the generation of the group. It ends with a change of the
 	// members; its instances mean nothing in another one.
 	Head struct {
-		From kit.Incarnation
-		Gen  uint64
+		Gen uint64
 	}
 
 	// PreAccept proposes a command with what it depends on as far as its proposer knows.
@@ -221,6 +220,11 @@ type (
 		ID ID
 	}
 )
+
+func (h Head) begin() Head { return h }
+
+// headed is a message that begins with a Head.
+type headed interface{ begin() Head }
 
 // Submit is a request of a client, with a causal floor: the commands come after those of which a Done had a Slot up to After.
 type Submit struct {

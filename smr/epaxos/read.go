@@ -116,12 +116,12 @@ func (r *Replica) startPoll(env *protocol.Env[smr.Message]) {
 	p.need = r.index.conflicts(footprint{all: p.All, keys: p.Keys})
 	p.votes.Add(r.cfg.ID)
 	l.polls = append(l.polls, p)
-	r.others(func(id protocol.ID) { env.SendAhead(id, p.Poll) })
+	r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, p.Poll) })
 }
 
 // onPoll tells what conflicts.
 func (r *Replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m Poll) {
-	env.SendAhead(from, Polled{Head: r.head(), Round: m.Round, Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
+	r.admission.SendAhead(env, from, Polled{Head: r.head(), Round: m.Round, Deps: r.index.conflicts(footprint{all: m.All, keys: m.Keys})})
 }
 
 func (r *Replica) onPolled(from protocol.ID, m Polled) {

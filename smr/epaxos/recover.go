@@ -30,7 +30,7 @@ func (r *Replica) recover(env *protocol.Env[smr.Message], i *instance) {
 	r.postpone(env, i, t.ballot)
 	for _, m := range r.group {
 		// The own answer arrives when the promise is on disk.
-		env.Send(m.ID, Recover{Head: r.head(), ID: i.id, Ballot: t.ballot})
+		r.admission.Send(env, m.ID, Recover{Head: r.head(), ID: i.id, Ballot: t.ballot})
 	}
 }
 
@@ -57,19 +57,19 @@ func (r *Replica) onRecover(env *protocol.Env[smr.Message], from protocol.ID, m 
 	switch {
 	case !owns(from, m.Ballot):
 	case i == nil:
-		env.SendAhead(from, News{Head: r.head(), Top: r.index.top.clone()})
+		r.admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
 		if p := r.position(m.ID.Row); p >= 0 && m.ID.Index <= r.rows[p].base {
 			r.startTransfer(env, from)
 		}
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot <= i.ballot:
-		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		r.promise(i, m.Ballot)
 		r.postpone(env, i, m.Ballot) // its recoverer gets time
 		r.save(env, i, false)
-		env.Send(from, Recovered{
+		r.admission.Send(env, from, Recovered{
 			Head: r.head(), ID: i.id, Ballot: m.Ballot, Phase: uint8(i.phase), Voted: i.voted, Cmd: i.value(), Init: i.init, Deps: i.deps,
 		})
 	}
@@ -127,7 +127,7 @@ func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	default:
 		t.cmd, t.deps, t.stage, t.votes = candidate.Cmd, candidate.Init, validating, quorum.Votes{}
 		for _, m := range r.group {
-			env.Send(m.ID, Validate{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
+			r.admission.Send(env, m.ID, Validate{Head: r.head(), ID: t.of.id, Ballot: t.ballot, Cmd: t.cmd, Deps: t.deps})
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 	case i.phase == committed:
 		r.sendCommit(env, from, i)
 	case m.Ballot < i.ballot:
-		env.Send(from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
+		r.admission.Send(env, from, Refusal{Head: r.head(), ID: i.id, Promised: i.ballot})
 	default:
 		if m.Ballot > i.ballot {
 			r.promise(i, m.Ballot)
@@ -157,7 +157,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 		r.save(env, i, fresh)
 		answer := Validated{Head: r.head(), ID: i.id, Ballot: m.Ballot}
 		answer.Invalid, answer.Pending = r.objections(i, r.footprint(m.Cmd), m.Deps)
-		env.Send(from, answer)
+		r.admission.Send(env, from, answer)
 	}
 }
 
@@ -211,7 +211,7 @@ func (r *Replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 		t.stage = waitingFor
 		r.waiting = append(r.waiting, t)
 		w := Waiting{Head: r.head(), ID: i.id, Agreed: uint64(t.agreed) + 1}
-		r.others(func(id protocol.ID) { env.SendAhead(id, w) })
+		r.others(func(id protocol.ID) { r.admission.SendAhead(env, id, w) })
 		r.onWaiting(env, w)
 	}
 }

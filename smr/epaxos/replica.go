@@ -168,16 +168,10 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.state.PartSaved(env, from)
 	case kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
-	case kit.SnapshotChunk:
-		if r.admission.Genuine(env, from, msg.From) {
-			r.onChunk(env, from, msg)
+	case kit.Letter:
+		if r.admission.Genuine(env, from, msg.Disk) {
+			r.onReplica(env, from, msg.Msg)
 		}
-	case kit.SnapshotWanted:
-		if r.admission.Genuine(env, from, msg.From) {
-			r.out.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(resend))
-		}
-	default:
-		r.onReplica(env, from, msg)
 	}
 	r.flush(env)
 }
@@ -192,27 +186,34 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.desk.Flush(env)
 }
 
-// onReplica takes what replicas of one generation say to each other.
+// onReplica takes what replicas say to each other.
 func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	h, ok := headOf(msg)
-	if !ok || !r.admission.Genuine(env, from, h.From) {
-		return
+	switch msg := msg.(type) {
+	case kit.SnapshotChunk:
+		r.onChunk(env, from, msg)
+	case kit.SnapshotWanted:
+		r.out.OnWanted(env, from, msg, r.admission.Own(), r.tempo.Times(resend))
+	case Want:
+		r.onWant(env, from, msg)
+	case headed:
+		r.onHeaded(env, from, msg)
 	}
-	if w, ok := msg.(Want); ok {
-		r.onWant(env, from, w)
-		return
-	}
+}
+
+// onHeaded takes what replicas of one generation say to each other.
+func (r *Replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg headed) {
+	h := msg.begin()
 	switch {
 	case h.Gen > r.gen:
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
-			env.SendAhead(from, Want{Head: r.head()})
+			r.admission.SendAhead(env, from, Want{Head: r.head()})
 			r.tick(env)
 		}
 		return
 	case h.Gen < r.gen:
 		if _, late := msg.(News); !late || r.state.Removed(from) {
-			env.SendAhead(from, News{Head: r.head(), Top: r.index.top.clone()})
+			r.admission.SendAhead(env, from, News{Head: r.head(), Top: r.index.top.clone()})
 		}
 		return
 	case !r.active || r.position(from) < 0:
@@ -258,47 +259,7 @@ func (r *Replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, msg s
 	}
 }
 
-func headOf(msg smr.Message) (Head, bool) {
-	switch m := msg.(type) {
-	case PreAccept:
-		return m.Head, true
-	case PreAccepted:
-		return m.Head, true
-	case Accept:
-		return m.Head, true
-	case Accepted:
-		return m.Head, true
-	case Commit:
-		return m.Head, true
-	case Recover:
-		return m.Head, true
-	case Recovered:
-		return m.Head, true
-	case Validate:
-		return m.Head, true
-	case Validated:
-		return m.Head, true
-	case Waiting:
-		return m.Head, true
-	case Refusal:
-		return m.Head, true
-	case News:
-		return m.Head, true
-	case Want:
-		return m.Head, true
-	case Poll:
-		return m.Head, true
-	case Polled:
-		return m.Head, true
-	case Settled:
-		return m.Head, true
-	case Lacking:
-		return m.Head, true
-	}
-	return Head{}, false
-}
-
-func (r *Replica) head() Head { return Head{From: r.admission.Own(), Gen: r.gen} }
+func (r *Replica) head() Head { return Head{r.gen} }
 
 // others calls f with each other member.
 func (r *Replica) others(f func(id protocol.ID)) {

@@ -91,7 +91,7 @@ func (th *theatre) except(f func(mail) bool, lose func(mail) bool) func(mail) bo
 	return func(m mail) bool { return f(m) && !lose(m) }
 }
 
-func isCommit(m mail) bool { _, ok := m.msg.(Commit); return ok }
+func isCommit(m mail) bool { _, ok := kit.Inside(m.msg).(Commit); return ok }
 
 // propose has a replica propose a command of its own.
 func (th *theatre) propose(id protocol.ID, c *Command) ID {
@@ -131,7 +131,7 @@ func TestTwoBallots(t *testing.T) {
 		th.propose(3, work("other", "k")) // so that 2 does not agree at once
 		th.deliver(among(2, 3))
 		id := th.propose(1, work("c", "k"))
-		th.deliver(th.except(among(1, 2), func(m mail) bool { _, accept := m.msg.(Accept); return accept }))
+		th.deliver(th.except(among(1, 2), func(m mail) bool { _, accept := kit.Inside(m.msg).(Accept); return accept }))
 		if i := th.nodes[1].find(id); i.phase != accepted {
 			t.Fatalf("replica 1 is %v", i.phase)
 		}
@@ -188,7 +188,7 @@ func TestRecoveryValidates(t *testing.T) {
 		for _, tell := range []bool{true, false} {
 			th := newTheatre(t, 5, skip)
 			c := th.propose(1, work("c", "k"))
-			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
 			d := th.propose(5, work("dd", "k"))
 			quorum := among(3, 4, 5)
 			if !tell {
@@ -215,9 +215,9 @@ func TestRecoveryValidates(t *testing.T) {
 func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
 	th := newTheatre(t, 5, 0)
 	c := th.propose(1, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 3 })
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 3 })
 	d := th.propose(2, work("dd", "k"))
-	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
 	th.recover(3, c)
 	th.recover(4, d)
 	th.deliver(among(3, 4, 5))
@@ -254,7 +254,7 @@ func TestDurableWaitsForChanges(t *testing.T) {
 	for _, skip := range []rules{0, ruleFence} {
 		th := newTheatre(t, 3, skip)
 		th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
-		th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
 		c := work("c", "k")
 		th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
 		id := th.propose(1, c)
@@ -277,12 +277,12 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 			th := newTheatre(t, n, 0)
 			last := protocol.ID(n)
 			change := th.propose(last, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
-			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
 			later, knows := th.propose(last, work("dd", "k")), protocol.ID(1)
 			if added {
 				knows = 2
 			}
-			th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == knows })
+			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == knows })
 			c := work("c", "k")
 			th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
 			id := th.propose(1, c)
@@ -311,7 +311,7 @@ func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
 	for _, skip := range []rules{0, ruleKnowCheckpoints} {
 		th := newTheatre(t, 5, skip)
 		c := th.propose(1, work("c", "k"))
-		th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
 		d := th.propose(5, work("dd", "k"))
 		th.deliver(among(3, 4, 5))
 		th.propose(5, &Command{Kind: Checkpoint})
@@ -380,7 +380,7 @@ func TestCommandsAreSentOnce(t *testing.T) {
 // commandIn returns the command that is to be worked off and is in a message, nil if there is none.
 func commandIn(msg smr.Message) *Command {
 	var c *Command
-	switch m := msg.(type) {
+	switch m := kit.Inside(msg).(type) {
 	case PreAccept:
 		c = m.Cmd
 	case Accept:

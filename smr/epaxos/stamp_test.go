@@ -16,7 +16,7 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
 	th.deliver(nil)
 	c := th.propose(3, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 1 })
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 1 })
 	th.nodes[1].stamp = 100 // it has proposed much that commutes with these
 	a := th.propose(1, work("aa", "k"))
 	th.deliver(among(1, 2))
@@ -51,7 +51,7 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 func TestStampsSurvive(t *testing.T) {
 	high := work("high", "other")
 	high.Stamp = 500
-	from := Head{From: 1, Gen: 1}
+	from := Head{Gen: 1}
 	for name, m := range map[string]smr.Message{
 		"PreAccept": PreAccept{Head: from, ID: ID{1, 1}, Cmd: high, Deps: make(Deps, 3)},
 		"Accept":    Accept{Head: from, ID: ID{1, 1}, Cmd: high, Deps: make(Deps, 3)},
@@ -60,7 +60,7 @@ func TestStampsSurvive(t *testing.T) {
 		for _, crash := range []bool{false, true} {
 			var disk smrtest.Disk
 			r, env := onDisk(t, &disk)
-			r.Receive(env, 1, m)
+			r.Receive(env, 1, kit.Letter{Disk: 1, Msg: m})
 			disk.Write(env, 0)
 			if crash {
 				r, env = onDisk(t, &disk)
@@ -80,7 +80,7 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	var disk smrtest.Disk
 	executed, env := onDisk(t, &disk)
 	at := ID{1, 1}
-	executed.Receive(env, 1, Commit{Head: Head{From: 1, Gen: 1}, ID: at, Cmd: &Command{Kind: Checkpoint, Stamp: 1}, Deps: make(Deps, 3)})
+	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: Commit{Head: Head{Gen: 1}, ID: at, Cmd: &Command{Kind: Checkpoint, Stamp: 1}, Deps: make(Deps, 3)}})
 	disk.Write(env, 0)
 	if executed.checkpoint != at {
 		t.Fatalf("the checkpoint is %v, want %v", executed.checkpoint, at)
@@ -100,7 +100,7 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 		env := protocol.NewEnv[smr.Message](nil, 100, nil)
 		env.Begin(0)
 		id := ID{3, 1}
-		r.Receive(env, 3, PreAccept{Head: Head{From: 3, Gen: 1}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: PreAccept{Head: Head{Gen: 1}, ID: id, Cmd: work("c", "k"), Deps: make(Deps, 3)}})
 		if d := r.find(id).deps; d[0] < at.Index {
 			t.Errorf("a replica %s has a command depend on %v, want on the checkpoint %v", name, d, at)
 		}

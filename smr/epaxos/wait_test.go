@@ -17,7 +17,7 @@ func TestWaitsForWhatMayBeDecided(t *testing.T) {
 		t.Fatal("replica 1 has not decided")
 	}
 	d := th.propose(5, work("dd", "k"))
-	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
 	th.recover(2, c)
 	th.deliver(among(2, 3, 4))
 	if i := th.nodes[2].find(c); i.nothing || i.try == nil || i.try.stage != waitingFor {
@@ -47,7 +47,7 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 		votes = append(votes, th.take(func(m mail) bool { return m.to == 1 })...)
 	}
 	d := th.propose(5, work("dd", "k"))
-	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 4 })
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
 	th.recover(4, d)
 	th.deliver(among(1, 2, 4))
 	if i := th.nodes[4].find(d); i.try == nil || i.try.stage != waitingFor {
@@ -69,7 +69,7 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 func TestProposerThatHasNotDecided(t *testing.T) {
 	th := newTheatre(t, 3, 0)
 	c := th.propose(1, work("c", "k"))
-	th.deliver(func(m mail) bool { _, ask := m.msg.(PreAccept); return ask && m.to == 2 })
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
 	th.recover(2, c)
 	th.deliver(among(1, 2))
 	if i := th.nodes[2].find(c); i.phase != committed || !i.nothing {

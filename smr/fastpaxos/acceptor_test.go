@@ -45,7 +45,7 @@ func begun(t *testing.T, members int, omit rules) (*Replica, *protocol.Env[smr.M
 // follow has it follow an era's coordinator, with slots open from one on.
 func follow(r *Replica, env *protocol.Env[smr.Message], e Era, open smr.Slot) {
 	id := e.coordinator()
-	r.Receive(env, id, Beat{Head: Head{From: kit.Incarnation(id), Era: e, Generation: r.state.Generation()}, Leads: true, Open: open})
+	r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Beat{Head: Head{Era: e, Generation: r.state.Generation()}, Leads: true, Open: open}})
 }
 
 // command is a request of one new command.
@@ -62,7 +62,7 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 		t.Errorf("voted in slot %d, want 10, the first that is open", r.fastTop)
 	}
 	// Where it has accepted in the classic round, which is above the fast one, it does not vote any more.
-	r.Receive(env, 2, Accept{Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}, []Placed{{11, work(7)}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Head{Era: newEra(0, 2), Generation: r.state.Generation()}, []Placed{{11, work(7)}}}})
 	r.Receive(env, 77, command(2))
 	if r.fastTop != 12 {
 		t.Errorf("voted in slot %d, want 12, as slot 11 has a classic vote", r.fastTop)
@@ -86,11 +86,11 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 			t.Errorf("command %d, of %d bytes: voted up to slot %d, want %d", seq+1, c.bytes, r.fastTop, c.top)
 		}
 	}
-	head := Head{From: 2, Era: era, Generation: r.state.Generation()}
+	head := Head{Era: era, Generation: r.state.Generation()}
 	other := kit.Entry{Kind: kit.Command, Client: 78, Session: 1, Seq: 9, Command: kv.Put([]byte("k"), nil)}
-	r.Receive(env, 2, Accept{head, []Placed{{1, other}}}) // in the place of its own vote
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{head, []Placed{{1, other}}}}) // in the place of its own vote
 	own := kit.Entry{Kind: kit.Command, Client: 77, Session: 1, Seq: 1, Command: make([]byte, 200)}
-	r.Receive(env, 2, Commit{Head: head, Items: []Placed{{1, other}, {2, own}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: head, Items: []Placed{{1, other}, {2, own}}}})
 	if r.state.Applied() != 2 || r.oursBytes != 0 {
 		t.Fatalf("applied up to slot %d, and %d bytes are left of own votes", r.state.Applied(), r.oursBytes)
 	}
@@ -127,7 +127,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 		era := r.cand.era
 		disk.Write(env, 0)
 		promise := func(id protocol.ID) {
-			r.Receive(env, id, Promise{Head: Head{From: kit.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied})
+			r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: 1, Applied: applied}})
 			for len(env.Out) > 0 { // its own promise comes back from its disk
 				out := slices.Clone(env.Out)
 				disk.Write(env, 0)
@@ -156,7 +156,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 	}
 	told := vote
 	told.Command = slices.Clone(vote.Command)
-	r.Receive(env, 2, Commit{Head: Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}, Items: []Placed{{10, told}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: Head{Era: newEra(0, 2), Generation: r.state.Generation()}, Items: []Placed{{10, told}}}})
 	c := r.cell(10)
 	if !c.decided || !c.value.Equal(told) {
 		t.Fatalf("slot 10: %v, %v", c.decided, c.value)
@@ -181,7 +181,7 @@ func TestSuggestedIsVotedFor(t *testing.T) {
 	if r.fastTop != 1 {
 		t.Fatalf("voted up to slot %d, want 1: there is no room for the second command", r.fastTop)
 	}
-	r.Receive(env, 2, Suggest{Head{From: 2, Era: era, Generation: r.state.Generation()}, []kit.Entry{entry(2)}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Suggest{Head{Era: era, Generation: r.state.Generation()}, []kit.Entry{entry(2)}}})
 	if r.fastTop != 2 || r.oursBytes != 180 {
 		t.Errorf("with the coordinator's suggestion: voted up to slot %d, %d bytes of own votes, want 2 and 180", r.fastTop, r.oursBytes)
 	}

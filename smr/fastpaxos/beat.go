@@ -58,7 +58,7 @@ func (r *Replica) beat(env *protocol.Env[smr.Message]) {
 	}
 	asks := r.tempo.Asks()
 	for _, id := range r.others() {
-		env.SendAhead(id, m)
+		r.admission.SendAhead(env, id, m)
 		if asks {
 			r.tempo.Ask(env, id)
 		}
@@ -96,7 +96,7 @@ func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
 	if len(r.state.Members()) == 0 {
 		if ids := r.others(); len(ids) > 0 {
 			r.fetched = 0
-			env.Send(ids[env.Rand.IntN(len(ids))], r.fetch())
+			r.admission.Send(env, ids[env.Rand.IntN(len(ids))], r.fetch())
 		}
 		return
 	}
@@ -109,6 +109,6 @@ func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
 	}
 	if best != 0 {
 		r.fetched = 0
-		env.Send(best, r.fetch())
+		r.admission.Send(env, best, r.fetch())
 	}
 }

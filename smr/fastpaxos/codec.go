@@ -9,21 +9,16 @@ import (
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("fastpaxos", 1, append(kit.SharedKinds(),
-		kind(64, beatFields), kind(65, votedFields), kind(66, suggestFields), kind(67, closeFields), kind(68, acceptFields),
-		kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Commit) bool { return !m.More }, earlierCommitFields),
-		kind(71, prepareFields), kind(72, promiseFields), kind(73, refusalFields), kind(74, fetchFields), kind(75, lookFields),
-		kind(76, followsFields), kind(77, removedFields), kind(78, copyFields), kind(79, ballotFields), kind(80, voteRecordFields),
-		kind(81, promiseRecordFields), kind(82, decidedFields), kind(83, commitFields),
-	)...)
-}
-
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag, fields)
+	return kit.NewFormat("fastpaxos", 1,
+		kit.Kind(64, beatFields), kit.Kind(65, votedFields), kit.Kind(66, suggestFields), kit.Kind(67, closeFields), kit.Kind(68, acceptFields),
+		kit.Kind(69, acceptedFields), wirefmt.NewEarlierKind[smr.Message](70, func(m Commit) bool { return !m.More }, earlierCommitFields),
+		kit.Kind(71, prepareFields), kit.Kind(72, promiseFields), kit.Kind(73, refusalFields), kit.Kind(74, fetchFields), kit.Kind(75, lookFields),
+		kit.Kind(76, followsFields), kit.Kind(78, copyFields), kit.Kind(79, ballotFields), kit.Kind(80, voteRecordFields),
+		kit.Kind(81, promiseRecordFields), kit.Kind(82, decidedFields), kit.Kind(83, commitFields),
+	)
 }
 
 func headFields(c *wirefmt.Coder, m *Head) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Era)
 	wirefmt.Uint(c, &m.Generation)
 }
@@ -100,8 +95,6 @@ func followsFields(c *wirefmt.Coder, m *Follows) {
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Top)
 }
-
-func removedFields(c *wirefmt.Coder, m *Removed) { headFields(c, &m.Head) }
 
 func copyFields(c *wirefmt.Coder, m *Copy) { kit.RequestFields(c, &m.Request) }
 

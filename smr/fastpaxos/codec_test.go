@@ -10,8 +10,8 @@ import (
 
 // messages are of all kinds that nodes send or record, those that the family shares aside but for a few.
 func messages() []smr.Message {
-	zero, own, other := Head{From: 1, Generation: 3}, Head{From: 1, Era: 1<<32 | 1, Generation: 3}, Head{From: 1, Era: 2<<32 | 2, Generation: 3}
-	alone := Head{From: 1, Era: 1<<32 | 1, Generation: 1}
+	zero, own, other := Head{Generation: 3}, Head{Era: 1<<32 | 1, Generation: 3}, Head{Era: 2<<32 | 2, Generation: 3}
+	alone := Head{Era: 1<<32 | 1, Generation: 1}
 	command := kit.Entry{Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}
 	change := kit.Entry{Kind: kit.ChangeMembers, Client: 7, Session: 3, Seq: 10, Acked: 4, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}
 	items := []Placed{{1, command}, {2, kit.Entry{Kind: kit.NoOp}}, {3, change}, {1 << 50, command}, {0, command}}
@@ -45,7 +45,6 @@ func messages() []smr.Message {
 			Look{h, 1},
 			Follows{h, 1 << 40, 7},
 			Follows{h, 0, 1 << 50},
-			Removed{h},
 		)
 	}
 	return out
@@ -59,7 +58,7 @@ func TestLayouts(t *testing.T) {
 		m   smr.Message
 		tag byte
 	}{
-		{Commit{Head: Head{From: 1}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Commit{More: true}, 83},
+		{Commit{Head: Head{}, Items: []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {Commit{More: true}, 83},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
 		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14}, {kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {

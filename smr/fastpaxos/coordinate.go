@@ -124,7 +124,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 		}
 	}
 	for i, id := 0, r.members(); len(l.suggest) > 0 && i < len(id); i++ {
-		env.Send(id[i], Suggest{r.head(r.promised), l.suggest})
+		r.admission.Send(env, id[i], Suggest{r.head(r.promised), l.suggest})
 	}
 	l.suggest = nil
 }
@@ -294,12 +294,12 @@ func (r *Replica) tellDecided(env *protocol.Env[smr.Message]) {
 	small, large := split(l.news)
 	for chunk := range chunks(small) {
 		for _, id := range r.others() {
-			env.SendAhead(id, Commit{Head: r.head(r.promised), Items: chunk}) // it is on the disks of a quorum
+			r.admission.SendAhead(env, id, Commit{Head: r.head(r.promised), Items: chunk}) // it is on the disks of a quorum
 		}
 	}
 	for _, id := range r.others() {
 		if len(large) > 0 {
-			env.SendAhead(id, Decided{r.head(r.promised), large})
+			r.admission.SendAhead(env, id, Decided{r.head(r.promised), large})
 		}
 	}
 	l.accepts, l.news = nil, nil
@@ -310,9 +310,9 @@ func (r *Replica) sendAccepts(env *protocol.Env[smr.Message], items []Placed) {
 	for chunk := range chunks(items) {
 		for _, id := range r.members() {
 			if m := (Accept{r.head(r.promised), chunk}); id != r.cfg.ID {
-				env.SendAhead(id, m)
+				r.admission.SendAhead(env, id, m)
 			} else {
-				env.Send(id, m)
+				r.admission.Send(env, id, m)
 			}
 		}
 	}
@@ -346,7 +346,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 	r.sendAccepts(env, again)
 	if shut > 0 && !l.classic && r.omit&ruleTimeout == 0 {
 		for _, id := range r.members() {
-			env.Send(id, Close{r.head(r.promised), shut})
+			r.admission.Send(env, id, Close{r.head(r.promised), shut})
 		}
 	}
 	r.propose(env, 1)

@@ -19,7 +19,7 @@ func lead(t *testing.T, r *Replica, env *protocol.Env[smr.Message], disk *smrtes
 	era, n := r.cand.era, len(r.members())
 	for id := 2; id <= n/2+1; id++ {
 		from := protocol.ID(id)
-		r.Receive(env, from, Promise{Head: Head{From: kit.Incarnation(id), Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes})
+		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Head: Head{Era: era, Generation: r.state.Generation()}, Low: r.state.Applied() + 1, Votes: votes}})
 		for len(env.Out) > 0 { // its own promise comes from its disk
 			out := slices.Clone(env.Out)
 			disk.Write(env, 0)
@@ -46,7 +46,7 @@ func TestVotesOfTheEraCount(t *testing.T) {
 	lead(t, r, env, disk)
 	lead(t, r, env, disk)
 	for era, want := range map[Era]bool{newEra(0, 1): false, r.promised: true} {
-		h := Head{From: 2, Era: era, Generation: r.state.Generation()}
+		h := Head{Era: era, Generation: r.state.Generation()}
 		r.onVoted(env, 2, Voted{h, []Placed{{r.open, work(1)}}})
 		if counted := r.lead.tallies[r.open] != nil; counted != want {
 			t.Errorf("a fast vote of the era %v in %v: counts %v", era, r.promised, counted)
@@ -65,8 +65,8 @@ func TestVotesOfTheEraCount(t *testing.T) {
 func TestMembersOfOneGeneration(t *testing.T) {
 	for _, other := range []uint64{0, 1} {
 		r, env, _ := begun(t, 3, 0)
-		h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation() + other}
-		r.Receive(env, 2, Accept{h, []Placed{{1, work(1)}}})
+		h := Head{Era: newEra(0, 2), Generation: r.state.Generation() + other}
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, work(1)}}}})
 		if accepted := r.top == 1; accepted != (other == 0) {
 			t.Errorf("the coordinator's generation is higher by %d: accepted %v", other, accepted)
 		}
@@ -90,7 +90,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		}
 		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
-			step(protocol.ID(id), Follows{Head{From: kit.Incarnation(id), Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top})
+			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top}})
 		}
 		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(kit.ReadReplies); return ok })
 		if answered != c.answered {
@@ -129,11 +129,11 @@ func TestNothingAboveAChange(t *testing.T) {
 // TestChangeIsOnDisk: a replica that has applied a change of the members knows of it after a crash, before it votes for anything.
 func TestChangeIsOnDisk(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
-	h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}
-	r.Receive(env, 2, Commit{Head: h, Items: []Placed{
+	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
 		{2, kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Acked: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}},
-	}})
+	}}})
 	if len(r.members()) != 2 {
 		t.Fatalf("the members are %v", r.members())
 	}

@@ -112,7 +112,7 @@ func (r *Replica) prepare(env *protocol.Env[smr.Message], id protocol.ID) {
 	m := Prepare{r.head(r.cand.era), r.cand.next[id]}
 	r.cand.asked[id] = r.cand.beats
 	if id != r.cfg.ID {
-		env.SendAhead(id, m)
+		r.admission.SendAhead(env, id, m)
 	} else {
 		r.onPrepare(env, id, m)
 	}
@@ -123,7 +123,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case m.Era == 0 || m.Era.coordinator() != from:
 		return
 	case m.Era < r.promised:
-		env.SendAhead(from, Refusal{r.head(r.promised)})
+		r.admission.SendAhead(env, from, Refusal{r.head(r.promised)})
 		return
 	case m.Era > r.promised:
 		if from != r.cfg.ID && from != r.promised.coordinator() && r.silent < courtesy && r.promised != 0 {
@@ -144,7 +144,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		p.Votes = append(p.Votes, c.vote)
 	}
-	env.Send(from, p)
+	r.admission.Send(env, from, p)
 }
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {
@@ -156,7 +156,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m 
 		// It may know other members, or have forgotten what this replica lacks.
 		r.above = max(r.above, c.era)
 		r.abandon()
-		env.Send(from, r.fetch())
+		r.admission.Send(env, from, r.fetch())
 		r.rest = courtesy / 2
 		return
 	}

@@ -144,7 +144,7 @@ func (r *Replica) onCommit(env *protocol.Env[smr.Message], from protocol.ID, m C
 	r.execute(env)
 	if m.More {
 		r.fetched = 0
-		env.Send(from, r.fetch())
+		r.admission.Send(env, from, r.fetch())
 	}
 }
 
@@ -232,7 +232,7 @@ func (r *Replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 	last := parts[len(parts)-1].Items
 	parts[len(parts)-1].More = last[len(last)-1].Slot < items[len(items)-1].Slot
 	for _, m := range parts {
-		env.Send(to, m)
+		r.admission.Send(env, to, m)
 	}
 }
 
@@ -247,8 +247,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
-	answer.From = r.admission.Own()
-	env.Send(from, answer)
+	r.admission.Send(env, from, answer)
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises. A coordinator that has to be told leads no more.

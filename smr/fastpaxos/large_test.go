@@ -21,25 +21,25 @@ func big(seq kit.Seq) kit.Entry {
 func TestDecidedNamesLargeCommands(t *testing.T) {
 	r, env, _ := begun(t, 3, 0)
 	era := newEra(0, 2)
-	h := Head{From: 2, Era: era, Generation: r.state.Generation()}
-	r.Receive(env, 2, Accept{h, []Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}}})
+	h := Head{Era: era, Generation: r.state.Generation()}
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}}}})
 	small, named := split([]Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}, {4, big(4)}, {5, work(5)}})
 	if len(small) != 1 || len(named) != 4 || named[0].Entry.Command != nil {
 		t.Fatalf("%d commands are told whole and %d named", len(small), len(named))
 	}
 	other := named[2]
 	other.Sum++
-	r.Receive(env, 2, Decided{h, []Named{named[0], named[1], other, named[3]}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{h, []Named{named[0], named[1], other, named[3]}}})
 	if r.state.Applied() != 2 {
 		t.Errorf("applied %d slots, want the 2 that were accepted as they were decided", r.state.Applied())
 	}
 	// What an earlier era's coordinator had accepted there may be another command.
-	r.Receive(env, 2, Accept{h, []Placed{{4, big(9)}}})
-	r.Receive(env, 2, Decided{h, named[2:]})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{4, big(9)}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{h, named[2:]}})
 	if r.state.Applied() != 3 {
 		t.Errorf("applied %d slots, want 3: another command was accepted in slot 4", r.state.Applied())
 	}
-	r.Receive(env, 2, Commit{Head: h, Items: []Placed{{4, big(4)}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{4, big(4)}}}})
 	if r.state.Applied() != 4 {
 		t.Errorf("applied %d slots, want 4, after the command came", r.state.Applied())
 	}
@@ -52,11 +52,11 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 	disk.Write(env, 0)
 	r.proposeIn(1, big(1))
 	r.flush(env)
-	r.Receive(env, 2, Accepted{Head{From: 2, Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}})
-	r.Receive(env, 3, Accepted{Head{From: 3, Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Head{Era: r.promised, Generation: r.state.Generation()}, []smr.Slot{1}}})
 	bytes, named := 0, 0
 	for _, e := range env.Out {
-		switch m := e.Msg.(type) {
+		switch m := kit.Inside(e.Msg).(type) {
 		case Accept:
 			if e.To == 2 {
 				bytes += len(m.Items[0].Entry.Command)
@@ -78,7 +78,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 	r, env, disk := begun(t, 3, 0)
 	r.campaign(env, false)
 	era := r.cand.era
-	h := Head{From: 2, Era: era, Generation: r.state.Generation()}
+	h := Head{Era: era, Generation: r.state.Generation()}
 	for page := range smr.Slot(pages) {
 		if r.cand == nil || r.cand.era != era {
 			t.Fatalf("gave up after %d of %d parts", page, pages)
@@ -88,11 +88,11 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 			m.Next = 0
 		}
 		disk.Write(env, 0)
-		r.Receive(env, 2, m)
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: m})
 		r.onTick(env)
 		asked := 0
 		for _, e := range env.Out {
-			if p, ok := e.Msg.(Prepare); ok && e.To == 2 && p.Low == page+2 {
+			if p, ok := kit.Inside(e.Msg).(Prepare); ok && e.To == 2 && p.Low == page+2 {
 				asked++
 			}
 		}
@@ -109,16 +109,16 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
 	r, env, disk := begun(t, 3, 0)
-	h := Head{From: 2, Era: newEra(0, 2), Generation: r.state.Generation()}
+	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
 	for s := range smr.Slot(slots) {
-		r.Receive(env, 2, Commit{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}}})
 	}
 	for applied, turns := smr.Slot(0), 0; applied < slots; turns++ {
 		disk.Write(env, 0)
-		r.Receive(env, 3, Fetch{Head{From: 3, Era: h.Era, Generation: h.Generation}, applied})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Fetch{Head{Era: h.Era, Generation: h.Generation}, applied}})
 		before, more := applied, false
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Commit); ok && e.To == 3 {
+			if m, ok := kit.Inside(e.Msg).(Commit); ok && e.To == 3 {
 				if more || m.Items[0].Slot != applied+1 {
 					t.Fatalf("slots from %d follow those up to %d, which ask for more: %v", m.Items[0].Slot, applied, more)
 				}
@@ -140,7 +140,7 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 	r.Receive(env, 77, req)
 	var said []Ballot
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Ballot); ok && e.To == 77 {
+		if m, ok := kit.Inside(e.Msg).(Ballot); ok && e.To == 77 {
 			said = append(said, m)
 		}
 	}
@@ -158,7 +158,7 @@ func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
 		own.Send(1, kit.Request{Session: 1, Commands: []kit.RequestedCommand{{Seq: c.sent + 1, Command: make([]byte, size)}}})
 		c.spread(own)
 		for _, e := range own.Out {
-			if _, ok := e.Msg.(Copy); ok {
+			if _, ok := kit.Inside(e.Msg).(Copy); ok {
 				n++
 			}
 		}

@@ -20,10 +20,14 @@ func (e Era) String() string { return fmt.Sprintf("%d.%d", uint64(e)>>32, uint32
 
 // A Head begins what replicas say to each other.
 type Head struct {
-	From       kit.Incarnation // the sender's disk
 	Era        Era
 	Generation uint64 // of the members in the sender's state
 }
+
+func (h Head) begin() Head { return h }
+
+// headed is a message that begins with a Head.
+type headed interface{ begin() Head }
 
 // A Vote is what was accepted in a slot, in the fast round of an era or in its classic one.
 type Vote struct {
@@ -136,9 +140,6 @@ type (
 		Round uint64
 		Top   smr.Slot // the last slot in which the sender has voted in the era's fast round
 	}
-
-	// Removed tells a replica that it is not a member any more.
-	Removed struct{ Head }
 )
 
 // What clients and replicas say to each other.

@@ -24,10 +24,10 @@ func TestVotesForNothingAreMade(t *testing.T) {
 	era := newEra(0, 2)
 	follow(r, env, era, 5)
 	disk.Write(env, 0)
-	r.Receive(env, 2, Close{Head: Head{From: 2, Era: era, Generation: r.state.Generation()}, Slot: 7})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Close{Head: Head{Era: era, Generation: r.state.Generation()}, Slot: 7}})
 	told := map[smr.Slot]bool{}
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Voted); ok && e.Kind == protocol.KindSend {
+		if m, ok := kit.Inside(e.Msg).(Voted); ok && e.Kind == protocol.KindSend {
 			for _, p := range m.Items {
 				told[p.Slot] = p.Entry.Kind == kit.NoOp
 			}
@@ -44,10 +44,10 @@ func TestVotesForNothingAreMade(t *testing.T) {
 		}
 		next := newEra(era, 3)
 		r.silent = courtesy // the old coordinator is gone
-		r.Receive(env, 3, Prepare{Head{From: 3, Era: next, Generation: r.state.Generation()}, 5})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Head{Era: next, Generation: r.state.Generation()}, 5}})
 		promised := map[smr.Slot]bool{}
 		for _, e := range env.Out {
-			if m, ok := e.Msg.(Promise); ok {
+			if m, ok := kit.Inside(e.Msg).(Promise); ok {
 				for _, v := range m.Votes {
 					promised[v.Slot] = v.Entry.Kind == kit.NoOp && v.Era == era && !v.Classic
 				}

@@ -52,7 +52,7 @@ func (r *Replica) look(env *protocol.Env[smr.Message]) {
 	r.lead.reads.beats = 0
 	for _, id := range r.members() {
 		if id != r.cfg.ID {
-			env.SendAhead(id, Look{r.head(r.promised), r.lead.reads.round})
+			r.admission.SendAhead(env, id, Look{r.head(r.promised), r.lead.reads.round})
 		}
 	}
 	r.answerReads(env)

@@ -26,66 +26,25 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.state.PartSaved(env, from)
 	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest, Copy:
 		r.onClient(env, from, msg)
-	default:
-		if head, ok := headOf(msg); ok && r.admission.Genuine(env, from, head.From) && !r.gone(env, from, msg) {
-			r.onReplica(env, from, msg, head)
+	case kit.Letter:
+		if r.admission.Genuine(env, from, m.Disk) && !r.gone(env, from, m.Msg) {
+			r.onReplica(env, from, m.Msg)
 		}
 	}
 	r.flush(env)
 }
 
-// headOf returns what a replica's message begins with; those of snapshots have no more than the disk.
-func headOf(msg smr.Message) (Head, bool) {
-	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		return Head{From: m.From}, true
-	case kit.SnapshotWanted:
-		return Head{From: m.From}, true
-	case Beat:
-		return m.Head, true
-	case Voted:
-		return m.Head, true
-	case Suggest:
-		return m.Head, true
-	case Close:
-		return m.Head, true
-	case Accept:
-		return m.Head, true
-	case Accepted:
-		return m.Head, true
-	case Commit:
-		return m.Head, true
-	case Decided:
-		return m.Head, true
-	case Prepare:
-		return m.Head, true
-	case Promise:
-		return m.Head, true
-	case Refusal:
-		return m.Head, true
-	case Fetch:
-		return m.Head, true
-	case Look:
-		return m.Head, true
-	case Follows:
-		return m.Head, true
-	case Removed:
-		return m.Head, true
-	}
-	return Head{}, false
-}
-
 // gone tells whether the sender is no member any more; it is told so.
 func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
-	if _, ok := msg.(Removed); ok || !r.state.Removed(from) {
+	if _, ok := msg.(kit.Removed); ok || !r.state.Removed(from) {
 		return false
 	}
-	env.SendAhead(from, Removed{r.head(r.promised)})
+	r.admission.SendAhead(env, from, kit.Removed{})
 	return true
 }
 
 // onReplica takes what replicas say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message, head Head) {
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
 	_, member := r.state.Member(from)
 	switch m := msg.(type) {
 	case kit.SnapshotChunk:
@@ -100,7 +59,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onDecided(env, m)
 	case Beat:
 		r.heard(from, m.Applied)
-	case Removed:
+	case kit.Removed:
 		if member {
 			r.onRemoved(env)
 		}
@@ -122,6 +81,11 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onFollows(env, from, m)
 		return
 	}
+	begun, ok := msg.(headed)
+	if !ok {
+		return
+	}
+	head := begun.begin()
 	if head.Generation != r.state.Generation() {
 		return // one of the two does not know who the members are
 	}
@@ -142,7 +106,7 @@ func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 	case head.Era == 0 || head.Era.coordinator() != from || beats && !b.Leads:
 		return
 	case head.Era < r.promised:
-		env.SendAhead(from, Refusal{r.head(r.promised)})
+		r.admission.SendAhead(env, from, Refusal{r.head(r.promised)})
 		return
 	case head.Era > r.promised:
 		r.adopt(env, head.Era)
@@ -160,7 +124,7 @@ func (r *Replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 	case Accept:
 		r.onAccept(env, from, m)
 	case Look:
-		env.SendAhead(from, Follows{r.head(m.Era), m.Round, r.fastTop})
+		r.admission.SendAhead(env, from, Follows{r.head(m.Era), m.Round, r.fastTop})
 	}
 }
 
@@ -187,7 +151,7 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	r.write(env)
 	if len(r.voted) > 0 && r.promised != 0 {
-		env.Send(r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
+		r.admission.Send(env, r.promised.coordinator(), Voted{r.head(r.promised), r.voted})
 	}
 	for _, b := range r.ballots {
 		env.Send(b.client, b.Ballot)

@@ -143,7 +143,7 @@ func (r *Replica) fastQuorum() int {
 }
 
 func (r *Replica) head(e Era) Head {
-	return Head{From: r.admission.Own(), Era: e, Generation: r.state.Generation()}
+	return Head{Era: e, Generation: r.state.Generation()}
 }
 
 // Start takes over what is on the disk.

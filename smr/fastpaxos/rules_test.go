@@ -133,9 +133,9 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	era := Era(0)
 	for range 2 { // the log is cut if at least two records go
 		era = newEra(era, 2)
-		r.Receive(env, 2, Prepare{Head{From: 2, Era: era, Generation: r.state.Generation()}, 1})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Head{Era: era, Generation: r.state.Generation()}, 1}})
 		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-			_, ok := e.Msg.(Promise)
+			_, ok := kit.Inside(e.Msg).(Promise)
 			return ok && e.Kind == protocol.KindSend
 		}) {
 			t.Fatalf("no promise that waits for the disk: %+v", env.Out)
@@ -151,9 +151,9 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, 3, omit)
 	disk.Write(env, 0)
-	r.Receive(env, 3, Accept{Head{From: 3, Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, kit.Entry{Kind: kit.NoOp}}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Head{Era: newEra(0, 3), Generation: r.state.Generation()}, []Placed{{1, kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		refusal, ok := e.Msg.(Refusal)
+		refusal, ok := kit.Inside(e.Msg).(Refusal)
 		return ok && refusal.Era == era
 	})
 }

@@ -131,7 +131,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		answer.Slots = append(answer.Slots, p.Slot)
 	}
 	if len(answer.Slots) > 0 {
-		env.Send(from, answer)
+		r.admission.Send(env, from, answer)
 	}
 }
 

@@ -77,7 +77,7 @@ type (
 	Redirect struct{ Leader smr.Member }
 
 	// Removed tells a replica that it is no member any more: the sender has executed its removal.
-	Removed struct{ From Incarnation }
+	Removed struct{}
 
 	// Busy says that the replica took neither the commands nor the queries: it has too much to do. They can be asked for again, later.
 	Busy struct {

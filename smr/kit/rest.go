@@ -14,7 +14,6 @@ type (
 
 	// RestNow goes from a leader to its followers: there is nothing to do, and as long as there is not, its host's beats stand for its own.
 	RestNow struct {
-		From   Incarnation
 		Run    uint64   // of the leader's host
 		Ballot uint64   // or term
 		Slot   smr.Slot // all slots up to it are decided, and no other has a command
@@ -23,7 +22,6 @@ type (
 
 	// Rested answers a RestNow: the follower has all that is decided, and relies on the leader's host.
 	Rested struct {
-		From   Incarnation
 		Run    uint64 // of the follower's host
 		Ballot uint64
 		Number uint64
@@ -98,7 +96,7 @@ func (r *Rest) Due(now time.Duration) bool {
 
 // Ask asks the followers to rest, and returns how long to wait with the next beat for their answers, which it would wake: a beat is before the question, so that they know what is decided. It returns
 // false if hosts do not vouch for all of them.
-func (r *Rest) Ask(env *protocol.Env[smr.Message], m RestNow, followers []protocol.ID) (wait time.Duration, asked bool) {
+func (r *Rest) Ask(env *protocol.Env[smr.Message], m RestNow, disk Incarnation, followers []protocol.ID) (wait time.Duration, asked bool) {
 	own, ok := r.vouch(r.self)
 	if !ok {
 		return 0, false
@@ -112,7 +110,7 @@ func (r *Rest) Ask(env *protocol.Env[smr.Message], m RestNow, followers []protoc
 	r.asked, r.agreed = env.Now, map[protocol.ID]uint64{}
 	m.Run, m.Number = own.Run, r.number
 	for _, id := range followers {
-		env.Send(id, m)
+		env.Send(id, Letter{disk, m})
 	}
 	return r.roundTrip + r.roundTrip/2, true
 }
@@ -146,7 +144,7 @@ func (r *Rest) Follow(env *protocol.Env[smr.Message], from protocol.ID, m RestNo
 		return false
 	}
 	r.resting, r.relied = true, map[protocol.ID]uint64{from: m.Run}
-	env.Send(from, Rested{From: own, Run: self.Run, Ballot: m.Ballot, Number: m.Number})
+	env.Send(from, Letter{own, Rested{Run: self.Run, Ballot: m.Ballot, Number: m.Number}})
 	return true
 }
 

@@ -50,7 +50,7 @@ func TestAskDuringABeat(t *testing.T) {
 	}})
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	env.Now = began
-	if _, asked := rest.Ask(env, kit.RestNow{}, []protocol.ID{2, 3}); !asked || len(env.Out) != 2 {
+	if _, asked := rest.Ask(env, kit.RestNow{}, 5, []protocol.ID{2, 3}); !asked || len(env.Out) != 2 {
 		t.Errorf("asked: %v, by %d messages", asked, len(env.Out))
 	}
 }

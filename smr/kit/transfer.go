@@ -12,9 +12,8 @@ import (
 
 // SnapshotChunk is a part of a snapshot on its way to a replica that lags too far behind for the log.
 type SnapshotChunk struct {
-	From   Incarnation // the sender's
-	Slot   smr.Slot    // of the snapshot, which Slot, Size and Sum name together
-	Size   uint64      // bytes, of the whole
+	Slot   smr.Slot // of the snapshot, which Slot, Size and Sum name together
+	Size   uint64   // bytes, of the whole
 	Sum    uint32
 	Offset uint64
 	Data   []byte
@@ -22,7 +21,6 @@ type SnapshotChunk struct {
 
 // SnapshotWanted answers a chunk: how much of the snapshot is there. At Offset == Size it is installed, or not needed.
 type SnapshotWanted struct {
-	From   Incarnation
 	Slot   smr.Slot
 	Sum    uint32
 	Offset uint64
@@ -149,7 +147,7 @@ func (o *Outgoing) Continue(env *protocol.Env[smr.Message], to protocol.ID, self
 			return
 		}
 		data := chunk[o.sent%chunkBytes:]
-		env.SendAhead(to, SnapshotChunk{From: self, Slot: o.slot, Size: o.size, Sum: o.sum, Offset: o.sent, Data: data})
+		env.SendAhead(to, Letter{self, SnapshotChunk{Slot: o.slot, Size: o.size, Sum: o.sum, Offset: o.sent, Data: data}})
 		o.sent += uint64(len(data))
 	}
 }

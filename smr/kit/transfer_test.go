@@ -29,7 +29,7 @@ func outgoing(slot smr.Slot, data []byte) *Outgoing {
 // chunksOf returns the chunks that a call has sent.
 func chunksOf(env *protocol.Env[smr.Message]) (out []SnapshotChunk) {
 	for _, e := range env.Out {
-		if c, ok := e.Msg.(SnapshotChunk); ok {
+		if c, ok := Inside(e.Msg).(SnapshotChunk); ok {
 			out = append(out, c)
 		}
 	}

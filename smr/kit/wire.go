@@ -5,22 +5,17 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// kind declares a message of the family.
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag, fields)
-}
-
-// SharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
-func SharedKinds() []wirefmt.Kind[smr.Message] {
+// sharedKinds returns the wire kinds of the messages of this package. Their tags are below 64; protocols take theirs from 64 on.
+func sharedKinds() []wirefmt.Kind[smr.Message] {
 	return []wirefmt.Kind[smr.Message]{
-		kind(1, RequestFields), kind(2, openRequestFields), kind(3, changeRequestFields), kind(4, readRequestFields),
-		kind(5, repliesFields), kind(6, openReplyFields), kind(7, readRepliesFields), kind(8, redirectFields), kind(9, busyFields),
-		kind(10, notYetFields), kind(11, chunkFields), kind(12, wantedFields),
+		Kind(1, RequestFields), Kind(2, openRequestFields), Kind(3, changeRequestFields), Kind(4, readRequestFields),
+		Kind(5, repliesFields), Kind(6, openReplyFields), Kind(7, readRepliesFields), Kind(8, redirectFields), Kind(9, busyFields),
+		Kind(10, notYetFields), Kind(11, chunkFields), Kind(12, wantedFields),
 		wirefmt.NewEarlierKind[smr.Message](13, func(m Hello) bool { return m.Mark == DiskMark{} && !m.Ask }, earlierHelloFields),
 		wirefmt.NewEarlierKind[smr.Message](14, func(m Welcome) bool { return m.Mark == DiskMark{} }, earlierWelcomeFields),
-		kind(15, earlyFields), kind(16, func(*wirefmt.Coder, *PartSaved) {}), kind(17, pingFields), kind(18, pongFields),
-		kind(19, helloFields), kind(20, welcomeFields), kind(24, hostBeatFields), kind(25, restNowFields), kind(26, restedFields),
-		kind(27, func(c *wirefmt.Coder, m *Removed) { wirefmt.Uint(c, &m.From) }),
+		Kind(15, earlyFields), Kind(16, func(*wirefmt.Coder, *PartSaved) {}), Kind(17, pingFields), Kind(18, pongFields),
+		Kind(19, helloFields), Kind(20, welcomeFields), Kind(24, hostBeatFields), Kind(25, restNowFields), Kind(26, restedFields),
+		Kind(27, func(*wirefmt.Coder, *Removed) {}),
 	}
 }
 
@@ -101,7 +96,6 @@ func notYetFields(c *wirefmt.Coder, m *NotYet) {
 }
 
 func chunkFields(c *wirefmt.Coder, m *SnapshotChunk) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint(c, &m.Size)
 	wirefmt.Uint32(c, &m.Sum)
@@ -110,7 +104,6 @@ func chunkFields(c *wirefmt.Coder, m *SnapshotChunk) {
 }
 
 func wantedFields(c *wirefmt.Coder, m *SnapshotWanted) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Slot)
 	wirefmt.Uint32(c, &m.Sum)
 	wirefmt.Uint(c, &m.Offset)
@@ -163,7 +156,6 @@ func pongFields(c *wirefmt.Coder, m *Pong) { wirefmt.Uint(c, &m.Sent) }
 func hostBeatFields(c *wirefmt.Coder, m *HostBeat) { wirefmt.Uint(c, &m.Run) }
 
 func restNowFields(c *wirefmt.Coder, m *RestNow) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Run)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Slot)
@@ -171,7 +163,6 @@ func restNowFields(c *wirefmt.Coder, m *RestNow) {
 }
 
 func restedFields(c *wirefmt.Coder, m *Rested) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Run)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Number)

@@ -24,8 +24,8 @@ func sharedMessages() []smr.Message {
 		kit.Busy{Session: 3, Seqs: []kit.Seq{5}, Queries: []uint64{1}, Open: true},
 		kit.Ping{Sent: 5}, kit.Pong{Sent: 1 << 60},
 		kit.NotYet{Session: 3, Seq: 5, Reason: "later"},
-		kit.SnapshotChunk{From: 1, Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
-		kit.SnapshotWanted{From: 1, Slot: 2, Sum: 4, Offset: 3},
+		kit.SnapshotChunk{Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
+		kit.SnapshotWanted{Slot: 2, Sum: 4, Offset: 3},
 		kit.Hello{From: 1, Join: true},
 		kit.Welcome{From: 1, Asked: 2, Known: 3, Reason: "no"},
 		kit.Request{Session: 3, After: 1 << 60, Commands: []kit.RequestedCommand{{Seq: 5, Early: true}}},
@@ -36,16 +36,38 @@ func sharedMessages() []smr.Message {
 		kit.Early{Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
 		kit.PartSaved{},
 		kit.HostBeat{Run: 1 << 40},
-		kit.RestNow{From: 1, Run: 2, Ballot: 3, Slot: 4, Number: 5},
-		kit.Rested{From: 1, Run: 2, Ballot: 3, Number: 4},
-		kit.Removed{From: 7},
+		kit.RestNow{Run: 2, Ballot: 3, Slot: 4, Number: 5},
+		kit.Rested{Run: 2, Ballot: 3, Number: 4},
+		kit.Removed{},
+		kit.Letter{Disk: 1 << 60, Msg: kit.SnapshotWanted{Slot: 2, Sum: 4, Offset: 3}},
 	}
 }
 
 func sharedFormat() *wirefmt.Format[smr.Message] {
-	return wirefmt.NewFormat("smr", 1, kit.SharedKinds()...)
+	return kit.NewFormat("smr", 1)
 }
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, sharedFormat(), 0, sharedMessages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, sharedFormat(), sharedMessages()) }
+
+// TestLetterInALetter: what is in a letter is no letter, however bytes are put together; nothing that is no message goes in one.
+func TestLetterInALetter(t *testing.T) {
+	b, err := sharedFormat().Append(nil, kit.Letter{Disk: 1, Msg: kit.Removed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, tag, disk := b[0], b[1], b[2]
+	if _, err := sharedFormat().Decode(append([]byte{version, tag, disk}, b[1:]...)); err == nil {
+		t.Error("a letter in a letter was decoded")
+	}
+	if _, err := sharedFormat().Decode([]byte{version, tag, disk, 255}); err == nil {
+		t.Error("a letter with an unknown message was decoded")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a letter in a letter was encoded")
+		}
+	}()
+	_, _ = sharedFormat().Append(nil, kit.Letter{Disk: 1, Msg: kit.Letter{Disk: 1, Msg: kit.Removed{}}})
+}

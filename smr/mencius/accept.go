@@ -14,7 +14,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 	case l.leaderOf(m.Ballot) != from || from == r.cfg.ID || m.First == 0:
 		return
 	case m.Ballot < l.promised:
-		env.SendAhead(from, Refusal{r.place(l, l.promised)})
+		r.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
 		l.adopt(m.Ballot)
@@ -24,7 +24,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 	if m.First > l.matched+1 && r.omit&ruleNoGaps == 0 {
 		if l.missing != l.matched+1 {
 			l.missing = l.matched + 1
-			env.SendAhead(from, Missing{r.place(l, l.promised), l.missing})
+			r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
 		}
 		return
 	}
@@ -116,7 +116,7 @@ func (r *Replica) pump(env *protocol.Env[smr.Message], l *lane, member int) {
 	for *next <= l.end() && !underway.Full() {
 		items, after := l.items(*next, l.end())
 		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
-		env.Send(to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
+		r.admission.Send(env, to, Accept{Place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
 		*next = after
 	}
 }

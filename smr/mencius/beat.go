@@ -16,7 +16,7 @@ const (
 )
 
 func (r *Replica) fetch() Fetch {
-	return Fetch{From: r.admission.Own(), Epoch: r.epoch.number, Applied: r.state.Applied()}
+	return Fetch{Epoch: r.epoch.number, Applied: r.state.Applied()}
 }
 
 // onTick says that the replica is there, and looks who else is.
@@ -25,7 +25,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	if r.removed {
 		return
 	}
-	m := Beat{From: r.admission.Own(), Epoch: r.epoch.number, Applied: r.state.Applied(), Seen: r.seen}
+	m := Beat{Epoch: r.epoch.number, Applied: r.state.Applied(), Seen: r.seen}
 	for _, l := range r.epoch.lanes {
 		if l.lead != nil && r.active() {
 			m.Leads = append(m.Leads, Led{l.index, l.promised, l.commit})
@@ -33,7 +33,7 @@ func (r *Replica) onTick(env *protocol.Env[smr.Message]) {
 	}
 	asks := r.tempo.Asks()
 	for _, id := range r.others() {
-		env.SendAhead(id, m) // what is decided is on other disks too
+		r.admission.SendAhead(env, id, m) // what is decided is on other disks too
 		if asks {
 			r.tempo.Ask(env, id)
 		}
@@ -72,7 +72,7 @@ func (r *Replica) heartbeat(env *protocol.Env[smr.Message], l *lane) {
 	for i, id := range r.epoch.members {
 		if id != r.cfg.ID && r.ackedBy(l, i) < l.end() {
 			r.pump(env, l, i)
-			env.Send(id, Accept{Place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
+			r.admission.Send(env, id, Accept{Place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (r *Replica) onLed(env *protocol.Env[smr.Message], l *lane, from protocol.I
 	case l.leaderOf(led.Ballot) != from:
 		return
 	case led.Ballot < l.promised:
-		env.SendAhead(from, Refusal{r.place(l, l.promised)})
+		r.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
 		return
 	case led.Ballot > l.promised:
 		l.adopt(led.Ballot)
@@ -124,7 +124,7 @@ func (r *Replica) onLed(env *protocol.Env[smr.Message], l *lane, from protocol.I
 	l.decide(led.Commit)
 	if l.matched < led.Commit && l.missing != l.matched+1 {
 		l.missing = l.matched + 1
-		env.SendAhead(from, Missing{r.place(l, l.promised), l.missing})
+		r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
 	}
 }
 
@@ -141,7 +141,7 @@ func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
 	if len(r.epoch.members) == 0 {
 		if ids := r.others(); len(ids) > 0 && r.fetched >= 2 {
 			r.fetched = 0
-			env.Send(ids[env.Rand.IntN(len(ids))], r.fetch())
+			r.admission.Send(env, ids[env.Rand.IntN(len(ids))], r.fetch())
 		}
 		return
 	}
@@ -157,6 +157,6 @@ func (r *Replica) maybeFetch(env *protocol.Env[smr.Message]) {
 	}
 	if best != 0 {
 		r.fetched = 0
-		env.Send(best, r.fetch())
+		r.admission.Send(env, best, r.fetch())
 	}
 }

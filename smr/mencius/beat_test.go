@@ -26,14 +26,14 @@ func TestBeatsSettleBallots(t *testing.T) {
 		r, env, disk := begun(t)
 		l := r.epoch.lanes[1]
 		l.silent = patience // or it would not promise
-		r.Receive(env, l.leaderOf(c.promised), Prepare{Place{From: kit.Incarnation(l.leaderOf(c.promised)), Epoch: 1, Lane: 1, Ballot: c.promised}, 1})
+		r.Receive(env, l.leaderOf(c.promised), kit.Letter{Disk: kit.Incarnation(l.leaderOf(c.promised)), Msg: Prepare{Place{Epoch: 1, Lane: 1, Ballot: c.promised}, 1}})
 		disk.Write(env, 0)
 		leader := l.leaderOf(c.led)
 		l.silent = 3
-		r.Receive(env, leader, Beat{From: kit.Incarnation(leader), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}})
+		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader), Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 5}}}})
 		var refused, missing bool
 		for _, e := range env.Out {
-			switch m := e.Msg.(type) {
+			switch m := kit.Inside(e.Msg).(type) {
 			case Refusal:
 				refused = e.To == leader && m.Ballot == high
 			case Missing:

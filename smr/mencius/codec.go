@@ -9,19 +9,14 @@ import (
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("mencius", 1, append(kit.SharedKinds(),
-		kind(64, acceptFields), kind(65, acceptedFields), kind(66, missingFields), kind(67, refusalFields), kind(68, prepareFields),
-		kind(69, promiseFields), kind(70, beatFields), kind(71, fetchFields), kind(72, decidedFields), kind(73, lookFields), kind(74, seenFields),
-		kind(75, removedFields), kind(80, acceptRecordFields), kind(81, promiseRecordFields),
-	)...)
-}
-
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag, fields)
+	return kit.NewFormat("mencius", 1,
+		kit.Kind(64, acceptFields), kit.Kind(65, acceptedFields), kit.Kind(66, missingFields), kit.Kind(67, refusalFields), kit.Kind(68, prepareFields),
+		kit.Kind(69, promiseFields), kit.Kind(70, beatFields), kit.Kind(71, fetchFields), kit.Kind(72, decidedFields), kit.Kind(73, lookFields), kit.Kind(74, seenFields),
+		kit.Kind(80, acceptRecordFields), kit.Kind(81, promiseRecordFields),
+	)
 }
 
 func placeFields(c *wirefmt.Coder, m *Place) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint32(c, &m.Lane)
 	wirefmt.Uint(c, &m.Ballot)
@@ -76,7 +71,6 @@ func voteFields(c *wirefmt.Coder, m *Vote) {
 }
 
 func beatFields(c *wirefmt.Coder, m *Beat) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Applied)
 	wirefmt.Uint(c, &m.Seen)
@@ -90,32 +84,26 @@ func ledFields(c *wirefmt.Coder, m *Led) {
 }
 
 func fetchFields(c *wirefmt.Coder, m *Fetch) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Applied)
 }
 
 func decidedFields(c *wirefmt.Coder, m *Decided) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.First)
 	kit.EntriesFields(c, &m.Entries)
 }
 
 func lookFields(c *wirefmt.Coder, m *Look) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Round)
 }
 
 func seenFields(c *wirefmt.Coder, m *Seen) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Slot)
 }
-
-func removedFields(c *wirefmt.Coder, m *Removed) { wirefmt.Uint(c, &m.From) }
 
 func acceptRecordFields(c *wirefmt.Coder, m *AcceptRecord) {
 	wirefmt.Uint(c, &m.Epoch)

@@ -83,7 +83,7 @@ func (r *Replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m Fe
 	}
 	if m.Epoch == r.epoch.number && m.Applied+1 >= r.epoch.first {
 		if entries := r.decidedFrom(m.Applied + 1); entries != nil {
-			env.Send(from, Decided{From: r.admission.Own(), Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
+			r.admission.Send(env, from, Decided{Epoch: m.Epoch, First: m.Applied + 1, Entries: entries})
 			return
 		}
 	}
@@ -154,7 +154,7 @@ func (r *Replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	r.execute(env)
 	if p := r.progress[from]; p.applied > r.state.Applied() {
-		env.Send(from, r.fetch())
+		r.admission.Send(env, from, r.fetch())
 	}
 }
 
@@ -167,8 +167,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
-	answer.From = r.admission.Own()
-	env.Send(from, answer)
+	r.admission.Send(env, from, answer)
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots of the same epoch stay: they are promises.

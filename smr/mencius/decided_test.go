@@ -12,7 +12,7 @@ import (
 // sends tells whether a call has sent something about a lane that only its leader sends.
 func sends(env *protocol.Env[smr.Message], lane uint32) bool {
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		a, ok := e.Msg.(Accept)
+		a, ok := kit.Inside(e.Msg).(Accept)
 		return ok && a.Lane == lane
 	})
 }
@@ -41,7 +41,7 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 			t.Fatalf("%s: leads its lane: %v, proposed %d", name, l.lead != nil, l.end())
 		}
 		disk.Write(env, 0)
-		r.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: c.decided})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: c.decided}})
 		if leads := l.lead != nil; leads != c.leads || r.status(0).Serves != c.leads {
 			t.Errorf("decided is %s: leads %v, serves %v, want %v", name, leads, r.status(0).Serves, c.leads)
 		}
@@ -62,14 +62,14 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 	once := newBallot(0, 3)
 	r, env, disk := begun(t)
 	l := r.epoch.lanes[1]
-	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}, {Entry: work(2)}, {Entry: work(3)}}}})
 	disk.Write(env, 0)
 	for name, say := range map[string]smr.Message{
-		"Accept": Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 1, Commit: 3, Items: []Item{{Entry: work(1)}}},
-		"Beat":   Beat{From: 3, Epoch: 1, Leads: []Led{{Lane: 1, Ballot: once, Commit: 3}}},
+		"Accept": kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1, Commit: 3, Items: []Item{{Entry: work(1)}}}},
+		"Beat":   kit.Letter{Disk: 3, Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: once, Commit: 3}}}},
 	} {
 		if name == "Beat" { // which has no entries of its own
-			r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 1, Items: []Item{{Entry: work(1)}}})
+			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 1, Items: []Item{{Entry: work(1)}}}})
 			disk.Write(env, 0)
 		}
 		r.Receive(env, 3, say)
@@ -78,7 +78,7 @@ func TestCommitsEndWithTheBallot(t *testing.T) {
 			t.Errorf("%s: decided up to %d, the leader's up to %d in ballot %v; want at most 1, and 1 in %v", name, l.commit, l.matched, l.promised, once)
 		}
 	}
-	r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: once}, First: 2, Commit: 3, Items: []Item{{Entry: work(20)}, {Entry: work(30)}}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: once}, First: 2, Commit: 3, Items: []Item{{Entry: work(20)}, {Entry: work(30)}}}})
 	if l.commit != 3 || !l.at(2).Entry.Equal(work(20)) {
 		t.Errorf("decided up to %d with %v in the second position, want 3 and what the leader sent", l.commit, l.at(2).Entry)
 	}
@@ -93,7 +93,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	before := []kit.Entry{noOp, open, noOp, noOp} // slots 1 to 4
 
 	behind, env, disk := begun(t)
-	behind.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: before})
+	behind.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: before}})
 	disk.Write(env, 0)
 	own := behind.epoch.lanes[0]
 	behind.leadFrom(env, own, own.end()+1)
@@ -107,7 +107,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	room := behind.limit()
 
 	ahead, env, _ := begun(t)
-	ahead.Receive(env, 2, Decided{From: 2, Epoch: 1, First: 1, Entries: append(before, remove)})
+	ahead.Receive(env, 2, kit.Letter{Disk: 2, Msg: Decided{Epoch: 1, First: 1, Entries: append(before, remove)}})
 	if ahead.state.Applied() != s || len(ahead.state.Members()) != 2 {
 		t.Fatalf("applied %d, %d members", ahead.state.Applied(), len(ahead.state.Members()))
 	}

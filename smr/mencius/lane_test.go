@@ -78,10 +78,10 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 		r, env, disk := begun(t)
 		l := r.epoch.lanes[1]
 		from := l.leaderOf(c.accepted)
-		r.Receive(env, from, Accept{Place: Place{From: kit.Incarnation(from), Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}})
+		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: c.accepted}, First: 1, Items: []Item{{Entry: work(1)}}}})
 		disk.Write(env, 0)
 		from = l.leaderOf(c.led)
-		r.Receive(env, from, Beat{From: kit.Incarnation(from), Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}})
+		r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: Beat{Epoch: 1, Leads: []Led{{Lane: 1, Ballot: c.led, Commit: 1}}}})
 		if l.commit != c.want {
 			t.Errorf("decided up to %d by the word of %s, want %d", l.commit, name, c.want)
 		}
@@ -91,7 +91,7 @@ func TestCommitsAreOfTheBallot(t *testing.T) {
 // TestSkipsSurviveCrash: an owner that has promised to propose nothing in a slot knows that after a crash, whatever made it skip the slot.
 func TestSkipsSurviveCrash(t *testing.T) {
 	r, env, disk := begun(t)
-	r.Receive(env, 2, Beat{From: 2, Epoch: 1, Seen: 20})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Beat{Epoch: 1, Seen: 20}})
 	own := r.epoch.lanes[0]
 	skipped := own.end()
 	if want := r.epoch.upTo(own, 20); skipped != want {
@@ -125,7 +125,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	for i := range fill {
 		fill[i].Entry.Kind = kit.NoOp
 	}
-	r.Receive(env, 3, Accept{Place: Place{From: 3, Epoch: 1, Lane: 1, Ballot: ballot}, First: 1, Items: fill})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accept{Place: Place{Epoch: 1, Lane: 1, Ballot: ballot}, First: 1, Items: fill}})
 	disk.Write(env, 0)
 	other, _, _ := begun(t)
 	other.state.Skip(60)
@@ -153,7 +153,7 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 		r.Expire(env, proposeTimer{})
 		disk.Write(env, 0)
 		r.epoch.last = last
-		r.Receive(env, 2, Seen{From: 2, Epoch: 1, Round: r.reads.round})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Seen{Epoch: 1, Round: r.reads.round}})
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
 			return ok

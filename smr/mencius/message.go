@@ -24,11 +24,15 @@ type Pos uint64
 
 // A Place says which lane of an epoch a message is about, and in which ballot.
 type Place struct {
-	From   kit.Incarnation // the sender's disk
 	Epoch  Epoch
 	Lane   uint32 // the owner's place among the members, from 0
 	Ballot Ballot
 }
+
+func (p Place) place() Place { return p }
+
+// placed is a message about a lane.
+type placed interface{ place() Place }
 
 // What replicas say to each other.
 type (
@@ -85,7 +89,6 @@ type (
 
 	// Beat says that a replica is there, how far it has come and what it leads.
 	Beat struct {
-		From    kit.Incarnation
 		Epoch   Epoch
 		Applied smr.Slot
 		Seen    smr.Slot // the last slot in which the sender has seen a command: others give way to it
@@ -101,14 +104,12 @@ type (
 
 	// Fetch asks for what is decided above Applied.
 	Fetch struct {
-		From    kit.Incarnation
 		Epoch   Epoch
 		Applied smr.Slot
 	}
 
 	// Decided answers it, unless a snapshot does: the entries of consecutive slots from First on.
 	Decided struct {
-		From    kit.Incarnation
 		Epoch   Epoch
 		First   smr.Slot
 		Entries []kit.Entry
@@ -116,21 +117,16 @@ type (
 
 	// Look asks how far up the receiver has seen commands, for reads.
 	Look struct {
-		From  kit.Incarnation
 		Epoch Epoch
 		Round uint64
 	}
 
 	// Seen answers it.
 	Seen struct {
-		From  kit.Incarnation
 		Epoch Epoch
 		Round uint64
 		Slot  smr.Slot
 	}
-
-	// Removed tells a replica that it is not a member any more.
-	Removed struct{ From kit.Incarnation }
 )
 
 // Records of the log.

@@ -28,8 +28,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a leader of a lower ballot is not told", Dir: dir, Test: "TestBeatsSettleBallots",
-			Old: "\t\tenv.SendAhead(from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
-			New: "\t\tif !MUTANT {\n\t\t\tenv.SendAhead(from, Refusal{r.place(l, l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
+			Old: "\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})\n\t\t}\n\t\treturn\n\tcase led.Ballot > l.promised:\n",
 		},
 		{
 			Name: "the beats of a leader of a higher ballot are ignored", Dir: dir, Test: "TestBeatsSettleBallots",

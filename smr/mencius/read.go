@@ -79,10 +79,10 @@ func (r *Replica) askRound(env *protocol.Env[smr.Message]) {
 func (r *Replica) look(env *protocol.Env[smr.Message]) {
 	r.reads.beats = 0
 	for _, id := range r.epoch.members {
-		if m := (Look{r.admission.Own(), r.epoch.number, r.reads.round}); id != r.cfg.ID {
-			env.SendAhead(id, m)
+		if m := (Look{r.epoch.number, r.reads.round}); id != r.cfg.ID {
+			r.admission.SendAhead(env, id, m)
 		} else {
-			r.onSeen(env, r.own, Seen{m.From, m.Epoch, m.Round, r.seen})
+			r.onSeen(env, r.own, Seen{m.Epoch, m.Round, r.seen})
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (r *Replica) lookAgain(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onLook(env *protocol.Env[smr.Message], from protocol.ID, m Look) {
 	if m.Epoch == r.epoch.number {
-		env.SendAhead(from, Seen{r.admission.Own(), m.Epoch, m.Round, r.seen})
+		r.admission.SendAhead(env, from, Seen{m.Epoch, m.Round, r.seen})
 	}
 }
 

@@ -26,55 +26,20 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.state.PartSaved(env, from)
 	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
-	default:
-		if disk, ok := sender(msg); ok && r.admission.Genuine(env, from, disk) && !r.gone(env, from, msg) {
-			r.onReplica(env, from, msg)
+	case kit.Letter:
+		if r.admission.Genuine(env, from, msg.Disk) && !r.gone(env, from, msg.Msg) {
+			r.onReplica(env, from, msg.Msg)
 		}
 	}
 	r.flush(env)
 }
 
-// sender returns the disk that a replica's message says it comes from.
-func sender(msg smr.Message) (kit.Incarnation, bool) {
-	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		return m.From, true
-	case kit.SnapshotWanted:
-		return m.From, true
-	case Accept:
-		return m.From, true
-	case Accepted:
-		return m.From, true
-	case Missing:
-		return m.From, true
-	case Refusal:
-		return m.From, true
-	case Prepare:
-		return m.From, true
-	case Promise:
-		return m.From, true
-	case Beat:
-		return m.From, true
-	case Fetch:
-		return m.From, true
-	case Decided:
-		return m.From, true
-	case Look:
-		return m.From, true
-	case Seen:
-		return m.From, true
-	case Removed:
-		return m.From, true
-	}
-	return 0, false
-}
-
 // gone tells whether the sender is no member any more, in whose epoch nobody is; it is told so.
 func (r *Replica) gone(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) bool {
-	if _, ok := msg.(Removed); ok || !r.state.Removed(from) || r.epoch.index(from) >= 0 {
+	if _, ok := msg.(kit.Removed); ok || !r.state.Removed(from) || r.epoch.index(from) >= 0 {
 		return false
 	}
-	env.SendAhead(from, Removed{From: r.admission.Own()})
+	r.admission.SendAhead(env, from, kit.Removed{})
 	return true
 }
 
@@ -91,7 +56,7 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 		r.onFetch(env, from, m)
 	case Decided:
 		r.onDecided(env, from, m)
-	case Removed:
+	case kit.Removed:
 		if _, member := r.state.Member(from); member {
 			r.onRemoved(env)
 		}
@@ -106,8 +71,12 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Seen:
 		r.onSeen(env, member, m)
 	}
-	place, ok := placeOf(msg)
-	if !ok || place.Epoch != r.epoch.number || int(place.Lane) >= len(r.epoch.lanes) {
+	about, ok := msg.(placed)
+	if !ok {
+		return
+	}
+	place := about.place()
+	if place.Epoch != r.epoch.number || int(place.Lane) >= len(r.epoch.lanes) {
 		return
 	}
 	l := r.epoch.lanes[place.Lane]
@@ -127,27 +96,9 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	}
 }
 
-func placeOf(msg smr.Message) (Place, bool) {
-	switch m := msg.(type) {
-	case Accept:
-		return m.Place, true
-	case Accepted:
-		return m.Place, true
-	case Missing:
-		return m.Place, true
-	case Refusal:
-		return m.Place, true
-	case Prepare:
-		return m.Place, true
-	case Promise:
-		return m.Place, true
-	}
-	return Place{}, false
-}
-
 // place returns what a message about a lane begins with.
 func (r *Replica) place(l *lane, b Ballot) Place {
-	return Place{From: r.admission.Own(), Epoch: r.epoch.number, Lane: l.index, Ballot: b}
+	return Place{Epoch: r.epoch.number, Lane: l.index, Ballot: b}
 }
 
 // Expire does what a timer is for.
@@ -185,7 +136,7 @@ func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
 			r.pump(env, l, member)
 		case l.leader() == from:
-			env.SendAhead(from, Missing{r.place(l, l.promised), l.matched + 1})
+			r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.matched + 1})
 			l.tell = tellAll
 		}
 	}
@@ -211,12 +162,12 @@ func (r *Replica) tellAccepted(env *protocol.Env[smr.Message], l *lane) {
 	case l.tell == tellNobody:
 		return
 	case l.lead != nil: // the others know it from its Accept
-		env.Send(r.cfg.ID, m)
+		r.admission.Send(env, r.cfg.ID, m)
 	case l.tell == tellLeader:
-		env.Send(l.leader(), m)
+		r.admission.Send(env, l.leader(), m)
 	default:
 		for _, id := range r.epoch.members {
-			env.Send(id, m)
+			r.admission.Send(env, id, m)
 		}
 	}
 	l.tell = tellNobody

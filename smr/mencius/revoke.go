@@ -100,7 +100,7 @@ func (r *Replica) welcome(c *candidacy) bool {
 func (r *Replica) prepare(env *protocol.Env[smr.Message], l *lane, member int) {
 	m := Prepare{r.place(l, l.cand.ballot), l.cand.next[member]}
 	if to := r.epoch.members[member]; to != r.cfg.ID {
-		env.SendAhead(to, m)
+		r.admission.SendAhead(env, to, m)
 	} else {
 		r.onPrepare(env, l, to, m)
 	}
@@ -111,7 +111,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *lane, from protoc
 	case l.leaderOf(m.Ballot) != from || m.Ballot == 0:
 		return
 	case m.Ballot < l.promised:
-		env.SendAhead(from, Refusal{r.place(l, l.promised)})
+		r.admission.SendAhead(env, from, Refusal{r.place(l, l.promised)})
 		return
 	case m.Ballot > l.promised:
 		if from != l.owner && from != r.cfg.ID && !l.suspects(courtesy) {
@@ -130,7 +130,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], l *lane, from protoc
 		}
 		p.Votes = append(p.Votes, v)
 	}
-	env.Send(from, p)
+	r.admission.Send(env, from, p)
 }
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *lane, member int, m Promise) {

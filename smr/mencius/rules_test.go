@@ -61,9 +61,9 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	r, env, disk := begun(t)
 	r.omit = omit
 	ballot := newBallot(0, 2)
-	r.Receive(env, 2, Prepare{Place{From: 2, Epoch: 1, Lane: 1, Ballot: ballot}, 1})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Prepare{Place{Epoch: 1, Lane: 1, Ballot: ballot}, 1}})
 	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		_, ok := e.Msg.(Promise)
+		_, ok := kit.Inside(e.Msg).(Promise)
 		return ok && e.Kind == protocol.KindSend
 	}) {
 		t.Fatalf("no promise that waits for the disk: %+v", env.Out)
@@ -78,9 +78,9 @@ func refusesAfterCrash(t *testing.T, omit rules, cut bool) bool {
 	}
 	r, env = onDisk(t, disk, omit)
 	disk.Write(env, 0)
-	r.Receive(env, 2, Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: kit.Entry{Kind: kit.NoOp}}}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: kit.Entry{Kind: kit.NoOp}}}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		refusal, ok := e.Msg.(Refusal)
+		refusal, ok := kit.Inside(e.Msg).(Refusal)
 		return ok && refusal.Ballot == ballot
 	})
 }

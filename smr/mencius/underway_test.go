@@ -24,7 +24,7 @@ func TestPartAtATime(t *testing.T) {
 	take := func() (sent int) {
 		t.Helper()
 		for _, e := range env.Out {
-			m, ok := e.Msg.(Accept)
+			m, ok := kit.Inside(e.Msg).(Accept)
 			if !ok || e.To != 2 || len(m.Items) == 0 {
 				continue
 			}
@@ -38,9 +38,9 @@ func TestPartAtATime(t *testing.T) {
 	}
 	receive := func(now time.Duration, msg smr.Message) {
 		disk.Write(env, now)
-		r.Receive(env, 2, msg)
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: msg})
 	}
-	place := Place{From: 2, Epoch: 1}
+	place := Place{Epoch: 1}
 	r.extend(env, l, votes)
 	for acked, parts := Pos(0), 0; acked < positions; parts++ {
 		sent := take()

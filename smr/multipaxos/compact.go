@@ -36,9 +36,9 @@ func (r *Replica) sendSnapshot(env *protocol.Env[smr.Message], p *peer) {
 	r.lead.out.Begin(env, p.id, out, r.admission.Own(), r.times(resend))
 }
 
-func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotWanted) {
+func (r *Replica) onSnapshotWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.SnapshotWanted) {
 	p := r.peer(from)
-	if r.role != leader || p == nil || p.stranger(m.From) {
+	if r.role != leader || p == nil || p.stranger(disk) {
 		return
 	}
 	p.heard = true
@@ -61,8 +61,7 @@ func (r *Replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m ki
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return
 	}
-	answer.From = r.admission.Own()
-	env.Send(from, answer)
+	r.admission.Send(env, from, answer)
 }
 
 // install puts a snapshot in the place of the state. Votes for later slots stay: they are promises.

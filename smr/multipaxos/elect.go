@@ -60,7 +60,7 @@ func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
 	env.Stop(leaderTimer{})
 	for _, m := range r.state.Members() {
 		if m.ID != r.cfg.ID {
-			env.SendAhead(m.ID, PreVote{From: r.admission.Own(), Ballot: ballot, Commit: r.commit})
+			r.admission.SendAhead(env, m.ID, PreVote{Ballot: ballot, Commit: r.commit})
 		}
 	}
 	env.After(r.times(retry*(1+env.Rand.Float64())), campaignTimer{})
@@ -69,12 +69,12 @@ func (r *Replica) preVote(env *protocol.Env[smr.Message]) {
 
 func (r *Replica) onPreVote(env *protocol.Env[smr.Message], from protocol.ID, m PreVote) {
 	if r.state.Removed(from) {
-		env.SendAhead(from, Removed{From: r.admission.Own()})
+		r.admission.SendAhead(env, from, kit.Removed{})
 		return
 	}
 	// One that lacks what others have thrown away would have to get a snapshot first.
 	granted := (r.quiet && r.role != leader || r.role == blank) && m.Ballot > r.promised && m.Commit >= r.log.base
-	env.SendAhead(from, PreVoteReply{From: r.admission.Own(), Ballot: m.Ballot, Granted: granted, Promised: r.promised})
+	r.admission.SendAhead(env, from, PreVoteReply{Ballot: m.Ballot, Granted: granted, Promised: r.promised})
 }
 
 func (r *Replica) onPreVoteReply(env *protocol.Env[smr.Message], from protocol.ID, m PreVoteReply) {
@@ -132,11 +132,11 @@ func (c *candidacy) page(of protocol.ID) *page {
 }
 
 func (r *Replica) prepare(env *protocol.Env[smr.Message], p page) {
-	m := Prepare{From: r.admission.Own(), Ballot: r.candidacy.ballot, Low: p.next}
+	m := Prepare{Ballot: r.candidacy.ballot, Low: p.next}
 	if p.from == r.cfg.ID {
 		r.onPrepare(env, p.from, m)
 	} else {
-		env.SendAhead(p.from, m)
+		r.admission.SendAhead(env, p.from, m)
 	}
 }
 
@@ -145,10 +145,10 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	case !owns(from, m.Ballot):
 		return
 	case r.state.Removed(from):
-		env.SendAhead(from, Removed{From: r.admission.Own()})
+		r.admission.SendAhead(env, from, kit.Removed{})
 		return
 	case m.Ballot < r.promised:
-		env.SendAhead(from, Refusal{From: r.admission.Own(), Promised: r.promised})
+		r.admission.SendAhead(env, from, Refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
 		if from != r.cfg.ID && r.role != blank {
@@ -159,7 +159,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.adopt(m.Ballot)
 		r.log.promise(env, PromiseRecord{m.Ballot, r.commit})
 	}
-	p := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
+	p := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
 	size := 0
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
 		v := r.log.at(s)
@@ -169,7 +169,7 @@ func (r *Replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		}
 		p.Slots = append(p.Slots, v)
 	}
-	env.Send(from, p)
+	r.admission.Send(env, from, p)
 }
 
 func (r *Replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m Promise) {

@@ -60,7 +60,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	case !owns(from, m.Ballot) || from == r.cfg.ID || m.First == 0:
 		return
 	case m.Ballot < r.promised:
-		env.SendAhead(from, Refusal{From: r.admission.Own(), Promised: r.promised})
+		r.admission.SendAhead(env, from, Refusal{Promised: r.promised})
 		return
 	case m.Ballot > r.promised:
 		r.adopt(m.Ballot)
@@ -68,7 +68,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 	}
 	r.hearLeader(env, from)
 	if len(m.Entries) == 0 && m.Round > 0 {
-		env.SendAhead(from, Follows{From: r.admission.Own(), Ballot: m.Ballot, Round: m.Round})
+		r.admission.SendAhead(env, from, Follows{Ballot: m.Ballot, Round: m.Round})
 	}
 	if r.cfg.Join && r.state.Applied() == 0 {
 		r.miss(env, from, m.Ballot, 0)
@@ -79,7 +79,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m A
 		return
 	}
 	r.take(env, m)
-	env.Send(from, Accepted{From: r.admission.Own(), Ballot: m.Ballot, Match: r.matched})
+	r.admission.Send(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})
 }
 
 // take accepts what is new in a message of the leader's, and learns what is decided.
@@ -96,19 +96,19 @@ func (r *Replica) take(env *protocol.Env[smr.Message], m Accept) {
 
 // miss asks for what lies before a message that came too early. Of several such in a row one asks.
 func (r *Replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b Ballot, want smr.Slot) {
-	m := Missing{From: r.admission.Own(), Ballot: b, Want: want}
+	m := Missing{Ballot: b, Want: want}
 	since := env.Now - r.asked
 	if m == r.missing && since >= 0 && since < r.tempo.Times(1) {
 		return
 	}
 	r.missing, r.asked = m, env.Now
-	env.SendAhead(from, m)
+	r.admission.SendAhead(env, from, m)
 }
 
 // Broken asks the leader for what it may have sent in vain.
 func (r *Replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if r.role == follower && from == r.leader && !r.admission.Refused() {
-		env.SendAhead(from, Missing{From: r.admission.Own(), Ballot: r.promised, Want: r.matched + 1})
+		r.admission.SendAhead(env, from, Missing{Ballot: r.promised, Want: r.matched + 1})
 	}
 }
 

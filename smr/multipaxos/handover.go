@@ -32,7 +32,7 @@ func (r *Replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 	case r.lead.out[best.id] != nil || best.match < r.log.base || best.match+smr.Slot(r.cfg.MaxPending) < r.lead.end || best.match < r.lead.start:
 		return 0, fmt.Sprintf("replica %d has slots up to %d of %d", best.id, best.match, r.lead.end)
 	}
-	env.SendAhead(best.id, Lead{From: r.admission.Own(), Ballot: r.promised})
+	r.admission.SendAhead(env, best.id, Lead{Ballot: r.promised})
 	return best.id, ""
 }
 

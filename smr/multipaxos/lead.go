@@ -99,7 +99,7 @@ func (r *Replica) followMembers(env *protocol.Env[smr.Message]) {
 	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool { return member(p.id) || r.state.Removed(p.id) })
 	for _, p := range r.lead.peers {
 		if r.state.Removed(p.id) {
-			env.SendAhead(p.id, Removed{From: r.admission.Own()})
+			r.admission.SendAhead(env, p.id, kit.Removed{})
 		}
 	}
 	r.lead.peers = peers
@@ -180,7 +180,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message]) {
 		l.queue = nil
 	}
 	if l.end >= first {
-		env.Send(r.cfg.ID, Accepted{From: r.admission.Own(), Ballot: r.promised, Match: l.end})
+		r.admission.Send(env, r.cfg.ID, Accepted{Ballot: r.promised, Match: l.end})
 	}
 }
 
@@ -190,8 +190,8 @@ func (r *Replica) room(p *peer) bool {
 }
 
 func (r *Replica) accept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
-	env.SendAhead(p.id, Accept{
-		From: r.admission.Own(), Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
+	r.admission.SendAhead(env, p.id, Accept{
+		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.round, Entries: entries,
 	})
 	if len(entries) == 0 {
 		return
@@ -232,13 +232,13 @@ func (r *Replica) peer(id protocol.ID) *peer {
 	return nil
 }
 
-func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, m Accepted) {
+func (r *Replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Accepted) {
 	if r.role != leader || m.Ballot != r.promised || m.Match > r.lead.end {
 		return
 	}
 	if from == r.cfg.ID {
 		r.lead.own = max(r.lead.own, m.Match)
-	} else if p := r.peer(from); p != nil && !p.stranger(m.From) {
+	} else if p := r.peer(from); p != nil && !p.stranger(disk) {
 		p.heard = true
 		p.match = max(p.match, m.Match)
 		if p.timed != 0 && p.match >= p.timed {
@@ -286,12 +286,12 @@ func (r *Replica) advance(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, m Missing) {
+func (r *Replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Missing) {
 	if r.role != leader || m.Ballot != r.promised {
 		return
 	}
 	p := r.peer(from)
-	if p == nil || p.stranger(m.From) {
+	if p == nil || p.stranger(disk) {
 		return
 	}
 	p.heard = true

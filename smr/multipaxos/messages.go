@@ -17,18 +17,16 @@ func newBallot(above Ballot, id protocol.ID) Ballot { return (above>>32+1)<<32 |
 
 func (b Ballot) String() string { return fmt.Sprintf("%d.%d", uint64(b)>>32, uint32(b)) }
 
-// What replicas say to each other. From is the sender's disk.
+// What replicas say to each other, in letters.
 type (
 	// PreVote asks whether a Prepare would be welcome: it disturbs nobody who has a leader.
 	PreVote struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Commit smr.Slot
 	}
 
 	// PreVoteReply answers it. Promised is the sender's ballot.
 	PreVoteReply struct {
-		From     kit.Incarnation
 		Ballot   Ballot
 		Granted  bool
 		Promised Ballot
@@ -36,14 +34,12 @@ type (
 
 	// Prepare is phase 1a for all slots from Low on.
 	Prepare struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Low    smr.Slot
 	}
 
 	// Promise is phase 1b: what the sender has accepted from slot Low on, as much as fits. Unless it is the last part, the candidate asks for more.
 	Promise struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Low    smr.Slot
 		Base   smr.Slot // slots up to it the sender has no more; it can send a snapshot
@@ -60,7 +56,6 @@ type (
 
 	// Accept is phase 2a for consecutive slots from First on, which the follower takes if it has all before them. Without entries it is a heartbeat.
 	Accept struct {
-		From    kit.Incarnation
 		Ballot  Ballot
 		First   smr.Slot
 		Commit  smr.Slot // slots up to it are decided
@@ -70,39 +65,31 @@ type (
 
 	// Accepted is phase 2b: all slots up to Match are on the sender's disk as the ballot's leader has them.
 	Accepted struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Match  smr.Slot
 	}
 
 	// Lead asks the follower to lead in the place of the ballot's leader, without asking whether that is welcome.
 	Lead struct {
-		From   kit.Incarnation
 		Ballot Ballot
 	}
 
 	// Follows answers a leader's question: when the sender got it, it had promised no higher ballot.
 	Follows struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Round  uint64
 	}
 
 	// Missing answers an Accept that was ahead of the sender's log: it needs the slots from Want on, or a snapshot if Want is 0.
 	Missing struct {
-		From   kit.Incarnation
 		Ballot Ballot
 		Want   smr.Slot
 	}
 
 	// Refusal answers a message of a ballot below the sender's.
 	Refusal struct {
-		From     kit.Incarnation
 		Promised Ballot
 	}
-
-	// Removed tells a replica that it is not a member any more.
-	Removed struct{ From kit.Incarnation }
 )
 
 // Records of the log.
@@ -124,38 +111,30 @@ type (
 
 // Codec returns the codec of the protocol's messages and records.
 func Codec() protocol.Codec[smr.Message] {
-	return wirefmt.NewFormat("multipaxos", 1, append(kit.SharedKinds(),
-		kind(64, preVoteFields), kind(65, preVoteReplyFields), kind(66, prepareFields), kind(67, promiseFields), kind(68, acceptFields),
-		kind(69, acceptedFields), kind(70, followsFields), kind(71, missingFields), kind(72, refusalFields), kind(73, removedFields), kind(74, leadFields),
-		kind(80, promiseRecordFields), kind(81, acceptRecordFields),
-	)...)
-}
-
-func kind[T any](tag byte, fields func(*wirefmt.Coder, *T)) wirefmt.Kind[smr.Message] {
-	return wirefmt.NewKind[smr.Message](tag, fields)
+	return kit.NewFormat("multipaxos", 1,
+		kit.Kind(64, preVoteFields), kit.Kind(65, preVoteReplyFields), kit.Kind(66, prepareFields), kit.Kind(67, promiseFields), kit.Kind(68, acceptFields),
+		kit.Kind(69, acceptedFields), kit.Kind(70, followsFields), kit.Kind(71, missingFields), kit.Kind(72, refusalFields), kit.Kind(74, leadFields),
+		kit.Kind(80, promiseRecordFields), kit.Kind(81, acceptRecordFields),
+	)
 }
 
 func preVoteFields(c *wirefmt.Coder, m *PreVote) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Commit)
 }
 
 func preVoteReplyFields(c *wirefmt.Coder, m *PreVoteReply) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Bool(c, &m.Granted)
 	wirefmt.Uint(c, &m.Promised)
 }
 
 func prepareFields(c *wirefmt.Coder, m *Prepare) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Low)
 }
 
 func promiseFields(c *wirefmt.Coder, m *Promise) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Low)
 	wirefmt.Uint(c, &m.Base)
@@ -168,7 +147,6 @@ func promiseFields(c *wirefmt.Coder, m *Promise) {
 }
 
 func acceptFields(c *wirefmt.Coder, m *Accept) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Commit)
@@ -177,34 +155,27 @@ func acceptFields(c *wirefmt.Coder, m *Accept) {
 }
 
 func acceptedFields(c *wirefmt.Coder, m *Accepted) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Match)
 }
 
 func leadFields(c *wirefmt.Coder, m *Lead) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 }
 
 func followsFields(c *wirefmt.Coder, m *Follows) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Round)
 }
 
 func missingFields(c *wirefmt.Coder, m *Missing) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Want)
 }
 
 func refusalFields(c *wirefmt.Coder, m *Refusal) {
-	wirefmt.Uint(c, &m.From)
 	wirefmt.Uint(c, &m.Promised)
 }
-
-func removedFields(c *wirefmt.Coder, m *Removed) { wirefmt.Uint(c, &m.From) }
 
 func promiseRecordFields(c *wirefmt.Coder, m *PromiseRecord) {
 	wirefmt.Uint(c, &m.Ballot)

@@ -21,7 +21,7 @@ func mutations() []plant.Bug {
 		},
 		{
 			Name: "votes are told before they are on disk", Dir: dir, Test: test,
-			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tenv.SendAhead(from, Accepted{From: r.admission.Own(), Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
+			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, Accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
 		},
 		{
 			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: test,

@@ -82,8 +82,8 @@ func (s *script) campaign() Ballot {
 	s.t.Helper()
 	s.do(func() { s.r.Expire(s.env, campaignTimer{}) })
 	b := s.r.candidacy.ballot
-	s.receive(2, PreVoteReply{From: 2, Ballot: b, Granted: true})
-	s.receive(3, PreVoteReply{From: 3, Ballot: b, Granted: true})
+	s.receive(2, kit.Letter{Disk: 2, Msg: PreVoteReply{Ballot: b, Granted: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: PreVoteReply{Ballot: b, Granted: true}})
 	if s.r.candidacy.pre || s.r.promised != b {
 		s.t.Fatalf("phase 1 of ballot %v has not begun", b)
 	}
@@ -93,7 +93,7 @@ func (s *script) campaign() Ballot {
 // proposed returns what the leader sent to a peer with its first Accept.
 func (s *script) proposed(to protocol.ID) (first smr.Slot, entries []kit.Entry) {
 	for _, e := range s.out {
-		if a, ok := e.Msg.(Accept); ok && e.To == to && len(a.Entries) > 0 {
+		if a, ok := kit.Inside(e.Msg).(Accept); ok && e.To == to && len(a.Entries) > 0 {
 			return a.First, a.Entries
 		}
 	}
@@ -115,15 +115,15 @@ func (s *script) want(first smr.Slot, want ...kit.Entry) {
 func TestPhase1TakesTheHighestBallot(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 1, Entries: []kit.Entry{value(1), value(20)}})
 	b := s.campaign()
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{3<<32 | 4, value(21)}, {2<<32 | 3, value(30)}}}})
 	if s.r.role == leader {
 		t.Fatal("two promises of five are enough")
 	}
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{4<<32 | 4, value(66)}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 2, Commit: 1, Last: true, Slots: []Vote{{4<<32 | 4, value(66)}}}})
 	if s.r.role == leader {
 		t.Fatal("a promise that came twice counts twice")
 	}
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 2, Commit: 0, Last: true, Slots: []Vote{{2<<32 | 3, value(22)}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 2, Commit: 0, Last: true, Slots: []Vote{{2<<32 | 3, value(22)}}}})
 	s.want(2, value(21), value(30))
 }
 
@@ -139,7 +139,7 @@ func TestPhase1ComparesNeighbours(t *testing.T) {
 				slices.Reverse(votes)
 			}
 			for i, v := range votes {
-				s.receive(protocol.ID(i+2), Promise{From: kit.Incarnation(i + 2), Ballot: b, Low: 1, Last: true, Slots: []Vote{v}})
+				s.receive(protocol.ID(i+2), kit.Letter{Disk: kit.Incarnation(i + 2), Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{v}}})
 			}
 			s.want(1, value(2))
 		}
@@ -180,7 +180,7 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 		counted := 1
 		for _, id := range rnd.Perm(4) {
 			from := protocol.ID(id + 2)
-			m := Promise{From: kit.Incarnation(from), Ballot: b, Low: 1, Last: true, Slots: votes()}
+			m := Promise{Ballot: b, Low: 1, Last: true, Slots: votes()}
 			if rnd.IntN(4) == 0 {
 				m.Base = 1 + smr.Slot(rnd.IntN(3)) // all that was accepted there is decided, and not told
 				m.Slots = nil
@@ -188,7 +188,7 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 				counted++
 				count(m.Slots)
 			}
-			s.receive(from, m)
+			s.receive(from, kit.Letter{Disk: kit.Incarnation(from), Msg: m})
 			if leads := s.r.role == leader; leads != (counted == 3) {
 				t.Fatalf("seed %d: %d promises count, and it is %v", seed, counted, s.r.role)
 			}
@@ -210,14 +210,14 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 func TestPhase1InPages(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	for slot := smr.Slot(1); slot <= 3; slot++ {
 		if s.r.role == leader {
 			t.Fatalf("it leads before slot %d is told", slot)
 		}
-		s.receive(2, Promise{From: 2, Ballot: b, Low: slot, Last: slot == 3, Slots: []Vote{{1<<32 | 2, value(int(slot))}}})
+		s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: slot, Last: slot == 3, Slots: []Vote{{1<<32 | 2, value(int(slot))}}}})
 		asked := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
-			m, ok := e.Msg.(Prepare)
+			m, ok := kit.Inside(e.Msg).(Prepare)
 			return ok && e.To == 2 && m.Low == slot+1
 		})
 		if asked != (slot < 3) {
@@ -231,8 +231,8 @@ func TestPhase1InPages(t *testing.T) {
 func TestPhase1LearnsWhatIsDecided(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true, Slots: []Vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}})
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Commit: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(10)}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{5<<32 | 3, value(10)}, {5<<32 | 3, value(20)}}}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(10)}}}})
 	s.want(2, value(20))
 	if s.r.commit != 1 {
 		t.Errorf("%d slots are decided, want 1", s.r.commit)
@@ -244,15 +244,15 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 	s := newScript(t)
 	open := kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}
 	b := s.campaign()
-	s.receive(5, Promise{From: 5, Ballot: b, Low: 1, Last: true})
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Commit: 2, Last: true, Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}})
+	s.receive(5, kit.Letter{Disk: 5, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Commit: 2, Last: true, Slots: []Vote{{1<<32 | 2, open}, {1<<32 | 2, change(5)}, {1<<32 | 2, value(3)}}}})
 	if s.r.role == leader {
 		t.Fatal("the promise of a removed replica counts")
 	}
 	if s.r.commit != 2 || len(s.r.state.Members()) != 4 {
 		t.Fatalf("%d slots are decided, and there are %d members", s.r.commit, len(s.r.state.Members()))
 	}
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	s.want(3, value(3))
 }
 
@@ -261,8 +261,8 @@ func TestPhase1AppliesDecidedChanges(t *testing.T) {
 func TestPhase1EndsWithAChange(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Last: true, Slots: []Vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}})
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{2<<32 | 2, value(1)}, {2<<32 | 2, change(5)}, {1<<32 | 3, value(3)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	s.want(1, value(1), change(5))
 	s.out = nil
 	s.receive(9, kit.OpenRequest{Nonce: 1})
@@ -270,8 +270,8 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 	if _, entries := s.proposed(2); entries != nil {
 		t.Errorf("proposed %v above a change that is not decided", entries)
 	}
-	s.receive(2, Accepted{From: 2, Ballot: b, Match: 2})
-	s.receive(3, Accepted{From: 3, Ballot: b, Match: 2})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: 2}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accepted{Ballot: b, Match: 2}})
 	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
 	if first, entries := s.proposed(2); first != 3 || len(entries) != 1 {
 		t.Errorf("after the change was decided: from slot %d on %v", first, entries)
@@ -282,15 +282,15 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
 	b := s.campaign()
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}})
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}})
-	s.receive(4, Accepted{From: 4, Ballot: 1<<32 | 2, Match: 1})
-	s.receive(5, Accepted{From: 5, Ballot: b, Match: 0})
-	s.receive(2, Accepted{From: 2, Ballot: b, Match: 1})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true, Slots: []Vote{{1<<32 | 2, value(1)}}}})
+	s.receive(4, kit.Letter{Disk: 4, Msg: Accepted{Ballot: 1<<32 | 2, Match: 1}})
+	s.receive(5, kit.Letter{Disk: 5, Msg: Accepted{Ballot: b, Match: 0}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: 1}})
 	if s.r.commit != 0 {
 		t.Fatal("two votes of the leader's ballot decide, of five")
 	}
-	s.receive(3, Accepted{From: 3, Ballot: b, Match: 1})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accepted{Ballot: b, Match: 1}})
 	if s.r.commit != 1 {
 		t.Error("three votes of the leader's ballot do not decide")
 	}
@@ -300,19 +300,19 @@ func TestVotesOfEarlierBallotsDoNotCount(t *testing.T) {
 func TestFollowerDecidesOnlyWhatItHas(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Entries: []kit.Entry{value(1), value(2), value(33)}})
 	b := Ballot(2<<32 | 3)
-	s.receive(3, Accept{From: 3, Ballot: b, First: 1, Commit: 3, Entries: []kit.Entry{value(1), value(2)}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: b, First: 1, Commit: 3, Entries: []kit.Entry{value(1), value(2)}}})
 	if s.r.commit != 2 || s.r.matched != 2 {
 		t.Errorf("decided %d, matched %d, want 2", s.r.commit, s.r.matched)
 	}
-	s.receive(3, Accept{From: 3, Ballot: b, First: 5, Commit: 3})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: b, First: 5, Commit: 3}})
 	missing := slices.ContainsFunc(s.out, func(e protocol.Effect[smr.Message]) bool {
-		m, ok := e.Msg.(Missing)
+		m, ok := kit.Inside(e.Msg).(Missing)
 		return ok && e.To == 3 && m.Want == 3
 	})
 	if !missing || s.r.commit != 2 {
 		t.Errorf("decided %d; slot 3 is asked for: %v", s.r.commit, missing)
 	}
-	s.receive(2, Accept{From: 2, Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []kit.Entry{value(33)}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Accept{Ballot: 1<<32 | 2, First: 3, Commit: 3, Entries: []kit.Entry{value(33)}}})
 	if s.r.commit != 2 {
 		t.Error("an Accept below the promise was taken")
 	}
@@ -323,7 +323,7 @@ func (s *script) answers(to protocol.ID) []smr.Message {
 	var out []smr.Message
 	for _, e := range s.out {
 		if e.To == to && (e.Kind == protocol.KindSend || e.Kind == protocol.KindSendAhead) {
-			out = append(out, e.Msg)
+			out = append(out, kit.Inside(e.Msg))
 		}
 	}
 	s.out = nil
@@ -336,14 +336,14 @@ func TestPromiseIsKept(t *testing.T) {
 	b := Ballot(5<<32 | 3)
 	for range 2 {
 		s.answers(3)
-		s.receive(3, Prepare{From: 3, Ballot: b, Low: 1})
+		s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: b, Low: 1}})
 		if got := s.answers(3); len(got) != 1 || got[0].(Promise).Ballot != b {
 			t.Fatalf("the answer to a Prepare is %v", got)
 		}
 	}
 	s.answers(2)
-	s.receive(2, Prepare{From: 2, Ballot: 4<<32 | 2, Low: 1})
-	s.receive(2, Accept{From: 2, Ballot: 4<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Prepare{Ballot: 4<<32 | 2, Low: 1}})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Accept{Ballot: 4<<32 | 2, First: 1, Entries: []kit.Entry{value(1)}}})
 	for _, m := range s.answers(2) {
 		if r, ok := m.(Refusal); !ok || r.Promised != b {
 			t.Errorf("a lower ballot is answered with %#v", m)
@@ -357,11 +357,11 @@ func TestPromiseIsKept(t *testing.T) {
 // TestWrongDiskIsNotHeard has a message from a replica's other disk, and one that says to be of a ballot that is not its sender's.
 func TestWrongDiskIsNotHeard(t *testing.T) {
 	s := newScript(t)
-	s.receive(3, Prepare{From: 3, Ballot: 1<<32 | 3, Low: 1})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 1<<32 | 3, Low: 1}})
 	s.answers(3)
-	s.receive(3, Prepare{From: 33, Ballot: 2<<32 | 3, Low: 1})
-	s.receive(3, Prepare{From: 3, Ballot: 2<<32 | 4, Low: 1})
-	s.receive(3, Accept{From: 3, Ballot: 2<<32 | 4, First: 1, Entries: []kit.Entry{value(1)}})
+	s.receive(3, kit.Letter{Disk: 33, Msg: Prepare{Ballot: 2<<32 | 3, Low: 1}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 2<<32 | 4, Low: 1}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 2<<32 | 4, First: 1, Entries: []kit.Entry{value(1)}}})
 	s.receive(3, Prepare{Ballot: 2<<32 | 3, Low: 1})
 	if got := s.answers(3); len(got) != 0 || s.r.promised != 1<<32|3 {
 		t.Errorf("answered %v, promised %v", got, s.r.promised)
@@ -371,7 +371,7 @@ func TestWrongDiskIsNotHeard(t *testing.T) {
 // TestRestartRemembers starts a replica from the records of another one. What was promised, accepted and known to be decided is there.
 func TestRestartRemembers(t *testing.T) {
 	s := newScript(t)
-	s.receive(3, Accept{From: 3, Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2), value(3)}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Accept{Ballot: 1<<32 | 3, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2), value(3)}}})
 	restart := func() (*Replica, error) {
 		var disk []protocol.Record[smr.Message]
 		for _, e := range s.out {
@@ -397,7 +397,7 @@ func TestRestartRemembers(t *testing.T) {
 		if r.promised != c.promised || r.log.last() != 3 || r.commit != 2 || r.matched != c.matched || r.state.Applied() != 2 {
 			t.Errorf("promised %v, accepted %d, decided %d, matched %d, applied %d", r.promised, r.log.last(), r.commit, r.matched, r.state.Applied())
 		}
-		s.receive(2, Prepare{From: 2, Ballot: 2<<32 | 2, Low: 1})
+		s.receive(2, kit.Letter{Disk: 2, Msg: Prepare{Ballot: 2<<32 | 2, Low: 1}})
 	}
 	s.out = append(s.out, protocol.Effect[smr.Message]{Kind: protocol.KindAppend, Index: 99, Msg: AcceptRecord{First: 7}})
 	if _, err := restart(); err == nil {
@@ -416,7 +416,7 @@ func TestJoinerWaitsForItsWelcome(t *testing.T) {
 	j.do(func() { r.Start(j.env, nil) })
 	for want := range 2 {
 		j.answers(3)
-		j.receive(3, Prepare{From: 3, Ballot: 1<<32 | 3, Low: 1})
+		j.receive(3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: 1<<32 | 3, Low: 1}})
 		if got := j.answers(3); len(got) != want {
 			t.Errorf("a Prepare is answered with %v", got)
 		}

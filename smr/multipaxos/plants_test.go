@@ -25,7 +25,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "the leader's own vote counts before its disk", Dir: dir, Test: "TestOwnVoteWaitsForTheDisk",
-			Old: "\t\tenv.Send(r.cfg.ID, Accepted{", New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tenv.Send(r.cfg.ID, Accepted{",
+			Old: "\t\tr.admission.Send(env, r.cfg.ID, Accepted{", New: "\t\tif MUTANT {\n\t\t\tl.own = l.end\n\t\t}\n\t\tr.admission.Send(env, r.cfg.ID, Accepted{",
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
@@ -45,8 +45,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a promise is told before it is on disk", Dir: dir, Test: "TestWhatOthersRelyOnIsOnDisk",
-			Old: "\tp := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
-			New: "\tp := Promise{From: r.admission.Own(), Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT {\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
+			Old: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n",
+			New: "\tp := Promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT {\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
 		},
 	})
 }

@@ -34,9 +34,9 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Messa
 // refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is refused, with which promise.
 func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Ballot) {
 	env.Begin(0)
-	r.Receive(env, 2, Accept{From: 2, Ballot: b, First: 1, Entries: []kit.Entry{value(1)}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Ballot: b, First: 1, Entries: []kit.Entry{value(1)}}})
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(Refusal); ok {
+		if m, ok := kit.Inside(e.Msg).(Refusal); ok {
 			promised = m.Promised
 		}
 	}
@@ -48,13 +48,13 @@ func refuses(r *Replica, env *protocol.Env[smr.Message], b Ballot) (promised Bal
 func TestImpliedPromiseIsOnDisk(t *testing.T) {
 	low, high := newBallot(0, 2), newBallot(newBallot(0, 2), 3)
 	for name, m := range map[string]Accept{
-		"a heartbeat":  {From: 3, Ballot: high, First: 1, Round: 1},
-		"after a gap":  {From: 3, Ballot: high, First: 5, Entries: []kit.Entry{value(5)}},
-		"with entries": {From: 3, Ballot: high, First: 1, Entries: []kit.Entry{value(2)}},
+		"a heartbeat":  {Ballot: high, First: 1, Round: 1},
+		"after a gap":  {Ballot: high, First: 5, Entries: []kit.Entry{value(5)}},
+		"with entries": {Ballot: high, First: 1, Entries: []kit.Entry{value(2)}},
 	} {
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		r.Receive(env, 3, m)
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: m})
 		disk.Write(env, 0)
 		r, env = onDisk(t, &disk)
 		if got := refuses(r, env, low); got != high {
@@ -73,9 +73,9 @@ func TestPromiseSurvivesACut(t *testing.T) {
 		for i := range entries {
 			entries[i].Kind = kit.NoOp
 		}
-		r.Receive(env, 2, Accept{From: 2, Ballot: low, First: 1, Commit: 40, Entries: entries})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{Ballot: low, First: 1, Commit: 40, Entries: entries}})
 		disk.Write(env, 0)
-		r.Receive(env, 3, Prepare{From: 3, Ballot: high, Low: 41})
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{Ballot: high, Low: 41}})
 		disk.Write(env, 0)
 		if installed {
 			other := kit.NewState(kv.New(), r.state.Members())
@@ -104,16 +104,16 @@ func TestPromiseSurvivesACut(t *testing.T) {
 func TestPromisesAfterACutDoNotCount(t *testing.T) {
 	s := newScript(t, AcceptRecord{Ballot: 1<<32 | 2, First: 1, Commit: 2, Entries: []kit.Entry{value(1), value(2)}})
 	b := s.campaign()
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true})
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 3, Base: 3, Commit: 5, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 3, Base: 5, Commit: 5, Last: true}})
 	if s.r.role == leader || s.r.candidacy.votes.Has(2) || s.r.candidacy.votes.Has(3) {
 		t.Fatalf("it is %v with promises of those who have slots 4 and 5 in a snapshot alone", s.r.role)
 	}
-	s.receive(4, Promise{From: 4, Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true, Slots: []Vote{{1<<32 | 2, value(3)}}})
+	s.receive(4, kit.Letter{Disk: 4, Msg: Promise{Ballot: b, Low: 3, Base: 2, Commit: 3, Last: true, Slots: []Vote{{1<<32 | 2, value(3)}}}})
 	if s.r.role == leader {
 		t.Fatal("two promises that count, of five, are enough")
 	}
-	s.receive(5, Promise{From: 5, Ballot: b, Low: 3, Base: 0, Last: true})
+	s.receive(5, kit.Letter{Disk: 5, Msg: Promise{Ballot: b, Low: 3, Base: 0, Last: true}})
 	if s.r.role != leader || s.r.commit != 3 {
 		t.Errorf("with three promises that count it is %v, and decided %d, want that it leads, and 3", s.r.role, s.r.commit)
 	}
@@ -126,29 +126,29 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	r.Expire(env, campaignTimer{})
 	b := r.candidacy.ballot
 	disk.Write(env, 0)
-	r.Receive(env, 2, PreVoteReply{From: 2, Ballot: b, Granted: true})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: PreVoteReply{Ballot: b, Granted: true}})
 	disk.Write(env, 0)
 	own := r.admission.Own()
-	r.Receive(env, 1, Promise{From: own, Ballot: b, Low: 1, Last: true})
-	r.Receive(env, 2, Promise{From: 2, Ballot: b, Low: 1, Last: true})
+	r.Receive(env, 1, kit.Letter{Disk: own, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	disk.Write(env, 0)
 	if r.role != leader {
 		t.Fatalf("it is %v", r.role)
 	}
 	r.Receive(env, 9, kit.OpenRequest{Nonce: 1})
 	r.Expire(env, proposeTimer{})
-	r.Receive(env, 2, Accepted{From: 2, Ballot: b, Match: 1})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: 1}})
 	if r.commit != 0 {
 		t.Error("decided by one vote and the leader's own, which is not on disk")
 	}
 	waits := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		m, ok := e.Msg.(Accepted)
+		m, ok := kit.Inside(e.Msg).(Accepted)
 		return ok && e.To == 1 && e.Kind == protocol.KindSend && m.Match == 1
 	})
 	if !waits {
 		t.Fatalf("the leader's own vote is no message that waits for the disk: %+v", env.Out)
 	}
-	r.Receive(env, 1, Accepted{From: own, Ballot: b, Match: 1})
+	r.Receive(env, 1, kit.Letter{Disk: own, Msg: Accepted{Ballot: b, Match: 1}})
 	if r.commit != 1 {
 		t.Errorf("decided %d with both votes, want 1", r.commit)
 	}
@@ -159,7 +159,7 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, Promise{From: kit.Incarnation(id), Ballot: b, Low: 1, Last: true})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	}
 	if s.r.role != leader {
 		t.Fatalf("it is %v", s.r.role)
@@ -174,13 +174,13 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 		t.Fatalf("round %d of questions", round)
 	}
 	for _, id := range []protocol.ID{2, 3, 4} {
-		s.receive(id, Follows{From: kit.Incarnation(id), Ballot: b - 1<<32, Round: round})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Ballot: b - 1<<32, Round: round}})
 	}
 	if answered() {
 		t.Error("a read is answered by the word of members that followed in another ballot")
 	}
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, Follows{From: kit.Incarnation(id), Ballot: b, Round: round})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Ballot: b, Round: round}})
 	}
 	if !answered() {
 		t.Error("a read is not answered though a majority follows")
@@ -201,9 +201,9 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 			own := kit.Incarnation(from)
 			switch rnd.IntN(8) {
 			case 0:
-				r.Receive(env, from, Prepare{From: own, Ballot: b, Low: r.commit + 1})
+				r.Receive(env, from, kit.Letter{Disk: own, Msg: Prepare{Ballot: b, Low: r.commit + 1}})
 			case 1:
-				r.Receive(env, from, Accept{From: own, Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1})
+				r.Receive(env, from, kit.Letter{Disk: own, Msg: Accept{Ballot: b, First: 1 + smr.Slot(rnd.IntN(20)), Round: 1}})
 			case 2:
 				other := kit.NewState(kv.New(), r.state.Members())
 				other.Skip(r.commit + smr.Slot(rnd.IntN(6)))
@@ -215,7 +215,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 					r.install(env, smrtest.Arrive(t, env, r.state, kit.Snapshot{Slot: other.Applied(), Data: data}, nil), nil)
 				}
 			default:
-				m := Accept{From: own, Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]kit.Entry, rnd.IntN(5))}
+				m := Accept{Ballot: b, First: r.matched + 1 - min(r.matched, smr.Slot(rnd.IntN(3))), Entries: make([]kit.Entry, rnd.IntN(5))}
 				if m.First <= r.commit {
 					m.First = r.commit + 1 // what is decided is sent as it was
 				}
@@ -223,7 +223,7 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 					m.Entries[i].Kind = kit.NoOp
 				}
 				m.Commit = r.commit + smr.Slot(rnd.IntN(4))
-				r.Receive(env, from, m)
+				r.Receive(env, from, kit.Letter{Disk: own, Msg: m})
 			}
 			disk.Write(env, 0)
 			if err := r.Check(); err != nil {

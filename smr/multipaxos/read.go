@@ -54,9 +54,9 @@ func (r *Replica) confirmed() uint64 {
 	return quorum.KthLargest(rounds, quorum.Majority(len(rounds)))
 }
 
-func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m Follows) {
+func (r *Replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m Follows) {
 	p := r.peer(from)
-	if r.role != leader || m.Ballot != r.promised || p == nil || m.Round > r.lead.reads.round || p.stranger(m.From) {
+	if r.role != leader || m.Ballot != r.promised || p == nil || m.Round > r.lead.reads.round || p.stranger(disk) {
 		return
 	}
 	p.heard = true

@@ -169,7 +169,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		env.Send(protocol.App, r.status(q.ID))
 		return
 	}
-	r.maybeWake(env, msg)
+	r.maybeWake(env, kit.Inside(msg))
 	if from == protocol.App {
 		if h, ok := msg.(smr.HandOver); ok {
 			to, reason := r.handOver(env, h.To)
@@ -190,25 +190,23 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.state.PartSaved(env, from)
 	case kit.Request, kit.OpenRequest, kit.ChangeRequest, kit.ReadRequest:
 		r.onClient(env, from, msg)
-	default:
-		r.onReplica(env, from, msg)
+	case kit.Letter:
+		if r.admission.Genuine(env, from, msg.Disk) {
+			r.onReplica(env, from, msg)
+		}
 	}
 	r.maybeStir(env)
 	r.desk.Flush(env)
 }
 
 // onReplica takes what replicas that take part say to each other.
-func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	disk, ok := sender(msg)
-	if !ok || !r.admission.Genuine(env, from, disk) {
-		return
-	}
-	switch msg := msg.(type) {
+func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	switch msg := letter.Msg.(type) {
 	case kit.SnapshotChunk:
 		r.onChunk(env, from, msg)
 	case kit.SnapshotWanted:
-		r.onSnapshotWanted(env, from, msg)
-	case Removed:
+		r.onSnapshotWanted(env, from, letter.Disk, msg)
+	case kit.Removed:
 		if _, member := r.state.Member(from); member {
 			r.onRemoved(env)
 		}
@@ -216,12 +214,12 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	if !r.votes() {
 		return
 	}
-	r.stir(env, from, msg)
-	switch msg := msg.(type) {
+	r.stir(env, from, letter.Msg)
+	switch msg := letter.Msg.(type) {
 	case kit.RestNow:
 		r.onRestNow(env, from, msg)
 	case kit.Rested:
-		r.onRested(env, from, msg)
+		r.onRested(env, from, letter.Disk, msg)
 	case PreVote:
 		r.onPreVote(env, from, msg)
 	case PreVoteReply:
@@ -233,11 +231,11 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 	case Promise:
 		r.onPromise(env, from, msg)
 	case Accepted:
-		r.onAccepted(env, from, msg)
+		r.onAccepted(env, from, letter.Disk, msg)
 	case Follows:
-		r.onFollows(env, from, msg)
+		r.onFollows(env, from, letter.Disk, msg)
 	case Missing:
-		r.onMissing(env, from, msg)
+		r.onMissing(env, from, letter.Disk, msg)
 	case Refusal:
 		r.onRefusal(env, msg)
 	case Lead:
@@ -249,43 +247,6 @@ func (r *Replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, ms
 // that brings it up to date.
 func (r *Replica) votes() bool {
 	return r.role != removed && (r.role != blank || r.cfg.Join) && r.admission.Votes()
-}
-
-// sender returns the disk that a replica's message says it comes from.
-func sender(msg smr.Message) (kit.Incarnation, bool) {
-	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		return m.From, true
-	case kit.SnapshotWanted:
-		return m.From, true
-	case PreVote:
-		return m.From, true
-	case PreVoteReply:
-		return m.From, true
-	case Prepare:
-		return m.From, true
-	case Promise:
-		return m.From, true
-	case Accept:
-		return m.From, true
-	case Accepted:
-		return m.From, true
-	case Follows:
-		return m.From, true
-	case Missing:
-		return m.From, true
-	case Lead:
-		return m.From, true
-	case Refusal:
-		return m.From, true
-	case Removed:
-		return m.From, true
-	case kit.RestNow:
-		return m.From, true
-	case kit.Rested:
-		return m.From, true
-	}
-	return 0, false
 }
 
 // Expire does what a timer is for.

@@ -18,7 +18,7 @@ func (r *Replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle() {
 		return 0, false
 	}
-	return r.rest.Ask(env, kit.RestNow{From: r.admission.Own(), Ballot: uint64(r.promised), Slot: r.lead.end}, r.others())
+	return r.rest.Ask(env, kit.RestNow{Ballot: uint64(r.promised), Slot: r.lead.end}, r.admission.Own(), r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others have all that it has.
@@ -51,9 +51,9 @@ func (r *Replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onRested has a leader rest once all followers do.
-func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m kit.Rested) {
+func (r *Replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.Rested) {
 	p := r.peer(from)
-	if r.role != leader || p == nil || p.stranger(m.From) || m.Ballot != uint64(r.promised) || !r.idle() {
+	if r.role != leader || p == nil || p.stranger(disk) || m.Ballot != uint64(r.promised) || !r.idle() {
 		return
 	}
 	p.heard = true

@@ -13,8 +13,8 @@ func TestPartAtATime(t *testing.T) {
 	const slots, size = 320, 64 << 10
 	s := newScript(t)
 	b := s.campaign()
-	s.receive(2, Promise{From: 2, Ballot: b, Low: 1, Last: true})
-	s.receive(3, Promise{From: 3, Ballot: b, Low: 1, Last: true})
+	s.receive(2, kit.Letter{Disk: 2, Msg: Promise{Ballot: b, Low: 1, Last: true}})
+	s.receive(3, kit.Letter{Disk: 3, Msg: Promise{Ballot: b, Low: 1, Last: true}})
 	for i := range slots {
 		e := value(i + 1)
 		e.Command = make([]byte, size)
@@ -25,7 +25,7 @@ func TestPartAtATime(t *testing.T) {
 	take := func() (sent int) {
 		t.Helper()
 		for _, e := range s.out {
-			m, ok := e.Msg.(Accept)
+			m, ok := kit.Inside(e.Msg).(Accept)
 			if !ok || e.To != 2 || len(m.Entries) == 0 {
 				continue
 			}
@@ -44,11 +44,11 @@ func TestPartAtATime(t *testing.T) {
 		if sent == 0 || sent > kit.UnderwayBytes+kit.MessageBytes {
 			t.Fatalf("part %d has %d bytes; %d of %d slots were acknowledged", parts, sent, acked, slots)
 		}
-		s.receive(2, Missing{From: 2, Ballot: b, Want: acked + 1})
+		s.receive(2, kit.Letter{Disk: 2, Msg: Missing{Ballot: b, Want: acked + 1}})
 		if again := take(); again != 0 {
 			t.Fatalf("%d bytes were sent again that are on their way", again)
 		}
 		acked = next - 1
-		s.receive(2, Accepted{From: 2, Ballot: b, Match: acked})
+		s.receive(2, kit.Letter{Disk: 2, Msg: Accepted{Ballot: b, Match: acked}})
 	}
 }

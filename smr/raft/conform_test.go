@@ -1,8 +1,9 @@
 package raft_test
 
 import (
-	"github.com/foresay/foresay/smr"
 	"testing"
+
+	"github.com/foresay/foresay/smr"
 
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/smr/smrtest"

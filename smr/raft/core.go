@@ -21,7 +21,7 @@ type core struct {
 	id   protocol.ID
 	node *raft.RawNode
 	log  *storage
-	disk func() kit.Incarnation // goes with each message
+	adm  *kit.Admission // whose disk goes with each message
 
 	hard      hardState // as last recorded
 	last      uint64    // index of the last entry. Invariant: log or unstable part end there.
@@ -93,9 +93,9 @@ func (c *core) flush(env *protocol.Env[smr.Message]) {
 				case m.GetType() == raftpb.MsgVote:
 					// A candidate that others elect before its own vote is on disk may forget the term in a crash, and lead in it
 					// a second time, with other entries. The library lets it ask ahead; we do not.
-					env.Send(protocol.ID(m.GetTo()), rpc{c.disk(), m})
+					c.adm.Send(env, protocol.ID(m.GetTo()), rpc{m})
 				default:
-					env.SendAhead(protocol.ID(m.GetTo()), rpc{c.disk(), m})
+					c.adm.SendAhead(env, protocol.ID(m.GetTo()), rpc{m})
 				}
 			}
 		}
@@ -130,7 +130,7 @@ func (c *core) persist(env *protocol.Env[smr.Message], m *raftpb.Message) {
 	}
 	c.hard = next
 	for _, r := range m.GetResponses() {
-		env.Send(protocol.ID(r.GetTo()), rpc{c.disk(), r})
+		c.adm.Send(env, protocol.ID(r.GetTo()), rpc{r})
 	}
 }
 

@@ -75,7 +75,7 @@ func FuzzReceive(f *testing.F) {
 			from := protocol.ID(2 + i%2)
 			msg := proto.CloneOf(m)
 			msg.From, msg.To = new(uint64(from)), one
-			r.Receive(env, from, rpc{kit.Incarnation(from), msg})
+			r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{msg}})
 			if err := r.Check(); err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func deliverToSelf(r *replica, env *protocol.Env[smr.Message]) {
 func FuzzDecode(f *testing.F) {
 	codec := Protocol().Codec
 	for _, m := range []smr.Message{
-		rpc{7, &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Entries: entriesOf(2, 5)}},
+		kit.Letter{Disk: 7, Msg: rpc{&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Entries: entriesOf(2, 5)}}},
 		record{hardState{3, 2, 1}, []*raftpb.Entry{{Type: raftpb.EntryConfChange.Enum(), Index: new(uint64(2)), Term: new(uint64(3)), Data: []byte("x")}}},
 		kit.Hello{From: 3, Join: true},
 	} {
@@ -133,15 +133,15 @@ func TestStrangersHaveNoSay(t *testing.T) {
 	r, env := lone(t)
 	vote := func(from protocol.ID, disk kit.Incarnation) bool {
 		env.Begin(0)
-		r.Receive(env, from, rpc{disk, &raftpb.Message{
+		r.Receive(env, from, kit.Letter{Disk: disk, Msg: rpc{&raftpb.Message{
 			Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)), LogTerm: new(uint64(9)),
-		}})
+		}}})
 		return r.core.term() == 9
 	}
 	if vote(2, 0) {
 		t.Error("a message without an incarnation was taken")
 	}
-	r.Receive(env, 2, rpc{20, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Commit: new(uint64(1))}})
+	r.Receive(env, 2, kit.Letter{Disk: 20, Msg: rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Commit: new(uint64(1))}}})
 	if vote(2, 21) {
 		t.Error("a message of another disk was taken")
 	}
@@ -158,9 +158,9 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	r.Start(env, nil)
 	vote := func() bool {
 		env.Begin(0)
-		r.Receive(env, 2, rpc{2, &raftpb.Message{
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{
 			Type: raftpb.MsgVote.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)), Index: new(uint64(9)), LogTerm: new(uint64(9)),
-		}})
+		}}})
 		return len(env.Out) > 0
 	}
 	if vote() {

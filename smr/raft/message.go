@@ -8,14 +8,10 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/kit"
 )
 
 // rpc is a message of the library, to another replica or to oneself.
-type rpc struct {
-	disk kit.Incarnation // the sender's
-	*raftpb.Message
-}
+type rpc struct{ *raftpb.Message }
 
 // record is what one write puts into the log: the state that must not be forgotten, and the entries that follow, or replace, those before.
 type record struct {
@@ -37,7 +33,6 @@ func kinds() []wirefmt.Kind[smr.Message] {
 }
 
 func rpcFields(c *wirefmt.Coder, m *rpc) {
-	wirefmt.Uint(c, &m.disk)
 	var b []byte
 	if !c.Reading() {
 		var err error

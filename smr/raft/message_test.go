@@ -13,7 +13,7 @@ import (
 
 func TestCodec(t *testing.T) {
 	wiretest.Codec(t, Protocol().Codec, tagRPC, []smr.Message{
-		rpc{7, &raftpb.Message{Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), From: new(uint64(1)), Term: new(uint64(3)), Entries: []*raftpb.Entry{{Term: new(uint64(3)), Index: new(uint64(9)), Data: []byte("x")}}}},
+		rpc{&raftpb.Message{Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), From: new(uint64(1)), Term: new(uint64(3)), Entries: []*raftpb.Entry{{Term: new(uint64(3)), Index: new(uint64(9)), Data: []byte("x")}}}},
 		record{hard: hardState{term: 3, vote: 1, commit: 9}},
 		record{hard: hardState{term: 3}, entries: []*raftpb.Entry{{Type: raftpb.EntryConfChange.Enum(), Term: new(uint64(3)), Index: new(uint64(9)), Data: []byte("x")}}},
 	}, protocmp.Transform(), cmp.AllowUnexported(rpc{}, record{}, hardState{}))

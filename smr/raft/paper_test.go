@@ -16,18 +16,18 @@ import (
 )
 
 func heartbeat(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) {
-	r.Receive(env, from, rpc{kit.Incarnation(from), &raftpb.Message{
+	r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{&raftpb.Message{
 		Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Commit: new(uint64(1)),
-	}})
+	}}})
 }
 
 func preVote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
 	env.Out = env.Out[:0]
-	r.Receive(env, from, rpc{kit.Incarnation(from), &raftpb.Message{
+	r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{&raftpb.Message{
 		Type: raftpb.MsgPreVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
-	}})
+	}}})
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(rpc); ok && m.GetType() == raftpb.MsgPreVoteResp && e.To == from {
+		if m, ok := kit.Inside(e.Msg).(rpc); ok && m.GetType() == raftpb.MsgPreVoteResp && e.To == from {
 			return !m.GetReject()
 		}
 	}
@@ -76,11 +76,11 @@ func elect(t *testing.T, r *replica, env *protocol.Env[smr.Message]) {
 		out := append([]protocol.Effect[smr.Message](nil), env.Out...)
 		env.Begin(0)
 		for _, e := range out {
-			m, ok := e.Msg.(rpc)
+			m, ok := kit.Inside(e.Msg).(rpc)
 			switch {
 			case !ok:
 			case e.To == r.cfg.ID:
-				r.Receive(env, e.To, m)
+				r.Receive(env, e.To, e.Msg)
 			case e.To == 2 && m.GetType() == raftpb.MsgPreVote:
 				answer(r, env, m, raftpb.MsgPreVoteResp, 0)
 			case e.To == 2 && m.GetType() == raftpb.MsgVote:
@@ -96,7 +96,7 @@ func elect(t *testing.T, r *replica, env *protocol.Env[smr.Message]) {
 }
 
 func answer(r *replica, env *protocol.Env[smr.Message], m rpc, kind raftpb.MessageType, index uint64) {
-	r.Receive(env, 2, rpc{2, &raftpb.Message{Type: &kind, From: new(uint64(2)), To: new(uint64(1)), Term: m.Term, Index: &index}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: &kind, From: new(uint64(2)), To: new(uint64(1)), Term: m.Term, Index: &index}}})
 }
 
 // "The leader can write to its disk in parallel with replicating to the followers" [Raft thesis §10.2.1]: its appends do not wait for its disk, and
@@ -108,7 +108,7 @@ func TestLeaderWritesInParallel(t *testing.T) {
 	r.Receive(env, 1001, kit.OpenRequest{Nonce: 1})
 	var ahead, own, records int
 	for _, e := range env.Out {
-		m, ok := e.Msg.(rpc)
+		m, ok := kit.Inside(e.Msg).(rpc)
 		switch {
 		case e.Kind == protocol.KindAppend:
 			records++
@@ -131,13 +131,13 @@ func TestCandidateAsksWhenItsOwnVoteIsOnDisk(t *testing.T) {
 	r.Expire(env, electionTimer{})
 	deliverToSelf(r, env)
 	env.Begin(0)
-	r.Receive(env, 2, rpc{2, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}}})
 	asked, recorded := 0, false
 	for _, e := range env.Out {
-		if rec, ok := e.Msg.(record); ok && e.Kind == protocol.KindAppend && rec.hard.term == 2 && rec.hard.vote == 1 {
+		if rec, ok := kit.Inside(e.Msg).(record); ok && e.Kind == protocol.KindAppend && rec.hard.term == 2 && rec.hard.vote == 1 {
 			recorded = true
 		}
-		if m, ok := e.Msg.(rpc); ok && m.GetType() == raftpb.MsgVote {
+		if m, ok := kit.Inside(e.Msg).(rpc); ok && m.GetType() == raftpb.MsgVote {
 			asked++
 			if e.Kind != protocol.KindSend {
 				t.Errorf("it asks %d ahead of its disk", e.To)

@@ -3,7 +3,6 @@ package raft
 import (
 	"fmt"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -34,6 +33,6 @@ func Protocol() smr.Protocol {
 		Salvage:   salvage,
 		HandsOver: true,
 		Learns:    true,
-		Codec:     wirefmt.NewFormat("raft", formatVersion, append(kit.SharedKinds(), kinds()...)...),
+		Codec:     kit.NewFormat("raft", formatVersion, kinds()...),
 	}
 }

@@ -63,7 +63,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r.desk = kit.NewDesk(cfg, r.state)
 	r.adm = kit.NewAdmission(cfg, r.state)
 	r.rest = kit.NewRest(cfg)
-	r.core = core{id: cfg.ID, log: new(storage), disk: r.adm.Own, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
+	r.core = core{id: cfg.ID, log: new(storage), adm: r.adm, apply: r.apply, read: r.confirmed, send: r.sendSnapshot, restore: r.install}
 	return r, nil
 }
 
@@ -102,14 +102,10 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	if r.halted != "" || r.adm.Refused() {
 		return
 	}
-	r.maybeWake(env, msg)
+	r.maybeWake(env, kit.Inside(msg))
 	switch msg := msg.(type) {
-	case rpc:
-		r.onRPC(env, from, msg)
-	case kit.RestNow:
-		r.onRestNow(env, from, msg)
-	case kit.Rested:
-		r.onRested(env, from, msg)
+	case kit.Letter:
+		r.onReplica(env, from, msg)
 	case smr.HandOver:
 		if from == protocol.App {
 			r.onHandOver(env, msg)
@@ -122,20 +118,32 @@ func (r *replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		r.onChange(env, from, msg)
 	case kit.ReadRequest:
 		r.onRead(env, from, msg)
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.onWanted(env, from, msg)
 	case kit.Hello:
 		r.onHello(env, from, msg)
-	case kit.Removed:
-		if _, member := r.state.Member(from); member && r.adm.Genuine(env, from, msg.From) {
-			r.leave(env)
-		}
 	case kit.Welcome:
 		r.admit(env, func() { r.adm.Welcome(env, from, msg) })
 	}
 	r.finish(env)
+}
+
+// onReplica takes what replicas say to each other.
+func (r *replica) onReplica(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
+	switch msg := letter.Msg.(type) {
+	case rpc:
+		r.onRPC(env, from, letter.Disk, msg)
+	case kit.RestNow:
+		r.onRestNow(env, from, letter.Disk, msg)
+	case kit.Rested:
+		r.onRested(env, from, letter.Disk, msg)
+	case kit.SnapshotChunk:
+		r.onChunk(env, from, letter.Disk, msg)
+	case kit.SnapshotWanted:
+		r.onWanted(env, from, letter.Disk, msg)
+	case kit.Removed:
+		if _, member := r.state.Member(from); member && r.adm.Genuine(env, from, letter.Disk) {
+			r.leave(env)
+		}
+	}
 }
 
 // Expire is part of protocol.Node.
@@ -212,8 +220,8 @@ func (r *replica) admit(env *protocol.Env[smr.Message], do func()) {
 }
 
 // onRPC hands a peer's message to the library, unless it is of a disk that has no say.
-func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, msg rpc) {
-	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, msg.disk) || r.stranger(from, msg.disk) {
+func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg rpc) {
+	if !r.mayAnswer(msg.Message) || !r.core.accepts(from, msg.Message) || !r.adm.Genuine(env, from, disk) || r.stranger(from, disk) {
 		return
 	}
 	if r.tellRemoved(env, from, msg.Message) {
@@ -259,7 +267,7 @@ func (r *replica) tellRemoved(env *protocol.Env[smr.Message], from protocol.ID, 
 	if from == r.cfg.ID || !r.state.Removed(from) || t != raftpb.MsgPreVote && t != raftpb.MsgVote {
 		return false
 	}
-	env.SendAhead(from, kit.Removed{From: r.adm.Own()})
+	r.adm.SendAhead(env, from, kit.Removed{})
 	return true
 }
 

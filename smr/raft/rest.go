@@ -20,7 +20,7 @@ func (r *replica) maybeRest(env *protocol.Env[smr.Message]) (wait time.Duration,
 	if !r.rest.Due(env.Now) || !r.idle(env.Now) {
 		return 0, false
 	}
-	return r.rest.Ask(env, kit.RestNow{From: r.adm.Own(), Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.others())
+	return r.rest.Ask(env, kit.RestNow{Ballot: r.core.term(), Slot: smr.Slot(r.core.last)}, r.adm.Own(), r.others())
 }
 
 // idle tells whether a leader has nothing to do, and all others are there and know all that it knows.
@@ -48,8 +48,8 @@ func (r *replica) others() []protocol.ID {
 }
 
 // onRestNow has a follower rest if it has all that its leader has.
-func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m kit.RestNow) {
-	if !r.adm.Admitted() || !r.adm.Genuine(env, from, m.From) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
+func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.RestNow) {
+	if !r.adm.Admitted() || !r.adm.Genuine(env, from, disk) || r.led || r.core.leader() != from || r.core.term() != m.Ballot {
 		return
 	}
 	r.leaderWas = 0 // its next beat is late, whatever the pace
@@ -60,8 +60,8 @@ func (r *replica) onRestNow(env *protocol.Env[smr.Message], from protocol.ID, m 
 }
 
 // onRested has a leader rest once all followers do.
-func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, m kit.Rested) {
-	if !r.led || !r.adm.Genuine(env, from, m.From) || m.Ballot != r.core.term() || !r.idle(env.Now) {
+func (r *replica) onRested(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m kit.Rested) {
+	if !r.led || !r.adm.Genuine(env, from, disk) || m.Ballot != r.core.term() || !r.idle(env.Now) {
 		return
 	}
 	if others := r.others(); slices.Contains(others, from) && r.rest.Agreed(from, m, others) {

@@ -214,8 +214,8 @@ func (r *replica) continueTransfers(env *protocol.Env[smr.Message]) {
 	r.core.flush(env)
 }
 
-func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg kit.SnapshotWanted) {
-	if r.outgoing[from] == nil || !r.core.leads() || !r.adm.Genuine(env, from, msg.From) || r.stranger(from, msg.From) {
+func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, msg kit.SnapshotWanted) {
+	if r.outgoing[from] == nil || !r.core.leads() || !r.adm.Genuine(env, from, disk) || r.stranger(from, disk) {
 		return
 	}
 	r.heard[from] = env.Now
@@ -226,8 +226,8 @@ func (r *replica) onWanted(env *protocol.Env[smr.Message], from protocol.ID, msg
 }
 
 // onChunk collects a snapshot, and gives it to the library when it is whole.
-func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c kit.SnapshotChunk) {
-	if !r.adm.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.adm.Genuine(env, from, c.From) {
+func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, c kit.SnapshotChunk) {
+	if !r.adm.Admitted() && !r.cfg.Join || r.core.leader() != from || !r.adm.Genuine(env, from, disk) {
 		return
 	}
 	r.leaderAt, r.hasLeader = env.Now, true
@@ -237,7 +237,6 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c ki
 		r.halt(env, err.Error())
 		return
 	}
-	answer.From = r.adm.Own()
 	if whole != nil {
 		meta, err := readFront(whole.Slot, whole.Front)
 		if err != nil || meta.GetTerm() > r.core.term() {
@@ -254,7 +253,7 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c ki
 			return
 		}
 	}
-	env.Send(from, answer) // after what was installed is durable
+	r.adm.Send(env, from, answer) // after what was installed is durable
 }
 
 // install replaces the state by the snapshot that has arrived.

@@ -20,7 +20,7 @@ func TestPartAtATime(t *testing.T) {
 	}
 	sent := 0
 	for _, e := range env.Out {
-		m, ok := e.Msg.(rpc)
+		m, ok := kit.Inside(e.Msg).(rpc)
 		if !ok || e.Kind != protocol.KindSendAhead || e.To != 2 || m.GetType() != raftpb.MsgApp {
 			continue
 		}

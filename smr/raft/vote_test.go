@@ -33,11 +33,11 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 
 // vote asks for the replica's vote, and tells whether it is given.
 func vote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
-	r.Receive(env, from, rpc{kit.Incarnation(from), &raftpb.Message{
+	r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{&raftpb.Message{
 		Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)), LogTerm: new(uint64(1)),
-	}})
+	}}})
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		m, ok := e.Msg.(rpc)
+		m, ok := kit.Inside(e.Msg).(rpc)
 		return ok && e.Kind == protocol.KindSend && m.GetType() == raftpb.MsgVoteResp && e.To == from && !m.GetReject()
 	})
 }
@@ -49,9 +49,9 @@ func TestVoteIsOnDisk(t *testing.T) {
 		r, env := onDisk(t, &disk)
 		const term = 7
 		if known { // by a candidate whose log is too old to be voted for
-			r.Receive(env, 3, rpc{3, &raftpb.Message{
+			r.Receive(env, 3, kit.Letter{Disk: 3, Msg: rpc{&raftpb.Message{
 				Type: raftpb.MsgVote.Enum(), From: new(uint64(3)), To: new(uint64(1)), Term: new(uint64(term)), Index: new(uint64(0)), LogTerm: new(uint64(0)),
-			}})
+			}}})
 			disk.Write(env, time.Minute)
 			if r.core.hard.term != term || r.core.hard.vote != 0 {
 				t.Fatalf("term %d, vote for %d, want %d and none", r.core.hard.term, r.core.hard.vote, term)
@@ -98,7 +98,7 @@ func TestLeaderWithoutMajorityStops(t *testing.T) {
 	r.Expire(env, electionTimer{})
 	carryOut(r, env, &disk, now)
 	for _, kind := range []raftpb.MessageType{raftpb.MsgPreVoteResp, raftpb.MsgVoteResp} {
-		r.Receive(env, 2, rpc{2, &raftpb.Message{Type: kind.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: rpc{&raftpb.Message{Type: kind.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2))}}})
 		carryOut(r, env, &disk, now)
 	}
 	if !r.core.leads() {
@@ -126,7 +126,7 @@ func TestPlants(t *testing.T) {
 		Old: "next.term != c.hard.term || next.vote != c.hard.vote {", New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 	}, {
 		Name: "who was removed and stands for election is not told", Dir: "smr/raft", Test: "TestRemovedReplicasAreTold",
-		Old: "\tenv.SendAhead(from, kit.Removed{From: r.adm.Own()})\n", New: "\tif !MUTANT {\n\t\tenv.SendAhead(from, kit.Removed{From: r.adm.Own()})\n\t}\n",
+		Old: "\tr.adm.SendAhead(env, from, kit.Removed{})\n", New: "\tif !MUTANT {\n\t\tr.adm.SendAhead(env, from, kit.Removed{})\n\t}\n",
 	}})
 }
 
@@ -137,7 +137,7 @@ func TestBusyLeaderIsForgivenOnce(t *testing.T) {
 	now := time.Hour
 	hear := func(leader protocol.ID, term uint64) {
 		env.Begin(now)
-		r.Receive(env, leader, rpc{kit.Incarnation(leader), &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)), Term: &term}})
+		r.Receive(env, leader, kit.Letter{Disk: kit.Incarnation(leader), Msg: rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(leader)), To: new(uint64(1)), Term: &term}}})
 	}
 	hear(2, 1)
 	usual := r.patience()

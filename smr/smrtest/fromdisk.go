@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // FromDisk has groups live under faults, and fails the test if a replica lets a message of one of these kinds leave before its disk has what the replica has written, or never
@@ -55,9 +56,9 @@ func (w *watcher) look(env *protocol.Env[smr.Message]) {
 	for i := range env.Out {
 		switch e := &env.Out[i]; e.Kind {
 		case protocol.KindSend:
-			w.sent[reflect.TypeOf(e.Msg)] = true
+			w.sent[reflect.TypeOf(kit.Inside(e.Msg))] = true
 		case protocol.KindSendAhead:
-			w.ahead[reflect.TypeOf(e.Msg)] = true
+			w.ahead[reflect.TypeOf(kit.Inside(e.Msg))] = true
 		}
 	}
 }

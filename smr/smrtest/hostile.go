@@ -2,6 +2,7 @@ package smrtest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
@@ -16,10 +17,14 @@ type Replica interface {
 }
 
 // Hostile fuzzes what a replica that takes part, one alone, and one that joins make of messages as they like to be: none may panic, nor come to a state that it finds wrong. The messages
-// are what it begins with. newReplica chooses the state machine, and also returns how to ask for the incarnation that the replica has once it
+// are what it begins with, as they are and in letters. newReplica chooses the state machine, and also returns how to ask for the incarnation that the replica has once it
 // started; nil leaves it to be admitted by nobody.
 func Hostile(f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica, func() kit.Incarnation, error)) {
+	begin := slices.Clone(messages)
 	for _, m := range messages {
+		begin = append(begin, kit.Letter{Disk: 1, Msg: m})
+	}
+	for _, m := range begin {
 		b, err := codec.Append(nil, m)
 		if err != nil {
 			f.Fatal(err)

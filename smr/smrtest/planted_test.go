@@ -296,7 +296,7 @@ func configured(change func(*smr.ReplicaConfig)) smr.Protocol {
 
 func takesNoSnapshot(p *planted, _ smr.ReplicaConfig) {
 	p.receive = func(_ *protocol.Env[smr.Message], _ protocol.ID, msg smr.Message) (smr.Message, bool) {
-		_, chunk := msg.(kit.SnapshotChunk)
+		_, chunk := kit.Inside(msg).(kit.SnapshotChunk)
 		return msg, !chunk
 	}
 }

@@ -96,7 +96,7 @@ func (c *countedReplica) Start(env *protocol.Env[smr.Message], log []protocol.Re
 }
 
 func (c *countedReplica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	if _, ok := msg.(kit.SnapshotChunk); ok && c.id == laggardID {
+	if _, ok := kit.Inside(msg).(kit.SnapshotChunk); ok && c.id == laggardID {
 		if c.total.taken++; c.total.taken == c.total.crashAt {
 			c.total.world.Sim.CrashInNextWrite(laggardID, c.total.keep)
 		}
@@ -122,7 +122,7 @@ func (c *countedReplica) call(env *protocol.Env[smr.Message], f func()) {
 	}
 	c.total.most = max(c.total.most, c.moved)
 	for _, e := range c.env.Out {
-		if _, ok := e.Msg.(kit.SnapshotChunk); ok {
+		if _, ok := kit.Inside(e.Msg).(kit.SnapshotChunk); ok {
 			c.total.chunks++
 		}
 		repeat(env, e)
