@@ -27,12 +27,18 @@ type Bug struct {
 	// Old stands at one place of the package, New takes its place. MUTANT in New is whether
 	// the bug is planted.
 	Old, New string
-	// Test fails with the bug and passes without it, within seconds.
+	// Also are further places that the bug changes.
+	Also []Edit
+	// Test, perhaps a subtest, fails with the bug and passes without it, within seconds. See Seeds
+	// for bugs that seeds of a random test catch.
 	Test string
 	// Hangs says that the test may hang with the bug instead. Such a bug is tried only if
 	// AllVariable is set.
 	Hangs bool
 }
+
+// An Edit replaces Old by New, as a Bug does.
+type Edit struct{ Old, New string }
 
 // patience is how long a test may take, on a busy machine too: many times what those here take.
 // A test that InsteadVariable names may be a whole suite.
@@ -46,7 +52,7 @@ const (
 func Catch(t *testing.T, bugs []Bug) {
 	t.Helper()
 	for _, b := range bugs {
-		if !HasTest(t, b.Dir, b.Test) {
+		if name, _, _ := strings.Cut(b.Test, "/"); !HasTest(t, b.Dir, name) {
 			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", b.Test, b.Name, b.Dir)
 		}
 	}
@@ -64,8 +70,12 @@ func Catch(t *testing.T, bugs []Bug) {
 				t.Skipf("%s may hang with it; set %s to try, as make soak does", b.Test, AllVariable)
 			}
 			t.Parallel()
-			if err := c.try(t.Context(), b); err != nil {
+			seed, err := c.try(t.Context(), b)
+			if err != nil {
 				t.Error(err)
+			}
+			if seed != "" {
+				t.Logf("it is sooner caught if %s names seed %s", b.Test, seed)
 			}
 		})
 	}
@@ -83,7 +93,7 @@ func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
 			}
 			t.Parallel()
 			began := time.Now()
-			if err := c.try(t.Context(), b); err != nil {
+			if _, err := c.try(t.Context(), b); err != nil {
 				t.Skipf("not caught in %v", time.Since(began).Round(time.Second))
 			}
 			t.Logf("caught in %v", time.Since(began).Round(time.Second))
@@ -103,7 +113,9 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	t.Helper()
 	o := NewOverlay(t)
 	for _, b := range bugs {
-		o.Plant(b.Name, b.Dir, b.Old, b.New)
+		for _, e := range append([]Edit{{b.Old, b.New}}, b.Also...) {
+			o.Plant(b.Name, b.Dir, e.Old, e.New)
+		}
 	}
 	c := &catcher{root: o.root, patience: patience, binaries: map[string]string{}, sound: map[string]func() error{}}
 	for _, b := range bugs {
@@ -112,7 +124,7 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 		}
 		if key := b.Dir + " " + b.Test; c.sound[key] == nil {
 			c.sound[key] = sync.OnceValue(func() error {
-				out, err := c.run(t.Context(), b, None)
+				out, err := c.run(t.Context(), b, None, "")
 				if err != nil {
 					return fmt.Errorf("%s fails without a bug: %w\n%.2000s", b.Test, err, out)
 				}
@@ -123,27 +135,36 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	return c
 }
 
-// try returns why a bug is not caught, or nil.
-func (c *catcher) try(ctx context.Context, b Bug) error {
+// try returns an error if a bug is not caught, and the seed that caught it if the table names another.
+func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
 	if sound := c.sound[b.Dir+" "+b.Test]; sound != nil {
 		if err := sound(); err != nil {
-			return err
+			return "", err
 		}
 	}
-	out, err := c.run(ctx, b, b.Name)
+	out, err := c.run(ctx, b, b.Name, "")
 	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
 	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
-		return fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
+		return "", fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
 	}
-	return nil
+	_, after, moved := strings.Cut(out, movedTo)
+	if !moved {
+		return "", nil
+	}
+	seed, _, _ = strings.Cut(after, ":")
+	if out, err := c.run(ctx, b, None, seed); err != nil {
+		return seed, fmt.Errorf("%s fails with seed %s without a bug: %w\n%.2000s", b.Test, seed, err, out)
+	}
+	return seed, nil
 }
 
-func (c *catcher) run(ctx context.Context, b Bug, planted string) (string, error) {
+// run runs a bug's test with a bug planted, perhaps another one; with the one seed only, if any.
+func (c *catcher) run(ctx context.Context, b Bug, planted, seed string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.binaries[b.Dir], "-test.run", "^"+strings.ReplaceAll(b.Test, "/", "$/^")+"$")
 	cmd.Dir = filepath.Join(c.root, b.Dir)
-	cmd.Env = append(os.Environ(), Variable+"="+planted)
+	cmd.Env = append(os.Environ(), Variable+"="+planted, seedVariable+"="+seed)
 	out, err := cmd.CombinedOutput()
 	return string(out), cmp.Or(ctx.Err(), err)
 }

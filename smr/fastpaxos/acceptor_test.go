@@ -12,7 +12,7 @@ import (
 )
 
 // onDisk starts replica 1 of some with a disk.
-func onDisk(t *testing.T, disk *smrtest.Disk, members int, omit rules) (*Replica, *protocol.Env[smr.Message]) {
+func onDisk(t *testing.T, disk *smrtest.Disk, members int) (*Replica, *protocol.Env[smr.Message]) {
 	t.Helper()
 	cfg := smr.ReplicaConfig{ID: 1, Machine: kv.New()}
 	for i := range members {
@@ -22,7 +22,6 @@ func onDisk(t *testing.T, disk *smrtest.Disk, members int, omit rules) (*Replica
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.omit = omit
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
 	smrtest.Unheard(r, env)
@@ -30,10 +29,10 @@ func onDisk(t *testing.T, disk *smrtest.Disk, members int, omit rules) (*Replica
 }
 
 // begun returns replica 1, which takes part, with its disk.
-func begun(t *testing.T, members int, omit rules) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
+func begun(t *testing.T, members int) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
-	r, env := onDisk(t, disk, members, omit)
+	r, env := onDisk(t, disk, members)
 	own := r.admission.Own()
 	for id := 2; id <= members; id++ {
 		r.Receive(env, protocol.ID(id), kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
@@ -55,7 +54,7 @@ func command(seq kit.Seq) Copy {
 
 // TestVotesAreInOpenSlots: an acceptor that knows of few slots does not vote in those below the open ones: the coordinator has others' entries proposed there, and a client would count.
 func TestVotesAreInOpenSlots(t *testing.T) {
-	r, env, _ := begun(t, 3, 0)
+	r, env, _ := begun(t, 3)
 	follow(r, env, newEra(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	if r.fastTop != 10 {
@@ -71,7 +70,7 @@ func TestVotesAreInOpenSlots(t *testing.T) {
 
 // TestOwnVotesAreBoundedInBytes: an acceptor leaves it to the coordinator to have more decided, until what it has voted for is executed, whatever became of its own votes.
 func TestOwnVotesAreBoundedInBytes(t *testing.T) {
-	r, env, _ := begun(t, 3, 0)
+	r, env, _ := begun(t, 3)
 	r.cfg.MaxPendingBytes = 100
 	era := newEra(0, 2)
 	follow(r, env, era, 1)
@@ -107,14 +106,14 @@ func TestOwnVotesAreBoundedInBytes(t *testing.T) {
 
 // TestLastVoteSurvivesCrash: what an acceptor tells those who read is of its votes before a crash too.
 func TestLastVoteSurvivesCrash(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	follow(r, env, newEra(0, 2), 10)
 	for s := range kit.Seq(5) {
 		r.Receive(env, 77, command(s+1))
 	}
 	disk.Write(env, 0)
 	top := r.fastTop
-	if r, _ = onDisk(t, disk, 3, 0); top != 14 || r.fastTop != top || r.top != top {
+	if r, _ = onDisk(t, disk, 3); top != 14 || r.fastTop != top || r.top != top {
 		t.Errorf("the last vote was in slot %d, and is after a crash in %d", top, r.fastTop)
 	}
 }
@@ -122,7 +121,7 @@ func TestLastVoteSurvivesCrash(t *testing.T) {
 // TestCandidateKnowsWhatVotersHaveExecuted: acceptors forget votes in slots that they have executed. Who knows less of these must catch up first.
 func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 	for _, applied := range []smr.Slot{0, 3} {
-		r, env, disk := begun(t, 3, 0)
+		r, env, disk := begun(t, 3)
 		r.campaign(env, false)
 		era := r.cand.era
 		disk.Write(env, 0)
@@ -147,7 +146,7 @@ func TestCandidateKnowsWhatVotersHaveExecuted(t *testing.T) {
 
 // TestDecidedCommandIsInMemoryOnce: a replica that voted for what is decided in its slot does not keep the bytes of both messages until its log is cut.
 func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
-	r, env, _ := begun(t, 3, 0)
+	r, env, _ := begun(t, 3)
 	follow(r, env, newEra(0, 2), 10)
 	r.Receive(env, 77, command(1))
 	vote := r.cell(10).vote.Entry
@@ -168,7 +167,7 @@ func TestDecidedCommandIsInMemoryOnce(t *testing.T) {
 
 // TestSuggestedIsVotedFor: three acceptors that are each full with another command, of which none is decided, still vote for what the coordinator suggests.
 func TestSuggestedIsVotedFor(t *testing.T) {
-	r, env, _ := begun(t, 3, 0)
+	r, env, _ := begun(t, 3)
 	r.cfg.MaxPendingBytes = 100
 	era := newEra(0, 2)
 	follow(r, env, era, 1)

@@ -14,7 +14,7 @@ type choice struct {
 // choose looks at the votes of asked members, of n, in one slot: at least a majority was asked, and votes are those of the asked that have voted, at most one each. What may have been chosen
 // is among the votes of the highest round: in a classic one there is only one value, and in a fast one a value has been chosen only if so many of the asked voted for it that
 // the others can make a fast quorum of it. At most one value has [MSR-TR-2005-112, §2.2].
-func choose(votes []Vote, asked, n int, omit rules) choice {
+func choose(votes []Vote, asked, n int) choice {
 	var top Vote
 	for _, v := range votes {
 		if v.Era > top.Era || v.Era == top.Era && v.Classic {
@@ -41,9 +41,6 @@ func choose(votes []Vote, asked, n int, omit rules) choice {
 		}
 	}
 	best.bound = most > 0 && most >= asked+quorum.Fast(n)-n
-	if omit&ruleValueChoice != 0 {
-		best.bound = most >= quorum.Majority(n) // "a majority has it, or else any"
-	}
 	return best
 }
 

@@ -118,7 +118,7 @@ func (r *Replica) propose(env *protocol.Env[smr.Message], beats int) {
 			if r.cand == nil {
 				r.campaign(env, true)
 			}
-		case w.age >= suggestAfter<<w.tries && r.omit&ruleSuggest == 0:
+		case w.age >= suggestAfter<<w.tries:
 			w.age, w.tries = 0, min(w.tries+1, 4)
 			l.suggest = append(l.suggest, w.entry)
 		}
@@ -195,7 +195,7 @@ func (r *Replica) judge(env *protocol.Env[smr.Message], s smr.Slot, t *tally) {
 			left++
 		}
 	}
-	late := t.age >= recoverAfter && r.omit&ruleTimeout == 0
+	late := t.age >= recoverAfter
 	if len(t.votes) >= quorum.Majority(len(members)) && (left+most < r.fastQuorum() || late) {
 		r.weigh(env, most < len(t.votes))
 		r.resolve(s, t)
@@ -212,7 +212,7 @@ func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 	if g.slots < trial {
 		return
 	}
-	if g.collided > g.slots/2 && r.omit&ruleGiveUp == 0 && r.cand == nil {
+	if g.collided > g.slots/2 && r.cand == nil {
 		g.times = min(g.times+1, maxTries)
 		g.classic = calm << g.times
 		r.campaign(env, true)
@@ -225,7 +225,7 @@ func (r *Replica) weigh(env *protocol.Env[smr.Message], collided bool) {
 // resolve proposes in a slot what may have been chosen, or if nothing was, what is wanted most: a command that was voted for here, or the one that waits for the longest time. The votes are those members'
 // answers to phase 1 of the classic round, as they will not vote in the fast one again [MSR-TR-2005-112, §3.2 coordinated recovery].
 func (r *Replica) resolve(s smr.Slot, t *tally) {
-	c := choose(t.votes, len(t.votes), len(r.members()), r.omit)
+	c := choose(t.votes, len(t.votes), len(r.members()))
 	if c.bound {
 		r.proposeIn(s, c.entry)
 		return
@@ -344,7 +344,7 @@ func (r *Replica) supervise(env *protocol.Env[smr.Message]) {
 		}
 	}
 	r.sendAccepts(env, again)
-	if shut > 0 && !l.classic && r.omit&ruleTimeout == 0 {
+	if shut > 0 && !l.classic {
 		for _, id := range r.members() {
 			r.admission.Send(env, id, Close{r.head(r.promised), shut})
 		}

@@ -42,7 +42,7 @@ func work(seq kit.Seq) kit.Entry {
 
 // TestVotesOfTheEraCount: those of an earlier era may be for something else than what this one's phase 1 has found.
 func TestVotesOfTheEraCount(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	lead(t, r, env, disk)
 	for era, want := range map[Era]bool{newEra(0, 1): false, r.promised: true} {
@@ -64,7 +64,7 @@ func TestVotesOfTheEraCount(t *testing.T) {
 // TestMembersOfOneGeneration: who has other members counts other quorums, so no vote is cast nor counted.
 func TestMembersOfOneGeneration(t *testing.T) {
 	for _, other := range []uint64{0, 1} {
-		r, env, _ := begun(t, 3, 0)
+		r, env, _ := begun(t, 3)
 		h := Head{Era: newEra(0, 2), Generation: r.state.Generation() + other}
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, work(1)}}}})
 		if accepted := r.top == 1; accepted != (other == 0) {
@@ -80,7 +80,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		top             smr.Slot
 		answered        bool
 	}{{3, 0, 0, false}, {3, 1, 0, true}, {3, 1, 1, false}, {5, 1, 0, false}, {5, 2, 0, true}} {
-		r, env, disk := begun(t, c.members, 0)
+		r, env, disk := begun(t, c.members)
 		lead(t, r, env, disk)
 		var out []protocol.Effect[smr.Message]
 		step := func(from protocol.ID, m smr.Message) {
@@ -92,7 +92,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		for id := 2; id < 2+c.follow; id++ {
 			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top}})
 		}
-		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(kit.ReadReplies); return ok })
+		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := kit.Inside(e.Msg).(kit.ReadReplies); return ok })
 		if answered != c.answered {
 			t.Errorf("%+v: answered %v", c, answered)
 		}
@@ -101,7 +101,7 @@ func TestReadsAskAMajority(t *testing.T) {
 
 // TestPhaseOneComesFirst: slots up to the last in which somebody has voted are decided in classic rounds, those behind are open, and reads that came before wait for the former.
 func TestPhaseOneComesFirst(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	r.lead.reads.waiting = []read{{from: 77}}
 	lead(t, r, env, disk, Vote{Slot: 5, Era: newEra(0, 2), Entry: work(1)})
@@ -115,7 +115,7 @@ func TestPhaseOneComesFirst(t *testing.T) {
 
 // TestNothingAboveAChange: what is above a change of the members is the new ones' affair.
 func TestNothingAboveAChange(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	r.lead.classic, r.open = true, 0
 	change := kit.Entry{Kind: kit.ChangeMembers, Client: 9, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 3}}}
@@ -128,7 +128,7 @@ func TestNothingAboveAChange(t *testing.T) {
 
 // TestChangeIsOnDisk: a replica that has applied a change of the members knows of it after a crash, before it votes for anything.
 func TestChangeIsOnDisk(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{
 		{1, kit.Entry{Kind: kit.OpenSession, Client: 9, Seq: 5, Open: &kit.Open{MaxSessions: 10, Window: 100}}},
@@ -138,7 +138,7 @@ func TestChangeIsOnDisk(t *testing.T) {
 		t.Fatalf("the members are %v", r.members())
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk, 3, 0); len(r.members()) != 2 {
+	if r, _ = onDisk(t, disk, 3); len(r.members()) != 2 {
 		t.Errorf("after a crash the members are %v", r.members())
 	}
 }

@@ -197,11 +197,7 @@ func (r *Replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	for s := r.state.Applied() + 1; s <= c.last; s++ {
 		l.end = s
 		e := kit.Entry{Kind: kit.NoOp}
-		votes := c.found[s]
-		if r.omit&ruleHighestRound != 0 && len(votes) > 0 {
-			votes = votes[:1]
-		}
-		if found := choose(votes, c.votes.Len(), n, r.omit); found.entry.Kind != 0 {
+		if found := choose(c.found[s], c.votes.Len(), n); found.entry.Kind != 0 {
 			e = found.entry
 		}
 		r.proposeIn(s, e)

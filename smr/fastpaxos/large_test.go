@@ -19,7 +19,7 @@ func big(seq kit.Seq) kit.Entry {
 
 // TestDecidedNamesLargeCommands: acceptors learn what is decided from what they have accepted, if it is the same, and not otherwise.
 func TestDecidedNamesLargeCommands(t *testing.T) {
-	r, env, _ := begun(t, 3, 0)
+	r, env, _ := begun(t, 3)
 	era := newEra(0, 2)
 	h := Head{Era: era, Generation: r.state.Generation()}
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Accept{h, []Placed{{1, big(1)}, {2, big(2)}, {3, big(3)}}}})
@@ -47,7 +47,7 @@ func TestDecidedNamesLargeCommands(t *testing.T) {
 
 // TestCoordinatorNamesLargeCommands: acceptors get a large command once.
 func TestCoordinatorNamesLargeCommands(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	lead(t, r, env, disk)
 	disk.Write(env, 0)
 	r.proposeIn(1, big(1))
@@ -75,7 +75,7 @@ func TestCoordinatorNamesLargeCommands(t *testing.T) {
 // TestCandidateWaitsForLargeVotes: a candidate goes on as long as members tell more of their votes, and does not ask for what it has just asked for.
 func TestCandidateWaitsForLargeVotes(t *testing.T) {
 	const pages = 100
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	r.campaign(env, false)
 	era := r.cand.era
 	h := Head{Era: era, Generation: r.state.Generation()}
@@ -108,7 +108,7 @@ func TestCandidateWaitsForLargeVotes(t *testing.T) {
 // TestLaggardGetsPartsOfTheLog: who lags gets several megabytes of what was decided, and asks for the rest when it has the last of them.
 func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 	const slots = 200
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	h := Head{Era: newEra(0, 2), Generation: r.state.Generation()}
 	for s := range smr.Slot(slots) {
 		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Commit{Head: h, Items: []Placed{{s + 1, big(kit.Seq(s + 1))}}}})
@@ -133,7 +133,7 @@ func TestLaggardGetsPartsOfTheLog(t *testing.T) {
 
 // TestLargeCommandsAreNotCopiedInVain: while members do not vote, clients send large commands to the coordinator only; small ones and, after a while, large ones to all.
 func TestLargeCommandsAreNotCopiedInVain(t *testing.T) {
-	r, env, _ := begun(t, 3, 0)
+	r, env, _ := begun(t, 3)
 	follow(r, env, newEra(0, 2), 0)
 	req := command(1)
 	req.Commands[0].Command = big(1).Command

@@ -7,20 +7,85 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
-func TestPlants(t *testing.T) {
-	plant.Catch(t, []plant.Bug{{
-		Name: "a no-op vote is told and not made", Dir: "smr/fastpaxos", Test: "TestVotesForNothingAreMade",
-		Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
-		New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n\t\t\t}\n",
-	}})
+// plants leave out one rule at a time, in the source.
+func plants() []plant.Bug {
+	const dir = "smr/fastpaxos"
+	return []plant.Bug{
+		{
+			Name: "a no-op vote is told and not made", Dir: dir, Test: "TestVotesForNothingAreMade",
+			Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
+			New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n\t\t\t}\n",
+		},
+		{
+			Name: "what a majority of all has is kept, or else any", Dir: dir, Test: "TestValueChoice",
+			Old: "asked+quorum.Fast(n)-n\n", New: "asked+quorum.Fast(n)-n\n\tif MUTANT {\n\t\tbest.bound = most >= quorum.Majority(n)\n\t}\n",
+		},
+		{
+			Name: "a majority is a fast quorum", Dir: dir, Test: "TestSeedsNotice/3",
+			Old: "\treturn quorum.Fast(len(r.state.Members()))\n",
+			New: "\tif MUTANT {\n\t\treturn quorum.Majority(len(r.state.Members()))\n\t}\n\treturn quorum.Fast(len(r.state.Members()))\n",
+		},
+		{
+			Name: "a coordinator keeps any vote", Dir: dir, Test: "TestSeedsNotice/16",
+			Old: "\t\tif found := choose(c.found[s], ",
+			New: "\t\tif MUTANT && len(c.found[s]) > 0 {\n\t\t\tc.found[s] = c.found[s][:1]\n\t\t}\n\t\tif found := choose(c.found[s], ",
+		},
+		{
+			Name: "an acceptor votes twice in a slot", Dir: dir, Test: "TestSeedsNotice/3",
+			Old: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n",
+			New: "\ts := max(max(r.top, after, r.state.Applied())+1, r.open)\n\tif MUTANT && r.top > r.state.Applied()+1 && r.top >= r.open {\n\t\ts = r.top\n\t}\n",
+		},
+		{
+			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
+			Old: "\tr.records = append(r.records, record{index: env.Append(PromiseRecord{e})})\n",
+			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{index: env.Append(PromiseRecord{e})})\n\t}\n",
+		},
+		{
+			Name: "votes are not durable", Dir: dir, Test: "TestSeedsNotice/4",
+			Old: "\tr.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})\n\tr.written++\n",
+			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})\n\t\tr.written++\n\t}\n",
+		},
+		{
+			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/24",
+			Old: "|| !w.known ||", New: "|| !w.known && !MUTANT ||",
+		},
+		{
+			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/1",
+			Old: "\tlate := t.age >= recoverAfter\n", New: "\tlate := t.age >= recoverAfter && !MUTANT\n",
+			Also: []plant.Edit{{Old: "\tif shut > 0 && !l.classic {\n", New: "\tif shut > 0 && !l.classic && !MUTANT {\n"}},
+		},
+		{
+			Name: "commands without a slot are not voted on again", Dir: dir, Test: "TestSeedsNotice/1",
+			Old: "\t\tcase w.age >= suggestAfter<<w.tries:\n", New: "\t\tcase w.age >= suggestAfter<<w.tries && !MUTANT:\n",
+		},
+		{
+			Name: "fast rounds that collide are not given up", Dir: dir, Test: "TestCollisions/given up",
+			Old: "\tif g.collided > g.slots/2 && r.cand == nil {\n", New: "\tif g.collided > g.slots/2 && r.cand == nil && !MUTANT {\n",
+		},
+		{
+			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
+			Old: "\t\tif s := r.vote(e, req.After, false); ", New: "\t\tif MUTANT {\n\t\t\treq.After = 0\n\t\t}\n\t\tif s := r.vote(e, req.After, false); ",
+		},
+	}
+}
+
+// TestPlants plants them: the test that is named must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestSeedsNotice plays the seeds of the swarm that notice a bug.
+func TestSeedsNotice(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		_, err := smrtest.Play(smrtest.Swarm(Protocol(), seed))
+		return err
+	})
 }
 
 // TestVotesForNothingAreMade: an acceptor that says to the coordinator that it has voted for nothing in a slot has, and knows it after a crash: it votes there for no command, and tells a new coordinator.
 func TestVotesForNothingAreMade(t *testing.T) {
-	r, env, disk := begun(t, 3, 0)
+	r, env, disk := begun(t, 3)
 	era := newEra(0, 2)
 	follow(r, env, era, 5)
 	disk.Write(env, 0)
@@ -39,7 +104,7 @@ func TestVotesForNothingAreMade(t *testing.T) {
 	disk.Write(env, 0)
 	for _, crash := range []bool{false, true} {
 		if crash {
-			r, env = onDisk(t, disk, 3, 0)
+			r, env = onDisk(t, disk, 3)
 			disk.Write(env, 0)
 		}
 		next := newEra(era, 3)

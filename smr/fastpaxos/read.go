@@ -108,7 +108,7 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 		if top, ok := r.answer(w.round); ok && !w.known {
 			w.slot, w.known = max(w.slot, top), true // what is voted on later does not matter to it
 		}
-		if i != n || !w.known && r.omit&ruleLook == 0 || w.slot > r.state.Applied() || r.removed {
+		if i != n || !w.known || w.slot > r.state.Applied() || r.removed {
 			continue
 		}
 		n++

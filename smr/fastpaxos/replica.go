@@ -16,7 +16,6 @@ type Replica struct {
 	state     *kit.State
 	admission *kit.Admission
 	desk      *kit.Desk
-	omit      rules // of tests
 	tempo     kit.Tempo
 	removed   bool
 
@@ -84,23 +83,6 @@ type ballotFor struct {
 	Ballot
 }
 
-// rules can be left out by tests, which see that they are needed.
-type rules uint16
-
-const (
-	ruleValueChoice    rules = 1 << iota // a value that a fast quorum may have is kept
-	ruleFastQuorum                       // a fast quorum is larger than a majority
-	ruleHighestRound                     // votes of the highest round bind a coordinator
-	ruleOneVote                          // an acceptor votes once in a round of a slot
-	rulePromiseDurable                   // a promise is on disk before it is told
-	ruleVoteDurable                      // a vote is on disk before it is told
-	ruleLook                             // reads ask whether the coordinator is followed still
-	ruleTimeout                          // a slot with a majority's votes does not wait for the others
-	ruleSuggest                          // commands whose votes were in vain are voted on again
-	ruleGiveUp                           // fast rounds that collide are given up for a while
-	ruleFloor                            // a command gets a slot above its causal floor
-)
-
 type beatTimer struct{} // twice in a round trip: say and look who is there
 
 // window is how far above the last applied slot there may be votes.
@@ -136,9 +118,6 @@ func (r *Replica) members() []protocol.ID {
 }
 
 func (r *Replica) fastQuorum() int {
-	if r.omit&ruleFastQuorum != 0 {
-		return quorum.Majority(len(r.state.Members()))
-	}
 	return quorum.Fast(len(r.state.Members()))
 }
 
@@ -245,10 +224,8 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 	for _, v := range r.pending {
 		last = max(last, v.Slot)
 	}
-	if r.omit&ruleVoteDurable == 0 {
-		r.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})
-		r.written++
-	}
+	r.records = append(r.records, record{env.Append(VoteRecord{r.pending}), last})
+	r.written++
 	r.pending = nil
 }
 
@@ -263,9 +240,7 @@ func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 		r.abandon()
 		r.stopLeading()
 	}
-	if r.omit&rulePromiseDurable == 0 {
-		r.records = append(r.records, record{index: env.Append(PromiseRecord{e})})
-	}
+	r.records = append(r.records, record{index: env.Append(PromiseRecord{e})})
 }
 
 // active tells whether the replica takes part.

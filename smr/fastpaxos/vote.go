@@ -55,11 +55,7 @@ func (r *Replica) voteAll(from protocol.ID, req kit.Request) {
 		if reply, ok := r.state.Seen(e); ok && !reply.Gone && reply.Outcome != smr.Rejected {
 			continue // the coordinator answers
 		}
-		after := req.After
-		if r.omit&ruleFloor != 0 {
-			after = 0
-		}
-		if s := r.vote(e, after, false); s != 0 && c.Early {
+		if s := r.vote(e, req.After, false); s != 0 && c.Early {
 			m.Items = append(m.Items, kit.EarlyReply{Seq: c.Seq, Slot: s})
 		}
 	}
@@ -79,11 +75,7 @@ func (r *Replica) sayClosed(from protocol.ID, req kit.Request) {
 // vote votes for an entry in the next free slot of the fast round, above another slot, and returns the slot; 0 if it cannot. One that the coordinator has suggested is voted for however many bytes of own
 // votes there are: the coordinator's desk bounds those, and acceptors of which each is full with another command would have nothing decided.
 func (r *Replica) vote(e kit.Entry, after smr.Slot, suggested bool) smr.Slot {
-	s := max(r.top, after, r.state.Applied()) + 1
-	if r.omit&ruleOneVote != 0 && r.top > r.state.Applied()+1 && r.top >= r.open {
-		s = r.top // votes once more in the slot of the last vote
-	}
-	s = max(s, r.open)
+	s := max(max(r.top, after, r.state.Applied())+1, r.open)
 	if r.open == 0 || r.openFor != r.state.Generation() || s > r.state.Applied()+window {
 		return 0
 	}
