@@ -34,9 +34,7 @@ func (r *Replica) onPreAccept(env *protocol.Env[smr.Message], from protocol.ID, 
 		fenced := r.fenced(i, m.Deps)
 		i.phase = preAccepted
 		r.setCommand(i, m.Cmd)
-		if r.skip&ruleDurableVote == 0 {
-			r.save(env, i, true)
-		}
+		r.save(env, i, true)
 		r.admission.Send(env, from, PreAccepted{Head: r.head(), ID: i.id, Deps: i.deps, Fenced: fenced})
 	}
 }

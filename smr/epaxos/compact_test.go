@@ -12,7 +12,7 @@ import (
 func TestSnapshotLeavesAnEighth(t *testing.T) {
 	const every = 160
 	for _, sends := range []bool{false, true} {
-		th := newTheatre(t, 3, 0)
+		th := newTheatre(t, 3)
 		for _, r := range th.nodes {
 			r.cfg.SnapshotEvery = every
 			if sends {

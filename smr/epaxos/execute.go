@@ -62,7 +62,6 @@ func (r *Replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
 			if !r.pop(env, s) {
 				return
 			}
-		case !o.decided() && r.skip&ruleWait != 0:
 		case !o.decided() || o.blocked == r.pass:
 			r.block(s, root, o)
 			return
@@ -171,9 +170,7 @@ func order(a, b *instance) int {
 
 // executeComponent executes instances that depend on each other. It tells whether the generation goes on.
 func (r *Replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
-	if r.skip&ruleOrder == 0 {
-		slices.SortFunc(component, order)
-	}
+	slices.SortFunc(component, order)
 	var checkpoint *instance
 	for _, i := range component {
 		if !i.nothing {
@@ -224,7 +221,7 @@ func (r *Replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 			r.executed(env, e, reply)
 		}
 	}
-	if i.cmd.changes() && !slices.Equal(before, r.state.Members()) && r.skip&ruleVoid == 0 {
+	if i.cmd.changes() && !slices.Equal(before, r.state.Members()) {
 		r.endGeneration(env)
 		return true
 	}

@@ -43,7 +43,7 @@ func TestImpossibleMessages(t *testing.T) {
 		}[rnd.IntN(8)]
 	}
 	for range 40 {
-		th := newTheatre(t, 3, 0)
+		th := newTheatre(t, 3)
 		h := func(from protocol.ID) Head { return Head{uint64(rnd.IntN(8)/7 + 1)} }
 		for range 40 {
 			from := protocol.ID(2 + rnd.IntN(2))

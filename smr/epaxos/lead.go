@@ -117,7 +117,7 @@ func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID
 	t := i.try
 	t.joined.join(m.Deps)
 	t.fenced = t.fenced || m.Fenced
-	if slices.Equal(m.Deps, i.init) || r.skip&ruleFastAgreement != 0 {
+	if slices.Equal(m.Deps, i.init) {
 		t.equal++
 	}
 	r.maybeChoose(env, t, false)
@@ -126,24 +126,16 @@ func (r *Replica) onPreAccepted(env *protocol.Env[smr.Message], from protocol.ID
 // maybeChoose takes the fast path if enough agree, and the slow one if a majority has answered and not all agree, or nobody else answers.
 func (r *Replica) maybeChoose(env *protocol.Env[smr.Message], t *attempt, late bool) {
 	i, n := t.of, len(r.group)
-	if p := r.mine[i.id]; p != nil && t.fenced && r.skip&ruleFence == 0 {
+	if p := r.mine[i.id]; p != nil && t.fenced {
 		p.silent = true
 	}
 	switch {
 	case t.equal >= fastQuorum(n):
 		i.phase, i.deps, i.settling, i.try = committed, i.init, true, nil
 		r.save(env, i, false)
-		if r.skip&ruleSettle != 0 {
-			r.settle(env, i, true)
-			return
-		}
 		r.admission.Send(env, r.cfg.ID, Settled{Head: r.head(), ID: i.id})
 	case t.votes.Len() >= slowQuorum(n) && (late || t.equal < t.votes.Len()):
-		deps := t.joined
-		if r.skip&ruleJoinDeps != 0 {
-			deps = i.init
-		}
-		r.startAccept(env, t, i.cmd, deps)
+		r.startAccept(env, t, i.cmd, t.joined)
 	}
 }
 

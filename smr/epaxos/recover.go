@@ -43,9 +43,6 @@ func (r *Replica) postpone(env *protocol.Env[smr.Message], i *instance, b Ballot
 // promise raises an instance's ballot.
 func (r *Replica) promise(i *instance, b Ballot) {
 	i.ballot = b
-	if r.skip&ruleTwoBallots != 0 && i.phase == accepted {
-		i.voted = b
-	}
 	if i.try != nil && i.try.ballot < b {
 		i.try = nil
 	}
@@ -120,10 +117,8 @@ func (r *Replica) chooseFrom(env *protocol.Env[smr.Message], t *attempt) {
 	switch {
 	case best != nil:
 		r.startAccept(env, t, best.Cmd, best.Deps)
-	case proposer, candidate == nil, t.agreed < len(t.asked)-fastSlack(len(r.group)), r.skip&ruleFastPath != 0:
+	case proposer, candidate == nil, t.agreed < len(t.asked)-fastSlack(len(r.group)):
 		r.chooseNothing(env, t)
-	case r.skip&ruleValidate != 0:
-		r.startAccept(env, t, candidate.Cmd, candidate.Init)
 	default:
 		t.cmd, t.deps, t.stage, t.votes = candidate.Cmd, candidate.Init, validating, quorum.Votes{}
 		for _, m := range r.group {
@@ -164,7 +159,7 @@ func (r *Replica) onValidate(env *protocol.Env[smr.Message], from protocol.ID, m
 // objections returns what speaks against a command having been decided as it was proposed: commands that conflict with it while neither depends on the
 // other. Of those up to the newest checkpoint only that is looked at: whatever comes after it comes after all of them.
 func (r *Replica) objections(i *instance, f footprint, d Deps) (invalid bool, pending []ID) {
-	if p := r.position(r.checkpoint.Row); p >= 0 && r.checkpoint.Index > d[p] && r.skip&ruleKnowCheckpoints == 0 {
+	if p := r.position(r.checkpoint.Row); p >= 0 && r.checkpoint.Index > d[p] {
 		return true, nil
 	}
 	for p := range r.rows {

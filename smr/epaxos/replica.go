@@ -16,7 +16,6 @@ type Replica struct {
 	state      *kit.State
 	admission  *kit.Admission
 	desk       *kit.Desk
-	skip       rules     // which tests leave out
 	tempo      kit.Tempo // of what others say of instances
 
 	active  bool // takes part
@@ -64,24 +63,6 @@ type Replica struct {
 	out     kit.Transfers
 	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
-
-// rules are parts of the protocol that tests leave out, to see that it is noticed.
-type rules uint32
-
-const (
-	ruleTwoBallots      rules = 1 << iota // a promise does not change in which ballot was accepted
-	ruleFastPath                          // a recovery decides what may have been decided on the fast path
-	ruleValidate                          // but only if nothing speaks against it
-	ruleOrder                             // what depends on each other is executed in order of stamps
-	ruleWait                              // what an instance depends on is executed before it
-	ruleDurableVote                       // pre-accepts are on disk before they are told
-	ruleSettle                            // a decision of the fast path is on disk before it is told
-	ruleVoid                              // a generation ends with a change of the members
-	ruleFence                             // a durable acknowledgement comes before a change of the members or waits
-	ruleFastAgreement                     // the fast path is for those who agree with the proposal
-	ruleJoinDeps                          // the slow path takes what any of a majority depends on
-	ruleKnowCheckpoints                   // a checkpoint speaks against what does not depend on it
-)
 
 // The timers of a replica.
 type (

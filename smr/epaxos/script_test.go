@@ -26,7 +26,7 @@ type mail struct {
 }
 
 // newTheatre returns a group that has begun.
-func newTheatre(t *testing.T, n int, skip rules) *theatre {
+func newTheatre(t *testing.T, n int) *theatre {
 	th := &theatre{t: t, nodes: map[protocol.ID]*Replica{}, envs: map[protocol.ID]*protocol.Env[smr.Message]{}}
 	var group []smr.Member
 	for i := range n {
@@ -37,7 +37,6 @@ func newTheatre(t *testing.T, n int, skip rules) *theatre {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.skip = skip
 		th.nodes[m.ID] = r
 		th.envs[m.ID] = protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(uint64(m.ID), 1)))
 		th.do(m.ID, func(r *Replica, env *protocol.Env[smr.Message]) { r.Start(env, nil) })
@@ -126,28 +125,26 @@ func (th *theatre) decisions(id ID) []string {
 // TestTwoBallots is the schedule that the original EPaxos fails: a promise that is taken for a vote. Replica 1 has accepted its command in ballot 0, alone. Replicas 2 and 3 have decided that there is nothing, and
 // only 3 knows. Then 2 recovers with what 1 says, which comes first, and what it knows itself.
 func TestTwoBallots(t *testing.T) {
-	for _, skip := range []rules{0, ruleTwoBallots} {
-		th := newTheatre(t, 3, skip)
-		th.propose(3, work("other", "k")) // so that 2 does not agree at once
-		th.deliver(among(2, 3))
-		id := th.propose(1, work("c", "k"))
-		th.deliver(th.except(among(1, 2), func(m mail) bool { _, accept := kit.Inside(m.msg).(Accept); return accept }))
-		if i := th.nodes[1].find(id); i.phase != accepted {
-			t.Fatalf("replica 1 is %v", i.phase)
-		}
-		th.recover(3, id)
-		th.deliver(th.except(among(2, 3), isCommit))
-		if got := th.decisions(id); len(got) != 1 {
-			t.Fatalf("after the first recovery: %v", got)
-		}
-		th.recover(2, id)
-		own := th.take(func(m mail) bool { return m.to == 2 })
-		th.deliver(among(1, 2)) // the answer of 1
-		th.mail = append(th.mail, own...)
-		th.deliver(among(1, 2))
-		if got := th.decisions(id); (len(got) == 1) != (skip == 0) {
-			t.Errorf("without %b: decided is %v", skip, got)
-		}
+	th := newTheatre(t, 3)
+	th.propose(3, work("other", "k")) // so that 2 does not agree at once
+	th.deliver(among(2, 3))
+	id := th.propose(1, work("c", "k"))
+	th.deliver(th.except(among(1, 2), func(m mail) bool { _, accept := kit.Inside(m.msg).(Accept); return accept }))
+	if i := th.nodes[1].find(id); i.phase != accepted {
+		t.Fatalf("replica 1 is %v", i.phase)
+	}
+	th.recover(3, id)
+	th.deliver(th.except(among(2, 3), isCommit))
+	if got := th.decisions(id); len(got) != 1 {
+		t.Fatalf("after the first recovery: %v", got)
+	}
+	th.recover(2, id)
+	own := th.take(func(m mail) bool { return m.to == 2 })
+	th.deliver(among(1, 2)) // the answer of 1
+	th.mail = append(th.mail, own...)
+	th.deliver(among(1, 2))
+	if got := th.decisions(id); len(got) != 1 {
+		t.Errorf("decided is %v", got)
 	}
 }
 
@@ -166,46 +163,42 @@ func (th *theatre) take(want func(mail) bool) []mail {
 
 // TestFastDecisionIsRecovered loses a proposer that has decided on the fast path and told its client, and nobody else.
 func TestFastDecisionIsRecovered(t *testing.T) {
-	for _, skip := range []rules{0, ruleFastPath} {
-		th := newTheatre(t, 3, skip)
-		id := th.propose(1, work("c", "k"))
-		th.deliver(th.except(among(1, 2), isCommit))
-		if i := th.nodes[1].find(id); !i.decided() {
-			t.Fatalf("replica 1 is %v", i.phase)
-		}
-		th.recover(3, id)
-		th.deliver(among(2, 3))
-		if got := th.decisions(id); (len(got) == 1) != (skip == 0) {
-			t.Errorf("without %b: decided is %v", skip, got)
-		}
+	th := newTheatre(t, 3)
+	id := th.propose(1, work("c", "k"))
+	th.deliver(th.except(among(1, 2), isCommit))
+	if i := th.nodes[1].find(id); !i.decided() {
+		t.Fatalf("replica 1 is %v", i.phase)
+	}
+	th.recover(3, id)
+	th.deliver(among(2, 3))
+	if got := th.decisions(id); len(got) != 1 {
+		t.Errorf("decided is %v", got)
 	}
 }
 
 // TestRecoveryValidates has two commands that conflict, of which neither proposer heard of the other one. One is decided on the fast path, by 3, 4 and 5. The other one could have been, as
 // far as 2 knows, if 1 and another one had agreed. Recovery must not decide it as it was proposed.
 func TestRecoveryValidates(t *testing.T) {
-	for _, skip := range []rules{0, ruleValidate} {
-		for _, tell := range []bool{true, false} {
-			th := newTheatre(t, 5, skip)
-			c := th.propose(1, work("c", "k"))
-			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
-			d := th.propose(5, work("dd", "k"))
-			quorum := among(3, 4, 5)
-			if !tell {
-				quorum = th.except(quorum, isCommit)
-			}
-			th.deliver(quorum)
-			if !th.nodes[5].find(d).decided() {
-				t.Fatal("the second command is not decided")
-			}
-			th.recover(2, c)
-			th.deliver(among(2, 3, 4))
-			i := th.nodes[2].find(c)
-			o := th.nodes[5].find(d)
-			ordered := i.phase == committed && (i.nothing || i.deps.has(o) || o.deps.has(i))
-			if ordered != (skip == 0) {
-				t.Errorf("without %b: the first is %v, nothing %v, after %v; the second after %v", skip, i.phase, i.nothing, i.deps, o.deps)
-			}
+	for _, tell := range []bool{true, false} {
+		th := newTheatre(t, 5)
+		c := th.propose(1, work("c", "k"))
+		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
+		d := th.propose(5, work("dd", "k"))
+		quorum := among(3, 4, 5)
+		if !tell {
+			quorum = th.except(quorum, isCommit)
+		}
+		th.deliver(quorum)
+		if !th.nodes[5].find(d).decided() {
+			t.Fatal("the second command is not decided")
+		}
+		th.recover(2, c)
+		th.deliver(among(2, 3, 4))
+		i := th.nodes[2].find(c)
+		o := th.nodes[5].find(d)
+		ordered := i.phase == committed && (i.nothing || i.deps.has(o) || o.deps.has(i))
+		if !ordered {
+			t.Errorf("the first is %v, nothing %v, after %v; the second after %v", i.phase, i.nothing, i.deps, o.deps)
 		}
 	}
 }
@@ -213,7 +206,7 @@ func TestRecoveryValidates(t *testing.T) {
 // TestRecoveriesDoNotWaitForEachOther has commands that conflict and are known to one replica beside their proposers each, who are gone. The recoveries of both wait for each other,
 // until they hear that.
 func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
-	th := newTheatre(t, 5, 0)
+	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
 	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 3 })
 	d := th.propose(2, work("dd", "k"))
@@ -230,41 +223,37 @@ func TestRecoveriesDoNotWaitForEachOther(t *testing.T) {
 
 // TestFastDecisionIsOnDiskBeforeItIsTold: a proposer that can say after a crash that it did not decide makes recovery simple. So it must not have told anybody.
 func TestFastDecisionIsOnDiskBeforeItIsTold(t *testing.T) {
-	for _, skip := range []rules{0, ruleSettle} {
-		th := newTheatre(t, 3, skip)
-		id := th.propose(1, work("c", "k"))
-		own := th.take(func(m mail) bool { return m.to == 1 })
-		th.deliver(among(1, 2))
-		for _, m := range own {
-			th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 1, m.msg) })
-		}
-		if i := th.nodes[1].find(id); i.phase != committed {
-			t.Fatalf("replica 1 is %v", i.phase)
-		}
-		asked := Want{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
-		th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 3, asked) })
-		if told := slices.ContainsFunc(th.mail, isCommit); told != (skip != 0) {
-			t.Errorf("without %b: told %v", skip, told)
-		}
+	th := newTheatre(t, 3)
+	id := th.propose(1, work("c", "k"))
+	own := th.take(func(m mail) bool { return m.to == 1 })
+	th.deliver(among(1, 2))
+	for _, m := range own {
+		th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 1, m.msg) })
+	}
+	if i := th.nodes[1].find(id); i.phase != committed {
+		t.Fatalf("replica 1 is %v", i.phase)
+	}
+	asked := Want{Head: th.nodes[3].head(), Missing: []Range{{Row: 1, First: 1, Last: 1}}}
+	th.do(1, func(r *Replica, env *protocol.Env[smr.Message]) { r.Receive(env, 3, asked) })
+	if slices.ContainsFunc(th.mail, isCommit) {
+		t.Error("another replica is told")
 	}
 }
 
 // TestDurableWaitsForChanges has a command whose acceptor knows of a change of the members. Its client is not told that it is durable: the change may end the generation before.
 func TestDurableWaitsForChanges(t *testing.T) {
-	for _, skip := range []rules{0, ruleFence} {
-		th := newTheatre(t, 3, skip)
-		th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
-		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
-		c := work("c", "k")
-		th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
-		id := th.propose(1, c)
-		th.deliver(among(1, 2))
-		if i := th.nodes[1].find(id); !i.decided() {
-			t.Fatalf("replica 1 is %v", i.phase)
-		}
-		if told := len(th.told) > 0; told != (skip != 0) {
-			t.Errorf("without %b: told %v", skip, th.told)
-		}
+	th := newTheatre(t, 3)
+	th.propose(3, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
+	c := work("c", "k")
+	th.nodes[1].early[ticketOf(c.Entries[0])] = early{}
+	id := th.propose(1, c)
+	th.deliver(among(1, 2))
+	if i := th.nodes[1].find(id); !i.decided() {
+		t.Fatalf("replica 1 is %v", i.phase)
+	}
+	if len(th.told) > 0 {
+		t.Errorf("told %v", th.told)
 	}
 }
 
@@ -274,7 +263,7 @@ func TestDurableWaitsForChanges(t *testing.T) {
 func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 	for n, reachable := range map[int][]protocol.ID{3: {1, 2}, 5: {2, 3, 4}} {
 		for _, added := range []bool{false, true} { // by an acceptor, not the proposer
-			th := newTheatre(t, n, 0)
+			th := newTheatre(t, n)
 			last := protocol.ID(n)
 			change := th.propose(last, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.ChangeMembers, Client: 99, Session: 1, Seq: 1, Members: &kit.MemberChange{Change: smr.Change{Remove: 2}}}}})
 			th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 4 })
@@ -308,28 +297,26 @@ func TestDurableWaitsForWhatNobodyKnows(t *testing.T) {
 
 // TestCheckpointSpeaksAgainstWhatIsBefore has a command that is known to one replica beside its lost proposer, and conflicts with one that was executed and forgotten. What says so is the checkpoint after it.
 func TestCheckpointSpeaksAgainstWhatIsBefore(t *testing.T) {
-	for _, skip := range []rules{0, ruleKnowCheckpoints} {
-		th := newTheatre(t, 5, skip)
-		c := th.propose(1, work("c", "k"))
-		th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
-		d := th.propose(5, work("dd", "k"))
-		th.deliver(among(3, 4, 5))
-		th.propose(5, &Command{Kind: Checkpoint})
-		th.deliver(among(3, 4, 5))
-		if r := th.nodes[3]; r.checkpoint.Index == 0 || r.stable[4] < d.Index {
-			t.Fatalf("replica 3 is at the checkpoint %v, stable up to %v", r.checkpoint, r.stable)
-		}
-		th.recover(2, c)
-		th.deliver(among(2, 3, 4))
-		if i := th.nodes[2].find(c); i.phase != committed || i.nothing != (skip == 0) {
-			t.Errorf("without %b: it is %v, nothing %v, after %v", skip, i.phase, i.nothing, i.deps)
-		}
+	th := newTheatre(t, 5)
+	c := th.propose(1, work("c", "k"))
+	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
+	d := th.propose(5, work("dd", "k"))
+	th.deliver(among(3, 4, 5))
+	th.propose(5, &Command{Kind: Checkpoint})
+	th.deliver(among(3, 4, 5))
+	if r := th.nodes[3]; r.checkpoint.Index == 0 || r.stable[4] < d.Index {
+		t.Fatalf("replica 3 is at the checkpoint %v, stable up to %v", r.checkpoint, r.stable)
+	}
+	th.recover(2, c)
+	th.deliver(among(2, 3, 4))
+	if i := th.nodes[2].find(c); i.phase != committed || !i.nothing {
+		t.Errorf("it is %v, nothing %v, after %v", i.phase, i.nothing, i.deps)
 	}
 }
 
 // TestCommandsAreSentOnce: over streams that are only slow a replica gets a command once, from its proposer, whatever is asked meanwhile. What it has not got it asks for.
 func TestCommandsAreSentOnce(t *testing.T) {
-	th := newTheatre(t, 3, 0)
+	th := newTheatre(t, 3)
 	id := th.propose(1, work("c", "k"))
 	var sent, held []mail
 	slow, lost := protocol.ID(3), false

@@ -12,7 +12,7 @@ import (
 // TestWhatIsKnownComesBefore has a command that was decided, and another one whose proposer knew that; a third one, which is under way all the time, puts them in one component. The later one is executed later,
 // though its proposer had a lower stamp of its own.
 func TestWhatIsKnownComesBefore(t *testing.T) {
-	th := newTheatre(t, 3, 0)
+	th := newTheatre(t, 3)
 	th.propose(1, &Command{Kind: Work, Entries: []kit.Entry{{Kind: kit.OpenSession, Client: 99, Seq: 1, Open: &kit.Open{MaxSessions: 1, Window: 1000}}}})
 	th.deliver(nil)
 	c := th.propose(3, work("c", "k"))

@@ -10,7 +10,7 @@ import (
 
 // TestWaitsForWhatMayBeDecided: a recovery that knows of one more who has agreed than there need be does not give up a command because of another one whose proposer is silent.
 func TestWaitsForWhatMayBeDecided(t *testing.T) {
-	th := newTheatre(t, 5, 0)
+	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
 	th.deliver(th.except(among(1, 2, 3), isCommit))
 	if !th.nodes[1].find(c).decided() {
@@ -34,7 +34,7 @@ func TestWaitsForWhatMayBeDecided(t *testing.T) {
 
 // TestWaitsForThoseWhoMayHaveAgreed: a recovery that waits is told by another one, which waits for it, how many agreed with that one. With as many as may be silent on the fast path the rest are a fast quorum.
 func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
-	th := newTheatre(t, 5, 0)
+	th := newTheatre(t, 5)
 	c := th.propose(1, work("c", "k"))
 	own := th.take(func(m mail) bool { return m.to == 1 })
 	asks := th.take(func(m mail) bool { return m.to == 2 || m.to == 3 })
@@ -67,7 +67,7 @@ func TestWaitsForThoseWhoMayHaveAgreed(t *testing.T) {
 
 // TestProposerThatHasNotDecided: if the proposer is among those who are asked, it has not decided and never will on the fast path. Nothing is accepted in the command's place, and it proposes that again.
 func TestProposerThatHasNotDecided(t *testing.T) {
-	th := newTheatre(t, 3, 0)
+	th := newTheatre(t, 3)
 	c := th.propose(1, work("c", "k"))
 	th.deliver(func(m mail) bool { _, ask := kit.Inside(m.msg).(PreAccept); return ask && m.to == 2 })
 	th.recover(2, c)

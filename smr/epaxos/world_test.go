@@ -22,7 +22,6 @@ type scenario struct {
 	clients  int
 	keys     int
 	faults   sim.Faults
-	skip     rules
 	disk     sim.Disk
 	sessions int           // ReplicaConfig.MaxSessions
 	lasting  time.Duration // 0 is 3 s
@@ -117,7 +116,6 @@ func (w *world) replica(id protocol.ID) protocol.Node[smr.Message] {
 	if err != nil {
 		panic(err)
 	}
-	r.skip = w.skip
 	return r
 }
 
