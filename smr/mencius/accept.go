@@ -21,7 +21,7 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 		r.promise(env)
 	}
 	l.silent = 0
-	if m.First > l.matched+1 && r.omit&ruleNoGaps == 0 {
+	if m.First > l.matched+1 {
 		if l.missing != l.matched+1 {
 			l.missing = l.matched + 1
 			r.admission.SendAhead(env, from, Missing{r.place(l, l.promised), l.missing})
@@ -29,9 +29,6 @@ func (r *Replica) onAccept(env *protocol.Env[smr.Message], l *lane, from protoco
 		return
 	}
 	first := max(m.First, l.matched+1)
-	if r.omit&ruleNoGaps != 0 {
-		first = l.matched + 1
-	}
 	votes, ok := unpack(m.Items, m.Ballot, first-m.First)
 	if !ok {
 		return
@@ -68,11 +65,6 @@ func (r *Replica) giveWay(l *lane, first Pos) {
 // learn decides what a majority of the members has in a lane, and goes on with the execution.
 func (r *Replica) learn(env *protocol.Env[smr.Message], l *lane) {
 	before := l.commit
-	if r.omit&ruleBallotVotes != 0 {
-		for i := range l.acks {
-			l.acks[i].ballot = l.promised
-		}
-	}
 	l.advance(quorum.Majority(len(r.epoch.members)))
 	if l.lead != nil && l.owner == r.cfg.ID && l.commit > before {
 		r.tellDurable(env, l, before+1)

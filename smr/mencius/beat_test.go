@@ -44,7 +44,7 @@ func TestBeatsSettleBallots(t *testing.T) {
 			t.Errorf("%s: refused %v, asks for what it lacks %v, promised %v, decided %d, silent for %d beats", name, refused, missing, l.promised, l.commit, l.silent)
 		}
 		disk.Write(env, 0)
-		if again, _ := onDisk(t, disk, 0); again.epoch.lanes[1].promised != high {
+		if again, _ := onDisk(t, disk); again.epoch.lanes[1].promised != high {
 			t.Errorf("%s: after a crash it has promised %v, want %v", name, again.epoch.lanes[1].promised, high)
 		}
 	}

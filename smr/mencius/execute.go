@@ -83,7 +83,7 @@ func (r *Replica) again(env *protocol.Env[smr.Message], p Pos, there kit.Entry) 
 		return
 	}
 	delete(r.mine, p)
-	if !e.Equal(there) && r.desk.Waits(e) && r.omit&ruleAgain == 0 {
+	if !e.Equal(there) && r.desk.Waits(e) {
 		r.queue = append(r.queue, e)
 		r.soon(env)
 	}

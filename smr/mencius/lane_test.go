@@ -15,7 +15,7 @@ import (
 func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 	t.Helper()
 	disk := &smrtest.Disk{}
-	r, env := onDisk(t, disk, 0)
+	r, env := onDisk(t, disk)
 	own := r.admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
@@ -25,13 +25,12 @@ func begun(t *testing.T) (*Replica, *protocol.Env[smr.Message], *smrtest.Disk) {
 }
 
 // onDisk starts replica 1 of three with a disk.
-func onDisk(t *testing.T, disk *smrtest.Disk, omit rules) (*Replica, *protocol.Env[smr.Message]) {
+func onDisk(t *testing.T, disk *smrtest.Disk) (*Replica, *protocol.Env[smr.Message]) {
 	t.Helper()
 	r, err := NewReplica(smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}, {ID: 2}, {ID: 3}}, Machine: kv.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.omit = omit
 	env := disk.Env()
 	r.Start(env, slices.Clone(disk.Log))
 	smrtest.Unheard(r, env)
@@ -98,7 +97,7 @@ func TestSkipsSurviveCrash(t *testing.T) {
 		t.Fatalf("skipped up to %d, want %d", skipped, want)
 	}
 	disk.Write(env, 0)
-	if r, _ = onDisk(t, disk, 0); r.epoch.lanes[0].end() != skipped {
+	if r, _ = onDisk(t, disk); r.epoch.lanes[0].end() != skipped {
 		t.Errorf("skipped up to %d, and after a crash up to %d", skipped, r.epoch.lanes[0].end())
 	}
 }
@@ -135,7 +134,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	}
 	r.install(env, smrtest.Arrive(t, env, r.state, snap, frontBytes), nil)
 	disk.Write(env, 0)
-	r, _ = onDisk(t, disk, 0)
+	r, _ = onDisk(t, disk)
 	l := r.epoch.lanes[1]
 	if done := r.epoch.upTo(l, 60); l.base != done || l.commit != done || l.end() != 40 || l.promised != ballot {
 		t.Errorf("after a crash the lane begins behind position %d, decided %d, to %d, ballot %v; want %d, %d, 40, %v", l.base, l.commit, l.end(), l.promised, done, done, ballot)

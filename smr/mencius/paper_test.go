@@ -33,7 +33,7 @@ func TestLatencyOfFixedPositions(t *testing.T) {
 		"globe3": {189 * time.Millisecond, 292 * time.Millisecond},
 	} {
 		t.Run(preset, func(t *testing.T) {
-			w := newWorld(t, preset, sim.Config[smr.Message]{}, 0)
+			w := newWorld(t, preset, sim.Config[smr.Message]{})
 			var took []time.Duration
 			for _, site := range w.wan.Matrix.Sites() {
 				near := w.wan.Matrix.Nearest(site, w.wan.Replicas)
@@ -54,7 +54,7 @@ func TestLatencyOfFixedPositions(t *testing.T) {
 // TestLatencyOfExecution has calls made one after the other: one is executed when a majority has it and the owners of the slots since the last one have skipped them, of which it is
 // the owner's question that tells them [OSDI'08 §4.2].
 func TestLatencyOfExecution(t *testing.T) {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{}, 0)
+	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	n := len(w.group)
 	before := -1
 	for _, site := range slices.Concat(w.wan.Matrix.Sites(), w.wan.Matrix.Sites()) {
@@ -109,7 +109,7 @@ func TestLoadOnNA3(t *testing.T) {
 		{smr.AckDurable, 65 * time.Millisecond, 90 * time.Millisecond},
 		{smr.AckOrdered, 84 * time.Millisecond, 98 * time.Millisecond}, // the bounds of the model
 	} {
-		w := newWorld(t, "na3", sim.Config[smr.Message]{}, 0)
+		w := newWorld(t, "na3", sim.Config[smr.Message]{})
 		took := w.load(200, time.Second, smr.Call{Kind: smr.Propose, Ack: c.ack, Command: kv.Put([]byte("key"), []byte("value"))})
 		if len(took) == 0 {
 			t.Fatal("nothing was committed")
@@ -127,7 +127,7 @@ func TestSilentReplica(t *testing.T) {
 	for _, dead := range []protocol.ID{1, 2, 3} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: time.Millisecond}}, 0)
+			w := newWorld(t, "na3", sim.Config[smr.Message]{Disk: sim.Disk{Latency: time.Millisecond}})
 			w.Crash(dead, sim.KeepNone)
 			killed := w.Now()
 			for _, site := range w.wan.Matrix.Sites() {
@@ -161,9 +161,10 @@ func TestSilentReplica(t *testing.T) {
 	}
 }
 
-// revokedCommand has a command proposed by a replica whose lane is revoked meanwhile, by a client that knows no other one.
-func revokedCommand(t *testing.T, omit rules) bool {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
+// TestRevokedCommandIsProposedAgain has a command proposed by a replica whose lane is revoked meanwhile, by a client that knows no other one. The owner learns that its slot has nothing, and
+// proposes the command in another one.
+func TestRevokedCommandIsProposedAgain(t *testing.T) {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	w.addClient(200, "WA", w.group[:1])
 	w.run(time.Second)
 	others := []protocol.ID{2, 3}
@@ -175,22 +176,15 @@ func revokedCommand(t *testing.T, omit rules) bool {
 	w.done = nil
 	w.Reunite([]protocol.ID{1}, others)
 	w.run(3 * time.Second)
-	return len(w.done) == 1 && w.done[0].client == 200 && w.done[0].Outcome == smr.Committed
-}
-
-// TestRevokedCommandIsProposedAgain: the owner learns that its slot has nothing, and proposes the command in another one.
-func TestRevokedCommandIsProposedAgain(t *testing.T) {
-	if !revokedCommand(t, 0) {
-		t.Error("the command was not executed")
-	}
-	if revokedCommand(t, ruleAgain) {
-		t.Error("without the rule the command was executed too: the test does not see it")
+	if len(w.done) != 1 || w.done[0].client != 200 || w.done[0].Outcome != smr.Committed {
+		t.Errorf("the command was not executed: %+v", w.done)
 	}
 }
 
-// floorHolds has a command told durable, and then another one elsewhere with the first one's position as its floor. The second owner has free slots below.
-func floorHolds(t *testing.T, omit rules) bool {
-	w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
+// TestCausalFloor has a command told durable, and then another one elsewhere with the first one's position as its floor. The second owner has free slots below. A position that is fixed but not
+// executed orders nothing that begins later, unless that names it.
+func TestCausalFloor(t *testing.T) {
+	w := newWorld(t, "na3", sim.Config[smr.Message]{})
 	w.Partition([]protocol.ID{2}, []protocol.ID{1}) // replica 2 does not hear of it by itself
 	w.Cut(3, 2)
 	w.done = nil
@@ -205,32 +199,22 @@ func floorHolds(t *testing.T, omit rules) bool {
 	w.Reunite([]protocol.ID{2}, []protocol.ID{1})
 	w.Mend(3, 2)
 	b := w.one(w.clients["VA"], smr.Call{Kind: smr.Propose, Ack: smr.AckDurable, After: a.Slot, Command: kv.Put([]byte("b"), nil)})
-	return b.Slot > a.Slot
-}
-
-// TestCausalFloor: a position that is fixed but not executed orders nothing that begins later, unless that names it.
-func TestCausalFloor(t *testing.T) {
-	if !floorHolds(t, 0) {
-		t.Error("a command got a position below its floor")
-	}
-	if floorHolds(t, ruleFloor) {
-		t.Error("without the rule it got one above too: the test does not see it")
+	if b.Slot <= a.Slot {
+		t.Errorf("a command got slot %d, and its floor is %d", b.Slot, a.Slot)
 	}
 }
 
 // TestWindow: a replica that does not hear what is executed stops proposing, since the group may have changed meanwhile.
 func TestWindow(t *testing.T) {
-	for _, omit := range []rules{0, ruleWindow} {
-		w := newWorld(t, "na3", sim.Config[smr.Message]{}, omit)
-		w.Partition([]protocol.ID{1}, []protocol.ID{2, 3})
-		for range window/3 + 100 {
-			w.call(w.clients["WA"], smr.Call{Kind: smr.Propose, Command: kv.Put([]byte("k"), nil)})
-		}
-		w.run(20 * time.Millisecond)
-		r := w.Get(1).(*Replica)
-		l := r.epoch.lanes[0]
-		if last, end := r.epoch.slot(l, l.end()), r.state.Applied()+window; (last <= end) != (omit == 0) || omit == 0 && len(r.queue) == 0 {
-			t.Errorf("with rules %b left out: proposed up to slot %d, the window ends with %d, %d commands wait", omit, last, end, len(r.queue))
-		}
+	w := newWorld(t, "na3", sim.Config[smr.Message]{})
+	w.Partition([]protocol.ID{1}, []protocol.ID{2, 3})
+	for range window/3 + 100 {
+		w.call(w.clients["WA"], smr.Call{Kind: smr.Propose, Command: kv.Put([]byte("k"), nil)})
+	}
+	w.run(20 * time.Millisecond)
+	r := w.Get(1).(*Replica)
+	l := r.epoch.lanes[0]
+	if last, end := r.epoch.slot(l, l.end()), r.state.Applied()+window; last > end || len(r.queue) == 0 {
+		t.Errorf("proposed up to slot %d, the window ends with %d, %d commands wait", last, end, len(r.queue))
 	}
 }

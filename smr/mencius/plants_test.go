@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
-func TestPlants(t *testing.T) {
+// plants leave out one rule at a time, in the source.
+func plants() []plant.Bug {
 	const dir = "smr/mencius"
-	plant.Catch(t, []plant.Bug{
+	return []plant.Bug{
 		{
 			Name: "a leader goes on though others decided otherwise", Dir: dir, Test: "TestALeaderEndsWhereOthersDecided",
 			Old: "\t\t\tl.lead = nil // somebody else has led it since\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tl.lead = nil\n\t\t\t}\n",
@@ -39,5 +40,71 @@ func TestPlants(t *testing.T) {
 			Name: "what a full lane's leader has decided is not asked for", Dir: dir, Test: "TestBeatsSettleBallots",
 			Old: "\tif l.matched < led.Commit && ", New: "\tif !MUTANT && l.matched < led.Commit && ",
 		},
+		{
+			Name: "a new leader keeps any vote", Dir: dir, Test: "TestSeedsNotice/353",
+			Old: "\tcase v.Ballot > c.best[i].Ballot:\n", New: "\tcase v.Ballot > c.best[i].Ballot || MUTANT:\n",
+		},
+		{
+			Name: "what comes after a gap is accepted", Dir: dir, Test: "TestSeedsNotice/39",
+			Old: "\tif m.First > l.matched+1 {\n", New: "\tif m.First > l.matched+1 && !MUTANT {\n",
+			Also: []plant.Edit{{Old: "\tfirst := max(m.First, l.matched+1)\n", New: "\tfirst := max(m.First, l.matched+1)\n\tif MUTANT {\n\t\tfirst = l.matched + 1\n\t}\n"}},
+		},
+		{
+			Name: "an owner forgets in a crash what it has skipped", Dir: dir, Test: "TestSeedsNotice/104",
+			Old: "\tr.floor = r.seen\n", New: "\tif !MUTANT {\n\t\tr.floor = r.seen\n\t}\n",
+			Also: []plant.Edit{{Old: "\t\tl.commit = done\n", New: "\t\tl.commit = done\n\t\tfor MUTANT && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip {\n\t\t\tl.votes = l.votes[:len(l.votes)-1]\n\t\t}\n"}},
+		},
+		{
+			Name: "a lane's other leader proposes commands", Dir: dir, Test: "TestSeedsNotice/345",
+			Old: "\tr.soon(env)\n}\n\n// leadFrom makes ",
+			New: "\tif MUTANT && l.owner != r.cfg.ID && len(r.queue) > 0 {\n\t\tvotes := []Vote{{c.ballot, false, r.queue[0]}}\n\t\tr.queue = r.queue[1:]\n\t\tr.extend(env, l, votes)\n\t}\n" +
+				"\tr.soon(env)\n}\n\n// leadFrom makes ",
+		},
+		{
+			Name: "a command whose slot was revoked is not proposed again", Dir: dir, Test: "TestRevokedCommandIsProposedAgain",
+			Old: "\tif !e.Equal(there) && r.desk.Waits(e) {\n", New: "\tif !e.Equal(there) && r.desk.Waits(e) && !MUTANT {\n",
+		},
+		{
+			Name: "votes of several ballots are counted together", Dir: dir, Test: "TestSeedsNotice/517",
+			Old: "\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
+			New: "\tfor i := 0; MUTANT && i < len(l.acks); i++ {\n\t\tl.acks[i].ballot = l.promised\n\t}\n\tl.advance(quorum.Majority(len(r.epoch.members)))\n",
+		},
+		{
+			Name: "commands are proposed behind the window", Dir: dir, Test: "TestWindow",
+			Old: "\treturn r.state.Applied() + window\n", New: "\tif MUTANT {\n\t\treturn r.state.Applied() + 2*window\n\t}\n\treturn r.state.Applied() + window\n",
+		},
+		{
+			Name: "reads ask nobody", Dir: dir, Test: "TestSeedsNotice/4",
+			Old: "\t\tslot, ok := q.answer(w.round, quorum.Majority(len(r.epoch.members)))\n",
+			New: "\t\tslot, ok := q.answer(w.round, quorum.Majority(len(r.epoch.members)))\n\t\tif MUTANT {\n\t\t\tslot, ok = 0, true\n\t\t}\n",
+		},
+		{
+			Name: "a command gets a slot below its causal floor", Dir: dir, Test: "TestCausalFloor",
+			Old: "\t\tr.floor = max(r.floor, msg.After)\n", New: "\t\tif !MUTANT {\n\t\t\tr.floor = max(r.floor, msg.After)\n\t\t}\n",
+		},
+		{
+			Name: "silent members keep their lanes", Dir: dir, Test: "TestSeedsNotice/1",
+			Old: "l.suspects(patience+turn*(rank-1)):\n", New: "l.suspects(patience+turn*(rank-1)) && !MUTANT:\n",
+		},
+		{
+			Name: "an owner does not come back", Dir: dir, Test: "TestSeedsNotice/20",
+			Old: "\t\tcase l.owner == r.cfg.ID, ", New: "\t\tcase l.owner == r.cfg.ID && MUTANT:\n\t\tcase l.owner == r.cfg.ID, ",
+		},
+		{
+			Name: "promises are not durable", Dir: dir, Test: "TestPromiseIsOnDisk",
+			Old: "\tr.records = append(r.records, record{index: env.Append(r.epoch.promises())})\n}\n\n// active ",
+			New: "\tif !MUTANT {\n\t\tr.records = append(r.records, record{index: env.Append(r.epoch.promises())})\n\t}\n}\n\n// active ",
+		},
+	}
+}
+
+// TestPlants plants them: the test that is named must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestSeedsNotice plays the seeds of the swarm that notice a bug.
+func TestSeedsNotice(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		_, err := smrtest.Play(smrtest.Swarm(Protocol(), seed))
+		return err
 	})
 }

@@ -25,9 +25,7 @@ func (r *Replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 			env.SendAhead(from, busy(msg)) // this replica lags behind what the client has seen
 			return
 		}
-		if r.omit&ruleFloor == 0 {
-			r.floor = max(r.floor, msg.After)
-		}
+		r.floor = max(r.floor, msg.After)
 		r.noteEarly(from, msg)
 		r.queue = r.desk.Take(env, from, msg, r.queue)
 	default:
@@ -54,11 +52,8 @@ func (r *Replica) soon(env *protocol.Env[smr.Message]) {
 
 // limit returns the last slot that may be proposed in.
 func (r *Replica) limit() smr.Slot {
-	switch {
-	case r.epoch.last != 0:
+	if r.epoch.last != 0 {
 		return r.epoch.last
-	case r.omit&ruleWindow != 0:
-		return r.state.Applied() + 2*window
 	}
 	return r.state.Applied() + window
 }

@@ -121,9 +121,6 @@ func (r *Replica) answerReads(env *protocol.Env[smr.Message]) {
 	n := 0
 	for _, w := range q.waiting {
 		slot, ok := q.answer(w.round, quorum.Majority(len(r.epoch.members)))
-		if r.omit&ruleLook != 0 {
-			slot, ok = 0, true
-		}
 		// A change of the members may hide what comes behind it from those who answered.
 		if !ok || slot > r.state.Applied() || r.epoch.last != 0 {
 			break

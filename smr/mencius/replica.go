@@ -16,7 +16,6 @@ type Replica struct {
 	state     *kit.State
 	admission *kit.Admission
 	desk      *kit.Desk
-	omit      rules // of tests
 	tempo     kit.Tempo
 
 	epoch   *epoch
@@ -60,24 +59,6 @@ type progress struct {
 	applied smr.Slot
 	age     int // beats
 }
-
-// rules can be left out by tests, which see that they are needed.
-type rules uint16
-
-const (
-	ruleHighestVote    rules = 1 << iota // a new leader keeps the vote of the highest ballot
-	ruleNoGaps                           // what comes after a gap is not accepted
-	ruleSkipForGood                      // what was skipped is never proposed in, after a restart neither
-	ruleOnlyNothing                      // who leads another's lane proposes no command of its own there
-	ruleAgain                            // a command whose slot was revoked is proposed again
-	ruleBallotVotes                      // votes of different ballots are not counted together
-	ruleWindow                           // nothing is proposed behind the window
-	ruleLook                             // reads ask how far commands have come
-	ruleFloor                            // a command gets a slot above its causal floor
-	ruleRevoke                           // lanes of silent members are led by others
-	ruleReclaim                          // an owner takes its lane back
-	rulePromiseDurable                   // a promise is on disk before it is told
-)
 
 // The timers of a replica.
 type (
@@ -146,9 +127,7 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		}
 	}
 	r.seen = max(r.seen, r.state.Applied())
-	if r.omit&ruleSkipForGood == 0 {
-		r.floor = r.seen
-	}
+	r.floor = r.seen
 	for _, l := range r.epoch.lanes {
 		done := r.epoch.upTo(l, r.snapshot)
 		if l.base > done {
@@ -157,9 +136,6 @@ func (r *Replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		// Of what is in the snapshot only that says what was decided: if it came from another replica, votes in the log may be of lower ballots.
 		l.cut(done)
 		l.commit = done
-		for r.omit&ruleSkipForGood != 0 && l.owner == r.cfg.ID && l.end() > done && l.at(l.end()).Skip {
-			l.votes = l.votes[:len(l.votes)-1]
-		}
 		l.rematch()
 	}
 	return nil
@@ -239,9 +215,7 @@ func (r *Replica) write(env *protocol.Env[smr.Message]) {
 
 // promise writes down what was promised.
 func (r *Replica) promise(env *protocol.Env[smr.Message]) {
-	if r.omit&rulePromiseDurable == 0 {
-		r.records = append(r.records, record{index: env.Append(r.epoch.promises())})
-	}
+	r.records = append(r.records, record{index: env.Append(r.epoch.promises())})
 }
 
 // active tells whether the replica takes part in its epoch.

@@ -51,8 +51,7 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 		case l.cand != nil:
 			r.insist(env, l)
 		case l.rest > 0:
-		case l.owner == r.cfg.ID && r.omit&ruleReclaim == 0,
-			l.owner != r.cfg.ID && r.omit&ruleRevoke == 0 && l.suspects(patience+turn*(rank-1)):
+		case l.owner == r.cfg.ID, l.suspects(patience+turn*(rank-1)):
 			r.campaign(env, l)
 		}
 	}
@@ -142,7 +141,7 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *lane, member int,
 		return // it has thrown away what this replica lacks, which has to catch up first
 	}
 	for i, v := range m.Votes {
-		c.merge(m.Low+Pos(i), v, r.omit&ruleHighestVote != 0)
+		c.merge(m.Low+Pos(i), v)
 	}
 	if !m.Last {
 		c.next[member] += Pos(len(m.Votes))
@@ -162,12 +161,12 @@ func (r *Replica) onPromise(env *protocol.Env[smr.Message], l *lane, member int,
 
 // merge takes an acceptor's vote for a position at most one beyond the last: the one of the highest ballot binds the candidate. That the owner has skipped a position is true in
 // any ballot.
-func (c *candidacy) merge(p Pos, v Vote, anyVote bool) {
+func (c *candidacy) merge(p Pos, v Vote) {
 	switch i := int(p - c.low); {
 	case i > len(c.best):
 	case i == len(c.best):
 		c.best = append(c.best, v)
-	case v.Ballot > c.best[i].Ballot || anyVote:
+	case v.Ballot > c.best[i].Ballot:
 		c.best[i] = v
 	}
 }
@@ -190,11 +189,6 @@ func (r *Replica) becomeLeader(env *protocol.Env[smr.Message], l *lane) {
 				r.again(env, p, l.at(p).Entry)
 			}
 		}
-	}
-	if r.omit&ruleOnlyNothing != 0 && l.owner != r.cfg.ID && len(r.queue) > 0 {
-		votes := []Vote{{c.ballot, false, r.queue[0]}}
-		r.queue = r.queue[1:]
-		r.extend(env, l, votes)
 	}
 	r.soon(env)
 }

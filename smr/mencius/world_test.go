@@ -16,7 +16,6 @@ type world struct {
 	*sim.Sim[smr.Message]
 	t       *testing.T
 	wan     wan.Deployment
-	omit    rules
 	group   []smr.Member
 	clients map[wan.Site]protocol.ID
 	begun   map[protocol.ID]map[smr.CallID]time.Duration
@@ -30,14 +29,14 @@ type answer struct {
 	took time.Duration
 }
 
-func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message], omit rules) *world {
+func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message]) *world {
 	t.Helper()
 	d, err := wan.Preset(preset)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		t: t, wan: d, omit: omit, clients: map[wan.Site]protocol.ID{}, begun: map[protocol.ID]map[smr.CallID]time.Duration{},
+		t: t, wan: d, clients: map[wan.Site]protocol.ID{}, begun: map[protocol.ID]map[smr.CallID]time.Duration{},
 		status: map[protocol.ID]smr.Status{},
 	}
 	cfg.WAN, cfg.App, cfg.Codec = d.Matrix, w.app, Codec()
@@ -50,11 +49,7 @@ func newWorld(t *testing.T, preset string, cfg sim.Config[smr.Message], omit rul
 	}
 	for i, m := range w.group {
 		w.add(m.ID, d.Replicas[i], func() (protocol.Node[smr.Message], error) {
-			r, err := NewReplica(smr.ReplicaConfig{ID: m.ID, Members: w.group, Machine: kv.New(), SnapshotEvery: 500})
-			if err == nil {
-				r.omit = omit
-			}
-			return r, err
+			return NewReplica(smr.ReplicaConfig{ID: m.ID, Members: w.group, Machine: kv.New(), SnapshotEvery: 500})
 		})
 	}
 	for i, site := range d.Matrix.Sites() {
