@@ -51,7 +51,7 @@ func (r *Replica) watch(env *protocol.Env[smr.Message]) {
 		case l.cand != nil:
 			r.insist(env, l)
 		case l.rest > 0:
-		case l.owner == r.cfg.ID, l.suspects(patience+turn*(rank-1)):
+		case l.owner == r.cfg.ID, l.suspects(patience + turn*(rank-1)):
 			r.campaign(env, l)
 		}
 	}
