@@ -33,7 +33,6 @@ type acceptor struct {
 	generation uint64
 
 	records []record
-	fault   fault
 }
 
 // accepted is what was accepted in ballot 0 of one replica's lane.
@@ -67,8 +66,8 @@ const (
 	revokedKey  = "domino/revoked/" // then the owner: the slot
 )
 
-func newAcceptor(f fault) acceptor {
-	return acceptor{fault: f, lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
+func newAcceptor() acceptor {
+	return acceptor{lanes: map[protocol.ID]*accepted{}, closes: map[Lane]*closes{}}
 }
 
 // begin makes the acceptor keep out of slots that are executed.
@@ -98,9 +97,6 @@ func (a *acceptor) closesOf(l Lane) *closes {
 // claim raises the promises that come with time, and makes a bound of them durable that lies a little ahead, so that few are written.
 func (a *acceptor) claim(env *protocol.Env[smr.Message], now, lease smr.Slot) {
 	a.closed, a.skipped = max(a.closed, now), max(a.skipped, now)
-	if a.fault == clockIsPromise {
-		a.closed, a.skipped = now, now
-	}
 	a.cover(env, max(a.closed, a.skipped), lease)
 }
 
@@ -354,9 +350,7 @@ func (a *acceptor) load(env *protocol.Env[smr.Message], log []protocol.Record[sm
 		a.highest = max(a.highest, last)
 		a.records = append(a.records, record{rec.Index, last})
 	}
-	if a.fault != forgetClaims {
-		a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
-	}
+	a.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)
 	a.begin(executed)
 	a.forget(executed, a.own.last(), 0)
 	return nil

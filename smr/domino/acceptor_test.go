@@ -17,13 +17,13 @@ import (
 // forgotten, and what it says of time has not gone back.
 func TestAcceptorSurvivesRestart(t *testing.T) {
 	for seed := range uint64(300) {
-		l := &acceptorLife{rnd: rand.New(rand.NewPCG(seed, 3)), acceptor: newAcceptor(none), now: 1000}
+		l := &acceptorLife{rnd: rand.New(rand.NewPCG(seed, 3)), acceptor: newAcceptor(), now: 1000}
 		l.env = l.disk.Env()
 		for range 1 + l.rnd.IntN(40) {
 			l.step()
 			l.disk.Write(l.env, 0)
 		}
-		b := newAcceptor(none)
+		b := newAcceptor()
 		if err := b.load(l.disk.Env(), l.disk.Log, 1, l.executed); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -188,7 +188,7 @@ func TestAcceptedCloseEndsVotes(t *testing.T) {
 
 // TestStreamIsBoundedInBytes: what was executed of the own stream stays for peers that lack it, up to so many bytes; what was not executed stays.
 func TestStreamIsBoundedInBytes(t *testing.T) {
-	a := newAcceptor(none)
+	a := newAcceptor()
 	for s := range smr.Slot(20) {
 		a.own.add(Item{Slot: s + 1, Entries: []kit.Entry{{Command: make([]byte, 60)}, {Command: make([]byte, 40)}}})
 	}

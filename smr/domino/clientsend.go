@@ -55,9 +55,7 @@ func (c *Client) request(calls []*pending, most int) (m Submit, some, rest []*pe
 		}
 		m.Commands = append(m.Commands, kit.RequestedCommand{Seq: p.seq, Brief: p.Kind == smr.Propose, Command: p.Command})
 		m.Acks = append(m.Acks, p.Awaits())
-		if m.After = max(m.After, c.floor); c.opt.fault != floorIgnored {
-			m.After = max(m.After, p.After)
-		}
+		m.After = max(m.After, c.floor, p.After)
 	}
 	return m, calls, nil
 }
@@ -195,14 +193,6 @@ func (c *Client) retry(env *protocol.Env[smr.Message], commands []*pending) {
 		n := 1
 		for n < len(commands) && commands[n].sentTo == from {
 			n++
-		}
-		if c.opt.fault == retryAsNew {
-			for _, p := range commands[:n] {
-				delete(c.flights, p.seq)
-				p.seq = c.next
-				c.next++
-				c.flights[p.seq] = p
-			}
 		}
 		c.submit(env, commands[:n], c.chooseOwner(env.Now, from))
 		commands = commands[n:]

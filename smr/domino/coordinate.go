@@ -49,7 +49,7 @@ func (r *Replica) tickLanes(env *protocol.Env[smr.Message]) {
 	now := r.passed()
 	r.extend(env, now)
 	l.shared.idle++
-	if r.countMembers(goneTicks) < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) && r.opt.fault != waitForAll {
+	if r.countMembers(goneTicks) < r.rule.noOp && l.shared.w < now+r.ahead(revokeLeft) {
 		// The fast path decides nothing while so many are silent: better everything goes through lanes, which need no more than a majority.
 		r.sendRevoke(env, Shared, now+r.ahead(revokeAhead))
 	}
@@ -89,9 +89,6 @@ func (r *Replica) closeShared(env *protocol.Env[smr.Message], anyway bool) {
 		return
 	}
 	final := min(r.closedByAll(r.rule.classic), r.bound(o))
-	if r.opt.fault == waitForAll {
-		final = min(r.closedByAll(r.rule.n), r.bound(o))
-	}
 	if final <= o.w {
 		return
 	}
@@ -124,9 +121,6 @@ func (r *Replica) tickRevocation(env *protocol.Env[smr.Message], o *lane, now sm
 		failed, high = true, now // what an earlier coordinator has revoked, and not decided
 	}
 	v := c.revoking[id]
-	if r.opt.fault == keepDeadLanes {
-		return
-	}
 	switch {
 	case v != nil && v.ticks < patientTicks:
 		if v.ticks++; v.ticks%resendTicks == 0 {

@@ -253,11 +253,9 @@ func (r *Replica) maybeLead(env *protocol.Env[smr.Message]) {
 	for _, id := range r.group {
 		c.flows[id] = &flow{next: 1}
 	}
-	if r.opt.fault != forgetDecisions {
-		for _, again := range merge(parts, r.learner.executed) {
-			for _, piece := range again.pieces() {
-				r.decide(env, piece)
-			}
+	for _, again := range merge(parts, r.learner.executed) {
+		for _, piece := range again.pieces() {
+			r.decide(env, piece)
 		}
 	}
 	c.again1 = c.sent.last()

@@ -81,9 +81,6 @@ func (r *Replica) watch(client protocol.ID, s smr.Slot, m Submit) {
 // lanes propose nothing more there.
 func (r *Replica) settled() smr.Slot {
 	l := &r.learner
-	if r.opt.fault == orderedAtOnce {
-		return l.limit()
-	}
 	count := max(r.rule.closers(), r.rule.classic)
 	s := min(l.limit(), max(l.shared.w, r.closedByAll(count)))
 	for _, o := range l.owners {

@@ -23,11 +23,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	}
 	news.Claims = Claims{Count: a.own.last(), Closed: a.closed, Skipped: a.skipped}
 	for _, id := range r.group {
-		h := Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked}
-		if r.opt.fault == acceptRevoked {
-			h.Revoked = 0
-		}
-		news.Have = append(news.Have, h)
+		news.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})
 	}
 	for _, id := range r.group {
 		p := r.peers[id]
@@ -73,7 +69,7 @@ func (r *Replica) onNews(env *protocol.Env[smr.Message], p *peer, m News) {
 	}
 	r.takeItems(env, p, r.whole(env, p, m))
 	switch {
-	case m.Count <= p.have || r.opt.fault == claimsWithoutStream:
+	case m.Count <= p.have:
 		p.claim(m.Claims)
 	case m.Count >= p.pending.Count:
 		p.pending = m.Claims
@@ -145,7 +141,7 @@ func (r *Replica) takeItems(env *protocol.Env[smr.Message], p *peer, m News) {
 			continue
 		}
 		r.learner.lane(laneOf(p.id)).add(number, item)
-		if p.id != r.cfg.ID && (item.Slot > r.acceptor.lane(p.id).revoked || r.opt.fault == acceptRevoked) {
+		if p.id != r.cfg.ID && item.Slot > r.acceptor.lane(p.id).revoked {
 			fresh = append(fresh, item)
 		}
 	}

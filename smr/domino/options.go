@@ -45,27 +45,7 @@ type Options struct {
 	AllLearn bool
 	// Arrival makes the owner of a lane use the time at which a majority will have its proposal, rather than that at which it will know [Thesis §4.3.5].
 	Arrival bool
-
-	fault fault
 }
-
-// A fault leaves out one of the protocol's rules, for tests that must notice.
-type fault uint8
-
-const (
-	none                fault = iota
-	forgetClaims              // a restarted replica knows nothing of its promises by the clock
-	clockIsPromise            // what was promised follows a clock that is set back
-	claimsWithoutStream       // claims count even if votes before them are missing
-	waitForAll                // the slow path waits for all votes
-	keepDeadLanes             // slots of failed replicas are not revoked
-	retryAsNew                // a command that is proposed again is a new one
-	unboundedFuture           // votes for slots of which nobody knows who will be a member
-	floorIgnored              // Call.After is
-	acceptRevoked             // proposals in revoked slots are accepted
-	orderedAtOnce             // what is durable is taken for ordered
-	forgetDecisions           // a new coordinator does not ask what was accepted from earlier ones
-)
 
 func (o Options) withDefaults(roundTrip time.Duration) (Options, error) {
 	switch {

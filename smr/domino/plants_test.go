@@ -6,10 +6,10 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 )
 
-// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
-func TestPlants(t *testing.T) {
+// plants leave out one rule at a time, in the source.
+func plants() []plant.Bug {
 	const dir = "smr/domino"
-	plant.Catch(t, []plant.Bug{
+	return []plant.Bug{
 		{
 			Name: "an acceptor of a Close may still vote in ballot 0 for its slots", Dir: dir, Test: "TestAcceptedCloseEndsVotes",
 			Old: "\t\ta.close(env, c.High)\n", New: "\t\tif !MUTANT {\n\t\t\ta.close(env, c.High)\n\t\t}\n",
@@ -30,5 +30,75 @@ func TestPlants(t *testing.T) {
 			Name: "time stands still where clocks were set back", Dir: dir, Test: "TestClocksThatWereAhead",
 			Old: "\tif r.stood >= behindTicks {\n", New: "\tif r.stood >= behindTicks && !MUTANT {\n",
 		},
-	})
+		{
+			Name: "a restarted replica knows nothing of its promises by the clock", Dir: dir, Test: "TestRules/promises by the clock survive a restart",
+			Old: "\ta.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)\n",
+			New: "\tif !MUTANT {\n\t\ta.closed, a.skipped = max(a.closed, a.ceiling), max(a.skipped, a.ceiling)\n\t}\n",
+		},
+		{
+			Name: "what was promised follows a clock that is set back", Dir: dir, Test: "TestRules/promises by the clock survive a clock that is set back",
+			Old: "\ta.closed, a.skipped = max(a.closed, now), max(a.skipped, now)\n",
+			New: "\ta.closed, a.skipped = max(a.closed, now), max(a.skipped, now)\n\tif MUTANT {\n\t\ta.closed, a.skipped = now, now\n\t}\n",
+		},
+		{
+			Name: "promises follow a clock that is set back", Dir: dir, Test: "TestSeedsNotice/clocks-and-cut/29",
+			Old: "\ta.cover(env, max(a.closed, a.skipped), lease)\n",
+			New: "\tif MUTANT {\n\t\ta.closed, a.skipped = now, now\n\t}\n\ta.cover(env, max(a.closed, a.skipped), lease)\n",
+		},
+		{
+			Name: "claims count even if votes before them are missing", Dir: dir, Test: "TestRules/a claim holds for a stream without gaps",
+			Old: "\tcase m.Count <= p.have:\n", New: "\tcase m.Count <= p.have || MUTANT:\n",
+		},
+		{
+			Name: "claims count without the stream", Dir: dir, Test: "TestSeedsNotice/messages-lost/1",
+			Old: "\tcase m.Count >= p.pending.Count:\n", New: "\tcase MUTANT:\n\t\tp.claim(m.Claims)\n\tcase m.Count >= p.pending.Count:\n",
+		},
+		{
+			Name: "the slow path waits for all votes", Dir: dir, Test: "TestRules/any replica may fail",
+			Old: "l.shared.w < now+r.ahead(revokeLeft) {\n", New: "l.shared.w < now+r.ahead(revokeLeft) && !MUTANT {\n",
+			Also: []plant.Edit{{
+				Old: "\tfinal := min(r.closedByAll(r.rule.classic), r.bound(o))\n",
+				New: "\tfinal := min(r.closedByAll(r.rule.classic), r.bound(o))\n\tif MUTANT {\n\t\tfinal = min(r.closedByAll(r.rule.n), r.bound(o))\n\t}\n",
+			}},
+		},
+		{
+			Name: "slots of failed replicas are not revoked", Dir: dir, Test: "TestRules/any replica may fail",
+			Old: "\tv := c.revoking[id]\n\tswitch {\n", New: "\tv := c.revoking[id]\n\tswitch {\n\tcase MUTANT:\n",
+		},
+		{
+			Name: "votes for slots of which nobody knows who will be a member", Dir: dir, Test: "TestRules/nobody votes for what is too far ahead",
+			Old: "\tcase m.Slot > r.learner.limit(), ", New: "\tcase m.Slot > r.learner.limit() && !MUTANT, ",
+		},
+		{
+			Name: "a command that is tried again is new", Dir: dir, Test: "TestSeedsNotice/replicas-lost/1",
+			Old: "\t\tc.submit(env, commands[:n], c.chooseOwner(env.Now, from))\n",
+			New: "\t\tfor i := 0; MUTANT && i < n; i++ {\n\t\t\tp := commands[i]\n\t\t\tdelete(c.flights, p.seq)\n\t\t\tp.seq = c.next\n\t\t\tc.next++\n\t\t\tc.flights[p.seq] = p\n\t\t}\n" +
+				"\t\tc.submit(env, commands[:n], c.chooseOwner(env.Now, from))\n",
+		},
+		{
+			Name: "durable without tokens, skewed clocks", Dir: dir, Test: "TestSeedsNotice/clocks/3",
+			Old: "\t\tm.After = max(m.After, c.floor, p.After)\n",
+			New: "\t\tif MUTANT {\n\t\t\tm.After = max(m.After, c.floor)\n\t\t\tcontinue\n\t\t}\n\t\tm.After = max(m.After, c.floor, p.After)\n",
+		},
+		{
+			Name: "what is durable is taken for ordered", Dir: dir, Test: "TestSeedsNotice/clocks/1",
+			Old: "\tcount := max(r.rule.closers(), r.rule.classic)\n", New: "\tif MUTANT {\n\t\treturn l.limit()\n\t}\n\tcount := max(r.rule.closers(), r.rule.classic)\n",
+		},
+		{
+			Name: "proposals in revoked slots are accepted", Dir: dir, Test: "TestSeedsNotice/replicas-cut/9",
+			Old: "\t\tif p.id != r.cfg.ID && item.Slot > r.acceptor.lane(p.id).revoked {\n",
+			New: "\t\tif p.id != r.cfg.ID && (item.Slot > r.acceptor.lane(p.id).revoked || MUTANT) {\n",
+			Also: []plant.Edit{{
+				Old: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})\n",
+				New: "\t\tnews.Have = append(news.Have, Have{Owner: id, Count: r.peers[id].have, Revoked: a.lane(id).revoked})\n\t\tif MUTANT {\n\t\t\tnews.Have[len(news.Have)-1].Revoked = 0\n\t\t}\n",
+			}},
+		},
+		{
+			Name: "a coordinator ignores those before it", Dir: dir, Test: "TestSeedsNotice/power-lost/18",
+			Old: "\tfor _, again := range merge(parts, r.learner.executed) {\n", New: "\tfor _, again := range merge(parts, r.learner.executed) {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
+		},
+	}
 }
+
+// TestPlants plants them: the test that is named must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }

@@ -146,7 +146,7 @@ func NewReplica(cfg smr.ReplicaConfig, o Options) (*Replica, error) {
 	}
 	r.admission = kit.NewAdmission(cfg, r.state)
 	r.desk = kit.NewDesk(cfg, r.state)
-	r.acceptor = newAcceptor(o.fault)
+	r.acceptor = newAcceptor()
 	r.learner = newLearner()
 	r.coord.busy = map[Lane]uint64{}
 	r.coord.revoking = map[protocol.ID]*revocation{}

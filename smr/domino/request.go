@@ -68,7 +68,7 @@ func (r *Replica) onVote(env *protocol.Env[smr.Message], from protocol.ID, m Sub
 	case voted:
 	case m.Slot <= a.closed:
 		late = at(a.closed - m.Slot)
-	case m.Slot > r.learner.limit() && r.opt.fault != unboundedFuture, a.full(item, r.cfg):
+	case m.Slot > r.learner.limit(), a.full(item, r.cfg):
 		verdict = Full // nobody knows who will be a member then; or there is too much to do
 	default:
 		verdict = Yes

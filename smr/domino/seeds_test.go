@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
@@ -14,37 +15,26 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// TestSeedsNotice: the conformance suite's seeds notice when a rule is left out, within a few of them. That they find nothing otherwise is TestConformance.
+// TestSeedsNotice plays seeds with the faults that it takes to notice a bug.
 func TestSeedsNotice(t *testing.T) {
-	for name, c := range map[string]struct {
-		fault  fault
-		faults sim.Faults
-		from   uint64
-	}{
-		"claims count without the stream":          {claimsWithoutStream, sim.Skew | sim.Reset | sim.Loss | sim.Duplicate | sim.Reorder, 1},
-		"a command that is tried again is new":     {retryAsNew, sim.Crash | sim.Pause | sim.Partition, 1},
-		"durable without tokens, skewed clocks":    {floorIgnored, sim.Skew | sim.Jump, 3},
-		"what is durable is taken for ordered":     {orderedAtOnce, sim.Skew | sim.Jump, 1},
-		"proposals in revoked slots are accepted":  {acceptRevoked, sim.Pause | sim.Partition | sim.Slow | sim.Crash | sim.Partial | sim.OneWay, 1},
-		"a coordinator ignores those before it":    {forgetDecisions, sim.Crash | sim.Power | sim.Pause | sim.Partition | sim.Partial, 17},
-		"promises follow a clock that is set back": {clockIsPromise, sim.Jump | sim.Skew | sim.Slow | sim.Partition | sim.Pause | sim.Jitter, 28},
+	for name, faults := range map[string]sim.Faults{
+		"messages-lost":  sim.Skew | sim.Reset | sim.Loss | sim.Duplicate | sim.Reorder,
+		"replicas-lost":  sim.Crash | sim.Pause | sim.Partition,
+		"replicas-cut":   sim.Pause | sim.Partition | sim.Slow | sim.Crash | sim.Partial | sim.OneWay,
+		"power-lost":     sim.Crash | sim.Power | sim.Pause | sim.Partition | sim.Partial,
+		"clocks":         sim.Skew | sim.Jump,
+		"clocks-and-cut": sim.Jump | sim.Skew | sim.Slow | sim.Partition | sim.Pause | sim.Jitter,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := Options{Probe: 50 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true, Slack: time.Millisecond, fault: c.fault}
-			for seed := c.from; seed < c.from+60; seed++ {
-				sc := smrtest.Scenario{Protocol: New("", "", o), Seed: seed, Faults: c.faults, Clients: 8}
+			plant.Seeds(t, plants(), func(seed uint64) error {
+				o := Options{Probe: 50 * time.Millisecond, Direct: true, AllLearn: true, Arrival: true, Slack: time.Millisecond}
+				sc := smrtest.Scenario{Protocol: New("", "", o), Seed: seed, Faults: faults, Clients: 8}
 				if seed%2 == 0 {
 					sc.Replicas = 5
 				}
-				if c.fault == floorIgnored && seed%3 != 0 {
-					continue // proposals are not durable
-				}
-				if _, err := smrtest.Play(sc); err != nil {
-					return
-				}
-			}
-			t.Error("no seed has noticed")
+				_, err := smrtest.Play(sc)
+				return err
+			})
 		})
 	}
 }
