@@ -84,7 +84,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "silent members keep their lanes", Dir: dir, Test: "TestSeedsNotice/1",
-			Old: "l.suspects(patience+turn*(rank-1)):\n", New: "l.suspects(patience+turn*(rank-1)) && !MUTANT:\n",
+			Old: "l.suspects(patience + turn*(rank-1)):\n", New: "l.suspects(patience + turn*(rank-1)) && !MUTANT:\n",
 		},
 		{
 			Name: "an owner does not come back", Dir: dir, Test: "TestSeedsNotice/20",
