@@ -128,6 +128,8 @@ func unseen() map[string]struct{ test, reason string } {
 		"keepOneOrder":       {"TestOrdersOfTwoRuns", "as before"},
 		"neverGiveWay":       {"TestGivesWay", "contexts end between a call and its replay in few programs"},
 		"makeGivenUp":        {"TestOvertakenRuns", "contexts end between a call and its replay in few programs"},
+		"keepLeftOut":        {"TestRunsThatLeftOut", "as before"},
+		"keepOldReads":       {"TestReadBeforeANewEffect", "as before"},
 		"keepGivenUp":        {"TestGivenUpBeforeAWrongRunEnds", "it takes several runs and a read that nothing but the code ends"},
 		"forgetHurried":      {all, "it takes a look between two doubters, in few programs"},
 		"trustPlaces":        {"TestCertainty", "goroutines come to one place in another order in few programs"},

@@ -89,6 +89,17 @@ func (n *chain) walk(of *Call, conflict string, walk int, but func(*Call) bool) 
 	return nil, done
 }
 
+// any reports whether the function returns true for a call of the chain.
+func (n *chain) any(walk int, is func(*Call) bool) bool {
+	for ; n != nil && n.seen != walk; n = n.prev {
+		n.seen = walk
+		if n.join != nil && n.join.any(walk, is) || n.join == nil && is(n.call) {
+			return true
+		}
+	}
+	return false
+}
+
 // disjoint reports whether two conflict keys say that their calls commute. The
 // empty key conflicts with all.
 func disjoint(a, b string) bool { return a != "" && b != "" && a != b }

@@ -18,7 +18,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 	if !unneeded && !c.spec.Local {
 		k := c.key.place()
 		t.dropped[k] = append(t.dropped[k], drop{u.dep.guesses(u.Run)})
-		u.lane.gaps, u.lane.left = &gap{prev: u.lane.gaps, at: k}, true
+		u.lane.gaps, u.lane.left = &gap{prev: u.lane.gaps, at: k, uses: int32(u.index)}, true
 	}
 	u.lane.done(u)
 	u.answer = Actual
@@ -71,9 +71,9 @@ func (t *Tree) Skip(l *Lane, s *CallSpec) {
 	at := key{lane: l.id, op: s.Op, occ: occ}
 	t.skip(at, drop{l.dep.guesses(l.run)})
 	if g := l.gaps; g != nil && g.next() == at { // the list stays short; others may hold it as it was
-		l.gaps = &gap{prev: g.prev, at: g.at, more: g.more + 1}
+		l.gaps = &gap{prev: g.prev, at: g.at, more: g.more + 1, uses: g.uses}
 	} else {
-		l.gaps = &gap{prev: g, at: at}
+		l.gaps = &gap{prev: g, at: at, uses: int32(len(l.run.uses))}
 	}
 	if l.skipped == nil {
 		l.skipped = make(map[string]int)
@@ -154,6 +154,37 @@ func (r *Run) overtakenBy(c *Call) *Use {
 	return nil
 }
 
+// strays reports whether the run is on another path than one that was right to make what takes effect now.
+func (t *Tree) strays(r *Run) bool {
+	return slices.ContainsFunc(t.released, func(c *Call) bool { return r.overtakenBy(c) != nil || r.leftOut(c) != nil })
+}
+
+// leftOut returns what the run gave up waiting for, or did not make, although the one that was right to make c,
+// which takes effect now, made that before, or c itself; nil if there is no such thing, or the run has made c. The
+// run is on another path then: what it goes on to may be from after c, where it was from before. Its replay makes
+// the call, see Late.
+func (r *Run) leftOut(c *Call) (first *gap) {
+	if !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) || r.tree.breaks(keepLeftOut) {
+		return nil
+	}
+	for _, u := range c.right.Run.uses[:c.right.index+1] {
+		if u.gaveUp || u.unneeded || u.Call.spec.Local || !u.Call.Confirmed() {
+			continue
+		}
+		l := r.forked[u.lane.id]
+		if u.lane.parent == nil {
+			l = &r.main
+		}
+		if l == nil {
+			continue
+		}
+		if g := l.gaps.find(u.Call.key.place()); g != nil && (first == nil || g.uses < first.uses) {
+			first = g
+		}
+	}
+	return first
+}
+
 // follows reports whether the call took effect after its code had given up waiting at this place for a
 // call with effects, or none. What has effects its relatives may have made after they had given it up.
 func (c *Call) follows(at key, effect Effect) bool {
@@ -166,9 +197,10 @@ func (c *Call) follows(at key, effect Effect) bool {
 // gap is what a lane gave up waiting for, the newest first.
 type gap struct {
 	prev *gap
-	join *gap // of a lane that it waited for, in place of at
-	at   key  // its place
-	more int  // of the same operation, one after the other
+	join *gap  // of a lane that it waited for, in place of at
+	at   key   // its place
+	more int   // of the same operation, one after the other
+	uses int32 // that the run made before
 }
 
 // next returns the place after the last one of the gap.
@@ -233,14 +265,27 @@ func (g *gap) all(yield func(*gap) bool) {
 }
 
 // onPathOf reports whether the lane comes to a call that counts as right by the path of those who made it:
-// it went on without the answers that they gave up waiting for, and without no others, unless something
-// has happened that they did later, so that nothing can be made anew.
+// it went on without the answers that they gave up waiting for, and without no others, and wrote nothing that
+// they did not, unless something has happened that they did later, so that nothing can be made anew.
 func (t *Tree) onPathOf(l *Lane, c *Call) bool {
 	u := c.right
 	if u == nil {
 		u = &c.use
 	}
-	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) || t.Behind(l.run))
+	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) && !t.wroteSince(l, c) || t.Behind(l.run))
+}
+
+// wroteSince reports whether the lane comes to a read after an effect that nobody has made before and that is not
+// from before the read: goroutines that share the lane, some of which gave calls up, may do so.
+func (t *Tree) wroteSince(l *Lane, c *Call) bool {
+	if c.spec.Effect != None || t.breaks(keepOldReads) {
+		return false
+	}
+	t.walks++
+	return l.eff.any(t.walks, func(q *Call) bool {
+		before := q.answered && q.answeredAt < c.sentAt
+		return q.use.Run == l.run && !before && !disjoint(q.spec.Conflict, c.spec.Conflict)
+	})
 }
 
 // within reports whether each of these gaps is one of those that a lane has, or it got the result of a
@@ -260,13 +305,16 @@ func (g *gap) within(gaps, ends *gap) bool {
 }
 
 // has reports whether a lane gave up waiting at this place.
-func (g *gap) has(at key) bool {
+func (g *gap) has(at key) bool { return g.find(at) != nil }
+
+// find returns what of that is at this place, or nil.
+func (g *gap) find(at key) *gap {
 	for g := range g.all {
 		if n := at.occ - g.at.occ; n >= 0 && n <= g.more && g.at.lane == at.lane && g.at.op == at.op {
-			return true
+			return g
 		}
 	}
-	return false
+	return nil
 }
 
 // drop is that a run gave up waiting, on these guesses.

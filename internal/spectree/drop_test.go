@@ -185,6 +185,87 @@ func TestOvertakenRuns(t *testing.T) {
 	}
 }
 
+// TestRunsThatLeftOut checks the same the other way round: a run that did not make a call, or gave it up, which the
+// right one made before an effect, is replaced when that takes effect before the run has made it. What it would read
+// next comes from after the effect.
+func TestRunsThatLeftOut(t *testing.T) {
+	for _, m := range []mutation{sound, keepLeftOut} {
+		for _, made := range []bool{false, true} { // the run has made what takes effect
+			cfg := replayable
+			cfg.mutation = m
+			s := play(t, cfg)
+			l := s.lane(1)
+			s.Answered(s.read(l, "r", 0).Call, Actual)
+			guess := s.read(l, "guess", 1)
+			w := s.write(l, "w", Staged, 2)
+			second := s.run(2)
+			if s.Late(second.Main(), &CallSpec{Op: "r"}) {
+				t.Fatal("a call is made too late, and nothing has happened")
+			}
+			s.read(second.Main(), "guess", 0)
+			if made {
+				s.write(second.Main(), "w", Staged, 2)
+			}
+			s.Answered(guess.Call, 0)
+			s.skip()
+			if want := m == sound && w.Call.useOf(second) == nil; !w.Call.irrevocable() || second.Discarded() != want {
+				t.Errorf("mutation %d, made %v: the run that left a call out is discarded: %v", m, made, second.Discarded())
+			}
+			if m == sound {
+				s.Answered(w.Call, 1)
+				if r := s.runs[0]; !made && !s.Late(r.Main(), &CallSpec{Op: "r"}) {
+					t.Error("its replay leaves the call out, too")
+				}
+			}
+		}
+	}
+}
+
+// TestTwoPathsAtOnce checks that of two runs that gave up different calls, and whose caller is found right now, only
+// one has effects: neither need have made the call about which they disagree.
+func TestTwoPathsAtOnce(t *testing.T) {
+	s := play(t, Config{Replayable: true, CallerOpen: true})
+	s.Late(s.lane(1), &CallSpec{Op: "r"})
+	w := s.write(s.Fork(s.lane(1)), "w", Staged, 2)
+	second := s.lane(2)
+	s.Answered(s.read(second, "r", 0).Call, Actual)
+	other := s.write(second, "other", Staged, 0)
+	s.skip()
+	s.ConfirmCaller()
+	if !w.Call.irrevocable() || other.Call.irrevocable() {
+		t.Errorf("the effects of both happen: %v, %v", w.Call.irrevocable(), other.Call.irrevocable())
+	}
+	s.skip()
+	if !second.run.Discarded() {
+		t.Error("the other run goes on")
+	}
+}
+
+// TestReadBeforeANewEffect checks that a run does not find a read after an effect that only it has made, unless what
+// followed from the read has happened.
+func TestReadBeforeANewEffect(t *testing.T) {
+	for _, m := range []mutation{sound, keepOldReads} {
+		for _, behind := range []bool{false, true} {
+			cfg := replayable
+			cfg.mutation = m
+			s := play(t, cfg)
+			l := s.lane(1)
+			r := s.read(l, "r", 0)
+			s.Answered(r.Call, Actual)
+			s.Drop(s.read(l, "left", 0), false) // by a goroutine that shares the lane
+			if behind {
+				s.Answered(s.write(l, "followed", Immediate, 0).Call, Actual)
+			}
+			s.Answered(s.read(l, "guess", 1).Call, Actual)
+			l = s.lane(2)
+			s.write(l, "w", Staged, 1)
+			if u := s.read(l, "r", 0); (u.Call == r.Call) != (behind || m == keepOldReads) {
+				t.Errorf("mutation %d, behind %v: the reading after the writing is call %d", m, behind, u.Call.ID)
+			}
+		}
+	}
+}
+
 // TestGuessOfWhatGaveUp checks that a guess at what a goroutine computes does not hold if that gave a call up:
 // effects that follow would not know of it.
 func TestGuessOfWhatGaveUp(t *testing.T) {

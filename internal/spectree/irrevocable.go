@@ -149,7 +149,7 @@ func (t *Tree) release(c *Call, right *Use) bool {
 	if taken != nil {
 		t.released = append(t.released, taken) // the run gives way: it is the same call
 	}
-	if taken == nil && right.overdue() == nil || c.answered {
+	if taken == nil && right.overdue() == nil && !t.strays(right.Run) || c.answered {
 		t.sent.add(c)
 		if len(t.runs) > 1 {
 			t.released = append(t.released, c)

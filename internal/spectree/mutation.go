@@ -53,6 +53,8 @@ const (
 	renameWritesOnly              // reads of lanes that swapped their names are made anew
 	nameByGuesses                 // what a lane does on a wrong guess tells whether it swapped its name
 	pinRepeated                   // goroutines that share a lane wait before they write what took effect
+	keepLeftOut                   // a run that went on without what a right one made before an effect goes on beside that
+	keepOldReads                  // a read is found after an effect that only the run itself has made
 	makeGivenUp                   // an effect that the right run gave up happens after what followed it
 	trustReads                    // a read is found after other effects whatever relatives of its lane guessed
 	mutations

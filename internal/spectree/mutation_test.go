@@ -51,13 +51,14 @@ func TestMutations(t *testing.T) {
 	// calls come in variants: TestCertainty. keepGivenUp shows where the right run gives up what a
 	// wrong one waits for: TestGivenUpBeforeAWrongRunEnds. trustNames shows where goroutines start
 	// lanes in another order: TestSwappedNames; so do renameWritesOnly and nameByGuesses. makeGivenUp shows where
-	// code gives up a call with effects that a run beside it makes: TestOvertakenRuns. trustReads shows where
+	// code gives up a call with effects that a run beside it makes: TestOvertakenRuns; keepLeftOut is the other way
+	// round: TestRunsThatLeftOut; keepOldReads: TestReadBeforeANewEffect. trustReads shows where
 	// a goroutine knows what the lane around its own guessed: TestReadBesideAGuess. neverPin, pinRepeated, keepOrder,
 	// keepFirstOrder and keepOneOrder show where goroutines that
 	// share a lane make equal calls, or ordered ones: TestMustPin, TestOrderOfSharedLanes,
 	// TestOrderOfTheRightRun, TestOrdersOfTwoRuns, TestWhatHappenedNeedsNoPin, TestExplorationFindsStalls and package
 	// randtest catch them.
-	const elsewhere = 13
+	const elsewhere = 15
 	if len(rules)+elsewhere != int(mutations)-1 {
 		t.Errorf("%d rules, %d mutations", len(rules), mutations-1)
 	}
