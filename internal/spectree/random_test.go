@@ -14,6 +14,7 @@ import (
 type execution struct {
 	seed, index uint64
 	nondet      bool     // the program's path depends on which run it is
+	drops       bool     // it may give up waiting, which few programs do otherwise
 	unchecked   bool     // do not look at the tree's invariants, only at what it does
 	rescue      bool     // have who is stuck go on
 	mutation    mutation // the bug planted in the tree
@@ -25,6 +26,7 @@ type execution struct {
 func (e execution) execute() string {
 	rng := rand.New(rand.NewPCG(e.seed, e.index))
 	p := generate(rng, e.nondet)
+	p.drops = p.drops || e.drops
 	s := newShell(p, rng, e.mutation)
 	s.rescue = e.rescue
 	if e.index%4 == 3 {
@@ -255,6 +257,12 @@ func runPrograms(t *testing.T, n int, e execution) {
 // deterministic programs.
 func TestRandomPrograms(t *testing.T) {
 	runPrograms(t, 120_000, execution{})
+}
+
+// TestRandomDrops checks the same on programs all of which may give up waiting, or come to calls with contexts that
+// have ended.
+func TestRandomDrops(t *testing.T) {
+	runPrograms(t, 30_000, execution{drops: true})
 }
 
 // TestRandomNondeterminism checks that what took effect is what the winner did,
