@@ -115,6 +115,15 @@ func (r *run) end(by clock) time.Time {
 	return end
 }
 
+// origin returns when the run would have begun had the caller been right from the start: one that was started
+// since another was held up at a barrier would have been that other one. Under mu.
+func (r *run) origin() moment {
+	if o := r.tree.HeldUp(); o != nil {
+		return o.Data.(*run).origin()
+	}
+	return r.began
+}
+
 // callersWait returns how long the handler, which has its result, waited for nothing
 // but its caller's word. It is negative if the handler ended sooner than for a caller known to be
 // right, who has it wait for the effects of its calls: it went on with their tentative answers. Under mu.
@@ -146,6 +155,8 @@ func (l *lane) late(n int, by clock) time.Duration {
 		start := time.Duration(0)
 		if l.parent != nil {
 			start = l.parent.late(p.forked, by)
+		} else if by == confident {
+			start = l.run.origin().sub(l.run.began)
 		}
 		if by == confident {
 			owed := time.Time{}
@@ -171,7 +182,7 @@ func (l *lane) late(n int, by clock) time.Duration {
 		case w.call != nil && by == unguessed:
 			end = w.call.plainEnd(from)
 		case w.call != nil:
-			end = w.confidentEnd(from, p)
+			end = w.confidentEnd(from, l)
 		default:
 			end = w.othersEnd(from, p, by)
 		}
@@ -243,13 +254,16 @@ func (p *lanePath) owe(confirmed time.Time) {
 // confidentEnd returns when the code would have had the answer to a call that it made
 // at some moment, by the confident clock: after the same time, less what it was held
 // for, and what its server waited, on the caller's account only. Under mu.
-func (w *pause) confidentEnd(from time.Time, p *lanePath) time.Time {
-	c := w.call
+func (w *pause) confidentEnd(from time.Time, l *lane) time.Time {
+	c, p := w.call, l.path
 	if c.attempt == nil {
 		return from.Add(w.ended.Sub(w.began))
 	}
-	sent := later(w.began, c.attempt.launched.time())
-	held := min(sent.Sub(w.began), max(0, p.owes().Sub(from)))
+	sent := c.attempt.launched.time()
+	if l.run.origin() == l.run.began { // else the run asked when the one did whose place it took
+		sent = later(w.began, sent)
+	}
+	held := max(0, min(sent.Sub(w.began), p.owes().Sub(from)))
 	end := from.Add(held + max(0, c.result().time().Sub(sent)+c.plainlyMore))
 	// A tentative answer is no guess here: a server whose caller is right has nothing to hold back.
 	tentative := c.attempt.answered != 0 && !w.ended.Before(c.attempt.answered.time())

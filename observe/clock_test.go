@@ -94,6 +94,10 @@ func TestClockOfHandlers(t *testing.T) {
 			step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 40},
 		{"a call with OnCommit, for which a handler on a guess does not wait", []step{{kind: get, took: 75, guess: "right"},
 			replayed(in(step{kind: hook, took: 41}, step{kind: get, took: 40}), step{kind: group, parts: [][]step{{{kind: memo, took: 40}}}})}, 80},
+		{"a lane that another one's tentative answer holds up at Barrier", []step{{kind: get, took: 57, guess: "right"}, replayed(step{kind: group, parts: [][]step{
+			{{kind: staged, took: 8}}, {{kind: memo, took: 48}, {kind: barrier}}}})}, 46},
+		{"a lane that another one's call holds up at Barrier", []step{{kind: get, took: 57, guess: "right"}, replayed(step{kind: group, parts: [][]step{
+			{{kind: staged, took: 8}}, {nested}, {{kind: memo, took: 15}, {kind: barrier}}}})}, 18},
 		{"OnCommit, two deep", []step{right, in(own(10), in(own(5), step{kind: hook, took: 30}))}, 15},
 	} {
 		t.Run(test.name, func(t *testing.T) {

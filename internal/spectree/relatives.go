@@ -197,8 +197,20 @@ func (l *Lane) guessesOfOthers() (uses []*Use, own bool) {
 // first it takes the place of the runs that went on with them.
 func (t *Tree) HurryLane(l *Lane) {
 	if uses, _ := l.guessesOfOthers(); l.HeldUp() {
-		t.Doubt(uses)
+		before := t.started
+		if t.Doubt(uses); t.started > before {
+			t.runs[len(t.runs)-1].heldUp = true
+		}
 	}
+}
+
+// HeldUp returns the run beside which this one was started, or in whose place, since that was held up at a
+// barrier; nil if it was started for another reason.
+func (r *Run) HeldUp() *Run {
+	if r.heldUp {
+		return r.from
+	}
+	return nil
 }
 
 // helpHurried has runs do without guesses at what they compute themselves, if calls of

@@ -26,6 +26,7 @@ type Run struct {
 	plain     bool // nor this one, see Doubt
 	insists   bool // see prefer
 	renewed   bool // see Renew
+	heldUp    bool // see HeldUp
 	local     bool // it went on with a guess at what it computes itself
 	entangled bool // see standOnRelatives
 	ahead     bool // it, or its caller, stood on a guess once
@@ -310,7 +311,7 @@ func (t *Tree) renew(r *Run) {
 	t.frozen = true
 	t.extra++
 	t.discard(r, nil)
-	t.startRun(r, nil)
+	t.startRun(r, nil).heldUp = true
 }
 
 func (t *Tree) releaseBarriers(r *Run) {
