@@ -164,6 +164,45 @@ func TestLongAway(t *testing.T) {
 	}
 }
 
+// TestReturnIsLittleWork: a site that is back asks about all that it has carried out and does not know to be carried out elsewhere, which others have forgotten. It does so at an even pace, so that these
+// write to their disks little more than before, in the first half second as later.
+func TestReturnIsLittleWork(t *testing.T) {
+	const retain = 6 * time.Second
+	s := newScript(t, func(c *Config) { c.Retain = retain })
+	away := s.layout.Sites[2]
+	machine := append(slices.Clone(away.Shards), away.Coordinators...)
+	writes := func() (n uint64) {
+		for _, site := range s.layout.Sites[:2] {
+			for _, id := range site.Shards {
+				n += s.sim.Writes(id)
+			}
+		}
+		return n
+	}
+	load := func(lasting time.Duration) (each []uint64) {
+		for range lasting / (500 * time.Millisecond) {
+			before := writes()
+			for range 50 {
+				s.submit(200+protocol.ID(s.ref%2), "v", store.Key(fmt.Sprint("k", s.ref*7919%3001)))
+				s.run(10 * time.Millisecond)
+			}
+			each = append(each, writes()-before)
+		}
+		return each
+	}
+	up := load(retain)
+	for _, id := range machine {
+		s.sim.Crash(id, sim.KeepAll)
+	}
+	load(retain + 2*time.Second)
+	for _, id := range machine {
+		s.sim.Restart(id)
+	}
+	if back := load(3 * time.Second); slices.Max(back)*2 > slices.Max(up)*3 {
+		t.Errorf("in each half second the sites that were there wrote %d times, and %d times when the third was back", up, back)
+	}
+}
+
 // TestAbsentSiteKeepsItsLocks: c has voted for a transaction that a and b carry out and forget while c is away. When it is back, another one that read what the first replaced, and that b voted for before,
 // must not get c's vote because c takes their having forgotten for an abort. One of c's servers has copied what it lacks before the other one does.
 func TestAbsentSiteKeepsItsLocks(t *testing.T) {

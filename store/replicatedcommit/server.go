@@ -92,6 +92,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 	if b, ok := env.Get([]byte(oldKey)); ok && len(b) == 8 {
 		s.old = binary.BigEndian.Uint64(b)
 	}
+	var all []*record
 	for _, b := range env.Scan([]byte(txnPrefix), []byte(txnPrefix+"\xff\xff\xff\xff\xff\xff\xff\xff\xff")) {
 		r, err := parseRecord(b)
 		if err == nil && !r.settled() {
@@ -106,6 +107,9 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		if r.state == Yes && !s.cfg.skip.has(ruleLocksSurvive) {
 			s.lock(r)
 		}
+		all = append(all, r)
+	}
+	for _, r := range all { // how often they are asked about depends on how many there are
 		s.watch(env, r)
 	}
 	s.startDebts(env)
