@@ -88,6 +88,9 @@ func (r *Replica) onMissing(env *protocol.Env[smr.Message], l *lane, member int,
 // onAccepted takes a vote. There is room for more on the way to who gives it.
 func (r *Replica) onAccepted(env *protocol.Env[smr.Message], l *lane, member int, m Accepted) {
 	l.acked(member, ack{m.Ballot, m.Match})
+	if member == r.own && l.owner == r.cfg.ID {
+		l.skips = max(l.skips, m.Match)
+	}
 	if l.lead != nil && m.Ballot == l.promised {
 		l.lead.underway[member].Done(uint64(m.Match))
 		r.pump(env, l, member)

@@ -2,6 +2,7 @@ package mencius
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -26,7 +27,9 @@ type epoch struct {
 func newEpoch(number Epoch, first smr.Slot, members []protocol.ID) *epoch {
 	e := &epoch{number: number, first: first, members: members}
 	for i, id := range members {
-		e.lanes = append(e.lanes, &lane{index: uint32(i), owner: id, acks: make([]ack, len(members))})
+		e.lanes = append(e.lanes, &lane{
+			index: uint32(i), owner: id, skips: math.MaxUint64, acks: make([]ack, len(members)),
+		})
 	}
 	return e
 }

@@ -18,8 +18,12 @@ type lane struct {
 	votes    []Vote // votes[i] is what was accepted for position base+1+i
 	// matched is the last position up to which the votes are those of the promised ballot's leader. Invariant: commit <= matched <= end().
 	matched Pos
-	commit  Pos   // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
-	acks    []ack // what members have on disk, in their order
+	commit  Pos // positions up to it are decided, as are those that were skipped. Invariant: base <= commit.
+	// skips is how far skipped positions count as decided. In a lane of others that is all: they were told
+	// when they were on the owner's disk. In the own lane it is what is on disk: an owner that forgets in a
+	// crash what it has skipped may propose there, in front of what was executed already.
+	skips Pos
+	acks  []ack // what members have on disk, in their order
 
 	lead  *leading   // nil if the replica does not lead the lane
 	cand  *candidacy // nil if it does not try to
@@ -58,8 +62,11 @@ func (l *lane) end() Pos { return l.base + Pos(len(l.votes)) }
 
 func (l *lane) at(p Pos) *Vote { return &l.votes[p-l.base-1] }
 
-// decided tells whether no other than the position's vote will ever be chosen there: what is skipped needs no majority, as its owner alone could have proposed.
-func (l *lane) decided(p Pos) bool { return p <= l.commit || p <= l.end() && l.at(p).Skip }
+// decided tells whether no other than the position's vote will ever be chosen there: what is skipped
+// needs no majority, as its owner alone could have proposed.
+func (l *lane) decided(p Pos) bool {
+	return p <= l.commit || p <= min(l.end(), l.skips) && l.at(p).Skip
+}
 
 // leader returns to whom the promised ballot belongs.
 func (l *lane) leader() protocol.ID { return l.leaderOf(l.promised) }

@@ -12,6 +12,11 @@ func plants() []plant.Bug {
 	const dir = "smr/mencius"
 	return []plant.Bug{
 		{
+			Name: "an owner executes behind slots that it has not skipped on disk", Dir: dir,
+			Test: "TestOwnSkipsWaitForTheDisk",
+			Old:  "\tl.skips = l.end() //", New: "\tif MUTANT {\n\t\treturn\n\t}\n\tl.skips = l.end() //",
+		},
+		{
 			Name: "a leader goes on though others decided otherwise", Dir: dir, Test: "TestALeaderEndsWhereOthersDecided",
 			Old: "\t\t\tl.lead = nil // somebody else has led it since\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tl.lead = nil\n\t\t\t}\n",
 		},

@@ -242,7 +242,12 @@ func (r *Replica) findOwn(env *protocol.Env[smr.Message]) {
 		}
 		return
 	}
-	if l := r.epoch.lanes[r.own]; before < 0 && l.promised == 0 && l.lead == nil {
+	if before >= 0 {
+		return
+	}
+	l := r.epoch.lanes[r.own]
+	l.skips = l.end() // what is there was read from the disk
+	if l.promised == 0 && l.lead == nil {
 		r.leadFrom(env, l, l.end()+1)
 	}
 }
