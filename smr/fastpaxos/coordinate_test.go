@@ -92,7 +92,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		for id := 2; id < 2+c.follow; id++ {
 			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id), Msg: Follows{Head{Era: r.promised, Generation: r.state.Generation()}, r.lead.reads.round, c.top}})
 		}
-		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := kit.Inside(e.Msg).(kit.ReadReplies); return ok })
+		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool { _, ok := e.Msg.(kit.ReadReplies); return ok })
 		if answered != c.answered {
 			t.Errorf("%+v: answered %v", c, answered)
 		}
@@ -166,5 +166,36 @@ func TestClientsCountVotesOfOneKind(t *testing.T) {
 		if _, open := client.counts[1]; open == c.fixed {
 			t.Errorf("%s: fixed %v", name, !open)
 		}
+	}
+}
+
+// TestHigherAttemptGoesOn: of two that stand at the same time, the one with the higher era comes through,
+// though it has promised the other one: the others keep to the higher.
+func TestHigherAttemptGoesOn(t *testing.T) {
+	r, env, disk := begun(t, 3)
+	lower := newEra(0, 3)
+	r.above = lower
+	r.silent = courtesy
+	r.campaign(env, false)
+	c := r.cand
+	if c == nil || c.era <= lower {
+		t.Fatalf("replica 1 does not stand in an era above %v: %+v", lower, c)
+	}
+	head := func(id protocol.ID, e Era) Head {
+		return Head{Era: e, Generation: r.state.Generation()}
+	}
+	r.Receive(env, 3, Prepare{head(3, lower), r.state.Applied() + 1})
+	if r.promised != lower {
+		t.Fatalf("promised %v, want %v", r.promised, lower)
+	}
+	disk.Write(env, 0)
+	r.Receive(env, 2, Promise{Head: head(2, c.era), Low: r.state.Applied() + 1})
+	for _, e := range slices.Clone(env.Out) {
+		if _, own := kit.Inside(e.Msg).(Promise); own && e.To == 1 {
+			r.Receive(env, 1, e.Msg)
+		}
+	}
+	if r.lead == nil || r.promised != c.era {
+		t.Errorf("promised %v and coordinates %v, want to coordinate %v", r.promised, r.lead != nil, c.era)
 	}
 }

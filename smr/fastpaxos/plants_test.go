@@ -15,6 +15,10 @@ func plants() []plant.Bug {
 	const dir = "smr/fastpaxos"
 	return []plant.Bug{
 		{
+			Name: "who stands gives up for a lower era", Dir: dir, Test: "TestHigherAttemptGoesOn",
+			Old: "\tcase r.cand != nil && r.cand.era > e:\n", New: "\tcase r.cand != nil && r.cand.era > e && !MUTANT:\n",
+		},
+		{
 			Name: "a no-op vote is told and not made", Dir: dir, Test: "TestVotesForNothingAreMade",
 			Old: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n",
 			New: "\t\t\te := kit.Entry{Kind: kit.NoOp}\n\t\t\tif !MUTANT {\n\t\t\t\tr.accept(Vote{Slot: s, Era: r.promised, Entry: e})\n\t\t\t}\n",

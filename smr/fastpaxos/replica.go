@@ -234,9 +234,14 @@ func (r *Replica) adopt(env *protocol.Env[smr.Message], e Era) {
 	r.promised, r.open, r.fastTop, r.silent = e, 0, 0, 0
 	r.rest = max(r.rest, courtesy) // whoever asked for it has to have the time to lead
 	r.forgetOurs()
-	if e.coordinator() == r.cfg.ID && r.cand != nil && r.cand.era == e {
+	switch {
+	case r.cand != nil && r.cand.era == e:
 		r.carry, r.lead = r.lead, nil // until phase 1 is done it proposes nothing
-	} else {
+	case r.cand != nil && r.cand.era > e:
+		// The own attempt goes on: whoever promises it is lost to the other one. If both ended, two
+		// replicas that stand at the same beats would keep each other from leading for ever.
+		r.stopLeading()
+	default:
 		r.abandon()
 		r.stopLeading()
 	}
