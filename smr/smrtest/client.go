@@ -88,7 +88,9 @@ func (c *client) operate(in history.KVInput, id commandID, propose bool) {
 	k := &call{began: w.Sim.Now(), record: w.ops.Invoke(name, w.Sim.Now(), in), recorded: true}
 	k.then = func(smr.Done) {
 		wait := time.Duration(w.rand.IntN(30)) * time.Millisecond
-		if w.sc.Calls > 1 { // at the same time as others
+		if w.sc.Idle > 0 && c == w.clients[len(w.clients)-1] {
+			wait = time.Duration(w.rand.Int64N(int64(w.sc.Idle)))
+		} else if w.sc.Calls > 1 { // at the same time as others
 			wait = 2*roundTrip - w.Sim.Now()%(2*roundTrip)
 		}
 		w.Sim.After(wait, c.next)

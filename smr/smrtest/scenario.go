@@ -18,6 +18,8 @@ type Scenario struct {
 	Faults   sim.Faults
 	Replicas int // 0 is 3
 	Clients  int // 0 is 4
+	// FaultEvery is the mean time between two faults, which last a little less; 0 is 600 ms.
+	FaultEvery time.Duration
 	// For is how long faults strike; 0 is 6 s. Afterwards everything must come in order within Settle; 0 is 15 s.
 	For, Settle time.Duration
 	Disk        sim.Disk // of replicas; its zero value is one of 1 to 2 ms
@@ -25,6 +27,9 @@ type Scenario struct {
 	RoundTrip time.Duration
 	// Calls is how many calls each client has under way at a time, which it makes together. 0 is 1.
 	Calls int
+	// Idle is how long the last client waits between two calls at most, so that it does not hear of what
+	// the others saw happen. 0: as the others, which hardly wait.
+	Idle time.Duration
 	// ValueBytes makes commands of clients so much larger. 0: nothing is added.
 	ValueBytes int
 	// BytesPerSecond is the bandwidth between any two sites, and QueueBytes how much may wait for it; what is more is lost. 0: no bound.
@@ -87,6 +92,9 @@ func (sc *Scenario) setDefaults() error {
 	}
 	if sc.Disk == (sim.Disk{}) {
 		sc.Disk = sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond}
+	}
+	if sc.FaultEvery == 0 {
+		sc.FaultEvery = 600 * time.Millisecond
 	}
 	if sc.For == 0 {
 		sc.For = 6 * time.Second

@@ -105,8 +105,13 @@ func playSeed(p smr.Protocol, seed uint64, twice bool) (Report, error) {
 	return r, err
 }
 
-// Swarm returns the scenario of a seed: three or five replicas, and a random subset of the faults. Three of four seeds have links like TCP's, as in production, where connections break; the fourth
-// datagrams, if it draws them. A third has disks so slow that crashes lose what was not synced, a sixth commands of some kilobytes, and every other one of those with five replicas has two of them replaced.
+// Swarm returns the scenario of a seed: three or five replicas, and a random subset of the faults.
+// Three of four seeds have links like TCP's, as in production, where connections break; the fourth
+// datagrams, if it draws them. A third has disks so slow that crashes lose what was not synced, a
+// sixth commands of some kilobytes, and every other one of those with five replicas has two of them
+// replaced. In a seventh faults strike five times as often, so that one recovery meets the next; in
+// a ninth logs are short, so that replicas that lag find them cut; in an eleventh each client makes
+// several calls at a time; in a fifth one client is idle for long enough to miss a change of leaders.
 func Swarm(p smr.Protocol, seed uint64) Scenario {
 	faults := sim.StreamFaults
 	if seed%4 == 3 {
@@ -128,6 +133,18 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 	}
 	if seed%8 == 6 {
 		sc.Configure = snapshotsInParts
+	}
+	if seed%7 == 6 {
+		sc.FaultEvery = 6 * roundTrip
+	}
+	if seed%9 == 2 && sc.Configure == nil {
+		sc.Configure = func(c *smr.ReplicaConfig) { c.SnapshotEvery = 12 }
+	}
+	if seed%11 == 8 {
+		sc.Calls = 4
+	}
+	if seed%5 == 4 {
+		sc.Idle = 30 * roundTrip
 	}
 	if seed%6 == 2 {
 		sc.ValueBytes = 5 << 10 // protocols send large commands by other ways

@@ -219,7 +219,7 @@ func (w *World) run() error {
 	}
 	if w.sc.Faults != sim.NoFaults {
 		err := w.Sim.Inject(sim.Profile{
-			Faults: w.sc.Faults, Nodes: slices.Clone(w.replicas), Every: 600 * time.Millisecond, Lasting: 500 * time.Millisecond, LostDisk: w.replace,
+			Faults: w.sc.Faults, Nodes: slices.Clone(w.replicas), Every: w.sc.FaultEvery, Lasting: w.sc.FaultEvery * 5 / 6, LostDisk: w.replace,
 		})
 		if err != nil {
 			return err
