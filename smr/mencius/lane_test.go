@@ -167,9 +167,9 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 // after a crash that it has skipped them. Else it proposes there, in front of what clients were told.
 func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	r, env, disk := begun(t)
-	accept := Accept{Place: Place{From: 2, Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}}}
+	accept := kit.Letter{Disk: 2, Msg: Accept{Place: Place{Epoch: 1, Lane: 1}, First: 1, Items: []Item{{Entry: work(1)}}}}
 	r.Receive(env, 2, accept)
-	r.Receive(env, 3, Accepted{Place{From: 3, Epoch: 1, Lane: 1}, 1})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Accepted{Place{Epoch: 1, Lane: 1}, 1}})
 	if at := r.state.Applied(); at != 0 {
 		t.Errorf("slots up to %d were executed before the own one was skipped on disk", at)
 	}
@@ -177,7 +177,7 @@ func TestOwnSkipsWaitForTheDisk(t *testing.T) {
 	if l := r.epoch.lanes[0]; l.end() != 1 || !l.at(1).Skip {
 		t.Fatalf("the own slot was not skipped: %+v", l.votes)
 	}
-	r.Receive(env, 1, Accepted{Place{From: r.admission.Own(), Epoch: 1, Lane: 0}, 1})
+	r.Receive(env, 1, kit.Letter{Disk: r.admission.Own(), Msg: Accepted{Place{Epoch: 1, Lane: 0}, 1}})
 	if at := r.state.Applied(); at != 2 {
 		t.Errorf("slots up to %d were executed when the own one was skipped on disk, want 2", at)
 	}
