@@ -181,15 +181,13 @@ func TestHigherAttemptGoesOn(t *testing.T) {
 	if c == nil || c.era <= lower {
 		t.Fatalf("replica 1 does not stand in an era above %v: %+v", lower, c)
 	}
-	head := func(id protocol.ID, e Era) Head {
-		return Head{Era: e, Generation: r.state.Generation()}
-	}
-	r.Receive(env, 3, Prepare{head(3, lower), r.state.Applied() + 1})
+	head := func(e Era) Head { return Head{Era: e, Generation: r.state.Generation()} }
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: Prepare{head(lower), r.state.Applied() + 1}})
 	if r.promised != lower {
 		t.Fatalf("promised %v, want %v", r.promised, lower)
 	}
 	disk.Write(env, 0)
-	r.Receive(env, 2, Promise{Head: head(2, c.era), Low: r.state.Applied() + 1})
+	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: Promise{Head: head(c.era), Low: r.state.Applied() + 1}})
 	for _, e := range slices.Clone(env.Out) {
 		if _, own := kit.Inside(e.Msg).(Promise); own && e.To == 1 {
 			r.Receive(env, 1, e.Msg)
