@@ -186,8 +186,11 @@ func (r *Replica) met(id protocol.ID) {
 	}
 }
 
-// want asks a replica for what it has executed and this one has not.
+// want asks a replica for what it has executed and this one has not, unless that is on its way.
 func (r *Replica) want(env *protocol.Env[smr.Message], from protocol.ID) {
+	if r.state.Arriving(env.Now, 2*r.tempo.Times(outgoingTicks*tick)) {
+		return
+	}
 	if from == r.cfg.ID || r.wanting && env.Now >= r.asked && env.Now-r.asked < r.tempo.Times(tick) {
 		return
 	}

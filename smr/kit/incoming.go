@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -97,9 +98,17 @@ type incoming struct {
 	*arrival
 	area    areaWriter // of the state
 	slot    smr.Slot
-	sum     uint32 // that all of it has
-	got     uint32 // that what has come has
-	refused int    // others that were begun, since the last chunk
+	sum     uint32        // that all of it has
+	got     uint32        // that what has come has
+	refused int           // others that were begun, since the last chunk
+	came    time.Duration // the last chunk
+}
+
+// Arriving tells whether a snapshot is on its way here, of which a chunk came within so long. Meanwhile
+// a replica that lags asks nobody: another one's snapshot would be newer, and take its place.
+func (s *State) Arriving(now, within time.Duration) bool {
+	in := s.incoming
+	return in != nil && in.have > 0 && now >= in.came && now-in.came < within
 }
 
 // maxRefused is how many others are refused between two chunks: then the sender is not there any more.
@@ -146,7 +155,7 @@ func (s *State) Take(env *protocol.Env[smr.Message], c SnapshotChunk, applied sm
 		if state := in.write(c.Data); len(state) > 0 {
 			in.area.put(env, state)
 		}
-		in.refused = 0
+		in.refused, in.came = 0, env.Now
 	}
 	if answer.Offset = in.have; answer.Offset < c.Size {
 		return answer, nil, nil

@@ -17,13 +17,17 @@ import (
 // Bounds of what Transfers looks at.
 const (
 	bulkBytes = 5 << 18 // of each state, beside its keys
+	longBytes = 8 << 20 // of one that takes many round trips
+	longAsks  = 3       // times as much may be sent of it: some of it before one of two senders is chosen
 	turnBytes = 1 << 20 // that a replica may read of a state, or of a snapshot on disk, write, or restore in one call
 )
 
 // transfers counts what the replicas of a world read and write.
 type transfers struct {
+	bulk    int // bytes of each state, beside its keys
 	most    int // bytes, in one call
 	chunks  int // that were sent to laggards
+	sent    int // bytes of them
 	crashAt int // the laggard crashes in the writing of this chunk that comes to it; 0 is none
 	keep    sim.Keep
 	taken   int // chunks that have come to the laggard
@@ -36,7 +40,7 @@ const laggardID = protocol.ID(3)
 // Transfers has a replica lag behind a group with a large state, so that it gets a snapshot, and looks how much of one any replica reads, writes or restores in one call: commands and heartbeats wait for
 // that long. Then it has the replica crash with each chunk that comes.
 func Transfers(t *testing.T, p smr.Protocol) {
-	seen := transfer(t, p, 0, sim.KeepNone)
+	seen := transfer(t, p, bulkBytes, 0, sim.KeepNone)
 	if seen.chunks == 0 {
 		t.Error("no snapshot was sent")
 	}
@@ -44,13 +48,17 @@ func Transfers(t *testing.T, p smr.Protocol) {
 		t.Errorf("a replica read, wrote or restored %d bytes of a state in one call, of which commands wait for the end: want %d at most", seen.most, turnBytes)
 	}
 	for at := 1; at <= seen.taken; at++ {
-		transfer(t, p, at, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[at%3])
+		transfer(t, p, bulkBytes, at, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[at%3])
+	}
+	// While a large state is on its way, those that it does not come from go on, and have newer ones.
+	if seen := transfer(t, p, longBytes, 0, sim.KeepNone); seen.sent > longAsks*longBytes {
+		t.Errorf("%d bytes were sent to a laggard that lacks a state of %d", seen.sent, longBytes)
 	}
 }
 
-func transfer(t *testing.T, p smr.Protocol, crashAt int, keep sim.Keep) transfers {
+func transfer(t *testing.T, p smr.Protocol, bulk, crashAt int, keep sim.Keep) transfers {
 	t.Helper()
-	seen := transfers{crashAt: crashAt, keep: keep}
+	seen := transfers{bulk: bulk, crashAt: crashAt, keep: keep}
 	counted := p
 	counted.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
 		n := &countedReplica{total: &seen, id: cfg.ID}
@@ -122,8 +130,9 @@ func (c *countedReplica) call(env *protocol.Env[smr.Message], f func()) {
 	}
 	c.total.most = max(c.total.most, c.moved)
 	for _, e := range c.env.Out {
-		if _, ok := kit.Inside(e.Msg).(kit.SnapshotChunk); ok {
+		if chunk, ok := kit.Inside(e.Msg).(kit.SnapshotChunk); ok {
 			c.total.chunks++
+			c.total.sent += len(chunk.Data)
 		}
 		repeat(env, e)
 	}
@@ -185,14 +194,14 @@ func (r countedReader) Read(p []byte) (int, error) {
 
 // Freeze puts the bulk in front of the state.
 func (b bulky) Freeze() io.Reader {
-	return countedReader{io.MultiReader(bytes.NewReader(make([]byte, bulkBytes)), b.machine.Freeze()), b.by}
+	return countedReader{io.MultiReader(bytes.NewReader(make([]byte, b.by.total.bulk)), b.machine.Freeze()), b.by}
 }
 
 func (b bulky) Restore(in io.Reader) error { return restoreBy(b, in) }
 
 // Restoring makes bulky an smr.Restorer that counts.
 func (b bulky) Restoring() smr.Restoration {
-	return &countedRestoration{Restoration: b.machine.restoring(bulkBytes), by: b.by}
+	return &countedRestoration{Restoration: b.machine.restoring(b.by.total.bulk), by: b.by}
 }
 
 type countedRestoration struct {
