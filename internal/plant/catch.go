@@ -32,6 +32,8 @@ type Bug struct {
 	// Test, perhaps a subtest, fails with the bug and passes without it, within seconds. See Seeds
 	// for bugs that seeds of a random test catch.
 	Test string
+	// Tests do so as well.
+	Tests []string
 	// Hangs says that the test may hang with the bug instead. Such a bug is tried only if
 	// AllVariable is set.
 	Hangs bool
@@ -39,6 +41,9 @@ type Bug struct {
 
 // An Edit replaces Old by New, as a Bug does.
 type Edit struct{ Old, New string }
+
+// Edits returns all places that the bug changes.
+func (b Bug) Edits() []Edit { return append([]Edit{{b.Old, b.New}}, b.Also...) }
 
 // patience is how long a test may take, on a busy machine too: many times what those here take.
 // A test that InsteadVariable names may be a whole suite.
@@ -51,7 +56,8 @@ const (
 // does not catch it. With -short it only looks whether there are such tests.
 func Catch(t *testing.T, bugs []Bug) {
 	t.Helper()
-	for _, b := range bugs {
+	tries := eachTest(bugs)
+	for _, b := range tries {
 		if name, _, _ := strings.Cut(b.Test, "/"); !HasTest(t, b.Dir, name) {
 			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", b.Test, b.Name, b.Dir)
 		}
@@ -64,7 +70,7 @@ func Catch(t *testing.T, bugs []Bug) {
 		c.tryInstead(t, bugs, test)
 		return
 	}
-	for _, b := range bugs {
+	for _, b := range tries {
 		t.Run(b.Name, func(t *testing.T) {
 			if b.Hangs && os.Getenv(AllVariable) == "" {
 				t.Skipf("%s may hang with it; set %s to try, as make soak does", b.Test, AllVariable)
@@ -79,6 +85,17 @@ func Catch(t *testing.T, bugs []Bug) {
 			}
 		})
 	}
+}
+
+// eachTest returns a copy of each bug for each of its tests, which is the copy's Test.
+func eachTest(bugs []Bug) []Bug {
+	var out []Bug
+	for _, b := range bugs {
+		for _, b.Test = range append([]string{b.Test}, b.Tests...) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // tryInstead tries one test with each bug, and reports which bugs it catches.
@@ -113,12 +130,10 @@ func newCatcher(t *testing.T, bugs []Bug) *catcher {
 	t.Helper()
 	o := NewOverlay(t)
 	for _, b := range bugs {
-		for _, e := range append([]Edit{{b.Old, b.New}}, b.Also...) {
-			o.Plant(b.Name, b.Dir, e.Old, e.New)
-		}
+		o.PlantBug(b)
 	}
 	c := &catcher{root: o.root, patience: patience, binaries: map[string]string{}, sound: map[string]func() error{}}
-	for _, b := range bugs {
+	for _, b := range eachTest(bugs) {
 		if c.binaries[b.Dir] == "" {
 			c.binaries[b.Dir] = o.Compile(b.Dir)
 		}

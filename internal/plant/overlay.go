@@ -53,6 +53,14 @@ func NewOverlay(t testing.TB) *Overlay {
 	return &Overlay{t: t, root: Root(t), dir: t.TempDir(), files: map[string][]byte{}, planted: map[string]bool{}}
 }
 
+// PlantBug makes all replacements of a bug.
+func (o *Overlay) PlantBug(b Bug) {
+	o.t.Helper()
+	for _, e := range b.Edits() {
+		o.Plant(b.Name, b.Dir, e.Old, e.New)
+	}
+}
+
 // Plant replaces the one place of a package, a directory seen from the module's root, where old
 // stands. MUTANT in the new text is whether Variable names the bug.
 func (o *Overlay) Plant(name, dir, old, with string) {

@@ -46,12 +46,11 @@ func TestRandomPlants(t *testing.T) {
 	if testing.Short() || raced {
 		t.Skip("it compiles the engine anew")
 	}
-	treeNames := treeMutations(t)
-	e := &experiment{binary: compilePlants(t, treeNames), timeout: 5 * time.Minute}
+	e := &experiment{binary: compilePlants(t), timeout: 5 * time.Minute}
 	all := plants()
-	for _, name := range treeNames {
-		if _, ok := unseen()[name]; !ok {
-			all = append(all, plant{name: "tree " + name, sketch: focus()[name], slow: slices.Contains(slow(), name)})
+	for _, b := range treePlants() {
+		if unseen()[b.Name] == "" {
+			all = append(all, plant{name: b.Name, sketch: focus()[b.Name], slow: slices.Contains(slow(), b.Name)})
 		}
 	}
 	for _, p := range all {

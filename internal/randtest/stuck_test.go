@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	planting "github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/internal/plant/treebugs"
 )
 
 // TestStuckTasksAreFoundOut: with a rule taken away that keeps tasks from being
@@ -22,7 +23,13 @@ func TestStuckTasksAreFoundOut(t *testing.T) {
 	names := func(what string) string {
 		return fmt.Sprintf("import (\n\"os\"\n\"strings\"\n)\nfunc without() bool { return strings.Contains(os.Getenv(%q), %q) }\n", planting.Variable, what)
 	}
-	o.Replace("internal/spectree", "\tt.cfg = cfg\n", "\tt.cfg = cfg\nif without() {\nt.cfg.mutation = keepPath\n}\n")
+	for _, b := range treebugs.Bugs() {
+		for _, e := range b.Edits() {
+			if b.Name == "keepPath" {
+				o.Replace(b.Dir, e.Old, strings.ReplaceAll(e.New, "MUTANT", "without()"))
+			}
+		}
+	}
 	o.Add("internal/spectree/without.go", "package spectree\n"+names(rule))
 	o.Replace(".", "\tif again {\n", "\tif again && !without() {\n")
 	o.Add("without.go", "package foresay\n"+names(watchdog))

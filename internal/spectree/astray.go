@@ -32,7 +32,7 @@ func (t *Tree) confirmedWhere(k key, is func(*Call) bool) *Call {
 // astray reports whether all who made a call that counts as right may have come to it by another way
 // than run r does, if that turns out right.
 func (t *Tree) astray(c *Call, r *Run) bool {
-	if c.spec.Effect != None || c.spec.Once || t.breaks(trustReads) {
+	if c.spec.Effect != None || c.spec.Once {
 		return false
 	}
 	return c.right.guessedOther(r) && !slices.ContainsFunc(c.uses, func(u *Use) bool { return u.dep.blocker() == nil && !u.guessedOther(r) })

@@ -10,17 +10,13 @@ func TestReadBesideAGuess(t *testing.T) {
 		right bool // the guess
 		again bool // another run makes the read as before, beside no wrong guess
 		found bool
-		m     mutation
 	}{
-		{"the guess is right", true, false, true, sound},
-		{"the guess is wrong", false, false, false, sound},
-		{"the guess is wrong, and a right run reads the same", false, true, true, sound},
-		{"the rule is gone", false, false, true, trustReads},
+		{"the guess is right", true, false, true},
+		{"the guess is wrong", false, false, false},
+		{"the guess is wrong, and a right run reads the same", false, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := replayable
-			cfg.mutation = tt.m
-			s := play(t, cfg)
+			s := play(t, replayable)
 			child := s.Fork(s.lane(1))
 			guess := s.read(s.lane(1), "guess", 1)
 			r := s.read(child, "r", 0) // the code may know of the guess
@@ -60,22 +56,18 @@ func (s *scenario) answer(guess *Use, right bool, run int) int {
 // TestReadBesideAnotherGuess checks that a run does not find after its own effects what a run beside it
 // read on another guess, as long as neither is known to be right.
 func TestReadBesideAnotherGuess(t *testing.T) {
-	for _, m := range []mutation{sound, trustReads} {
-		cfg := replayable
-		cfg.mutation = m
-		s := play(t, cfg)
-		child := s.Fork(s.lane(1))
-		s.read(s.lane(1), "guess", 2)
-		r := s.read(child, "r", 0)
-		s.Answered(r.Call, Actual)
-		child = s.Fork(s.lane(2))
-		s.read(s.lane(2), "guess", 2)
-		s.write(child, "w", Staged, 1)
-		if u := s.read(child, "r", 0); (u.Call != r.Call) != (m == sound) {
-			t.Errorf("mutation %d: the reading after the writing is call %d", m, u.Call.ID)
-		}
-		s.skip()
+	s := play(t, replayable)
+	child := s.Fork(s.lane(1))
+	s.read(s.lane(1), "guess", 2)
+	r := s.read(child, "r", 0)
+	s.Answered(r.Call, Actual)
+	child = s.Fork(s.lane(2))
+	s.read(s.lane(2), "guess", 2)
+	s.write(child, "w", Staged, 1)
+	if u := s.read(child, "r", 0); u.Call == r.Call {
+		t.Errorf("the reading after the writing is call %d", u.Call.ID)
 	}
+	s.skip()
 }
 
 // TestSwappedAnswers checks that a run does not count as right that read anew, by another way than one that was

@@ -227,7 +227,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 		if len(c.uses) == 1 {
 			t.prefer(r)
 		}
-		if r.local && !t.breaks(resolveWithEffects) {
+		if r.local {
 			t.forgoLocal(r, l.computes)
 		}
 	}
@@ -279,10 +279,9 @@ func (t *Tree) Touch(l *Lane, op string) {
 // ones before.
 func (t *Tree) keyOf(l *Lane, s *CallSpec, occ int) key {
 	k := key{lane: l.id, op: s.Op, occ: occ, variant: s.Variant, eff: l.eff}
-	if s.Once && !t.breaks(forgetOnce) {
+	if s.Once {
 		k = key{lane: onceLane, op: s.Op}
 	}
-	t.mutateKey(&k, l.run)
 	return k
 }
 
@@ -294,9 +293,6 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if s.Local {
 		return nil, k
 	}
-	if t.breaks(forgetSent) && s.Effect != None && r.ID > 1 {
-		return nil, k
-	}
 	if s.Effect != None {
 		if c := t.sent.find(k); c != nil && !r.made(c) {
 			return c, k
@@ -306,7 +302,7 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 		}
 	}
 	var c *Call
-	if s.Ordered && !s.Once && !t.breaks(adoptAcrossOrder) {
+	if s.Ordered && !s.Once {
 		c, k = t.findOrdered(l, k)
 	} else {
 		c = t.record.find(k)
@@ -363,7 +359,7 @@ func (t *Tree) maySpeculate(u *Use) bool {
 	case c.spec.Effect != None && !c.irrevocable() && u.overdue() != nil:
 		return false // the code must not go on to make the missing call itself
 	}
-	return t.cfg.Replayable && !t.frozen && !r.plain && (!r.pinned || t.breaks(predictAfterBarrier)) && !c.spec.NoPrediction && !c.spec.Once &&
+	return t.cfg.Replayable && !t.frozen && !r.plain && !r.pinned && !c.spec.NoPrediction && !c.spec.Once &&
 		t.within(r)
 }
 
@@ -428,7 +424,7 @@ func (t *Tree) detach(u *Use) {
 		return
 	}
 	switch {
-	case c.spec.Local, c.send == unsent && !c.answered, c.postponed && !t.breaks(keepPostponed):
+	case c.spec.Local, c.send == unsent && !c.answered, c.postponed:
 		t.abandon(c)
 	case c.givenUp():
 		t.abandon(c) // as if that run had been the last to let go

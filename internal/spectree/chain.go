@@ -51,9 +51,6 @@ func (t *Tree) blockerBut(n *chain, c *Call, conflict string, but func(*Call) bo
 	if n == nil || n.done || !t.unanswered.conflict(c, conflict) {
 		return nil
 	}
-	if conflict == "" && t.breaks(commuteUnkeyed) {
-		conflict = "none"
-	}
 	t.walks++
 	found, _ := n.walk(c, conflict, t.walks, but)
 	return found

@@ -34,7 +34,7 @@ func (t *Tree) Drop(u *Use, unneeded bool) {
 // else waits for it: calls in order stand behind it, and its server works for nobody.
 func (c *Call) givenUp() bool {
 	t := c.use.Run.tree
-	if t.dropped == nil || c.irrevocable() || c.settled || t.breaks(keepGivenUp) {
+	if t.dropped == nil || c.irrevocable() || c.settled {
 		return false
 	}
 	return slices.ContainsFunc(t.runs, func(r *Run) bool { return r.made(c) })
@@ -45,7 +45,7 @@ func (c *Call) givenUp() bool {
 // this run has not made. Then this run goes on without the call as well once the
 // context has ended here: see Skip.
 func (t *Tree) GivesWay(l *Lane, s *CallSpec) bool {
-	if !t.gaveUp() || s.Local || s.Once || t.breaks(neverGiveWay) {
+	if !t.gaveUp() || s.Local || s.Once {
 		return false
 	}
 	occ, _ := l.occurrence(s.Op)
@@ -138,7 +138,7 @@ func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
 // had given up waiting or made nothing, if that shows that the run is on another path: it has yet to make
 // c, or what it made has effects, which would follow those of c. Its replay finds out in time, see GivesWay.
 func (r *Run) overtakenBy(c *Call) *Use {
-	if c.right.around == nil || r.tree.breaks(makeGivenUp) {
+	if c.right.around == nil {
 		return nil
 	}
 	made := r.made(c)
@@ -164,7 +164,7 @@ func (t *Tree) strays(r *Run) bool {
 // run is on another path then: what it goes on to may be from after c, where it was from before. Its replay makes
 // the call, see Late.
 func (r *Run) leftOut(c *Call) (first *gap) {
-	if !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) || r.tree.breaks(keepLeftOut) {
+	if !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) {
 		return nil
 	}
 	for _, u := range c.right.Run.uses[:c.right.index+1] {
@@ -278,7 +278,7 @@ func (t *Tree) onPathOf(l *Lane, c *Call) bool {
 // wroteSince reports whether the lane comes to a read after an effect that nobody has made before and that is not
 // from before the read: goroutines that share the lane, some of which gave calls up, may do so.
 func (t *Tree) wroteSince(l *Lane, c *Call) bool {
-	if c.spec.Effect != None || t.breaks(keepOldReads) {
+	if c.spec.Effect != None {
 		return false
 	}
 	t.walks++

@@ -155,33 +155,22 @@ func TestEffectsGiveWay(t *testing.T) {
 // TestOvertakenRuns checks that a run which made a call that a right one gave up is replaced when what
 // followed there takes effect: it is on another path. Otherwise it would make that happen in the end.
 func TestOvertakenRuns(t *testing.T) {
-	for _, m := range []mutation{sound, makeGivenUp} {
-		cfg := replayable
-		cfg.mutation = m
-		s := play(t, cfg)
-		first := s.lane(1)
-		w0 := s.write(first, "w0", Immediate, 1)
-		s.Drop(s.write(first, "left", Immediate, 0), false)
-		w := s.write(first, "w", Immediate, 2) // held, as w0 is not answered
-		second := s.lane(2)
-		s.write(second, "w0", Immediate, 1)
-		left := s.write(second, "left", Immediate, 1)
-		s.skip()
-		s.Answered(w0.Call, 0)
-		s.Take()
-		if !w.Call.irrevocable() || left.Call.send != unsent {
-			t.Fatal("the run that gave up is not the one that is right")
-		}
-		if left.Run.Discarded() != (m == sound) || first.run.Discarded() {
-			t.Errorf("mutation %d: the run that made what the right one had given up is discarded: %v", m, left.Run.Discarded())
-		}
-		if m == makeGivenUp {
-			s.write(second, "w", Immediate, 2)
-			s.Answered(w.Call, 1)
-			if left.Call.send == unsent {
-				t.Error("what was given up does not happen")
-			}
-		}
+	s := play(t, replayable)
+	first := s.lane(1)
+	w0 := s.write(first, "w0", Immediate, 1)
+	s.Drop(s.write(first, "left", Immediate, 0), false)
+	w := s.write(first, "w", Immediate, 2) // held, as w0 is not answered
+	second := s.lane(2)
+	s.write(second, "w0", Immediate, 1)
+	left := s.write(second, "left", Immediate, 1)
+	s.skip()
+	s.Answered(w0.Call, 0)
+	s.Take()
+	if !w.Call.irrevocable() || left.Call.send != unsent {
+		t.Fatal("the run that gave up is not the one that is right")
+	}
+	if !left.Run.Discarded() || first.run.Discarded() {
+		t.Errorf("the run that made what the right one had given up is discarded: %v", left.Run.Discarded())
 	}
 }
 
@@ -189,34 +178,28 @@ func TestOvertakenRuns(t *testing.T) {
 // right one made before an effect, is replaced when that takes effect before the run has made it. What it would read
 // next comes from after the effect.
 func TestRunsThatLeftOut(t *testing.T) {
-	for _, m := range []mutation{sound, keepLeftOut} {
-		for _, made := range []bool{false, true} { // the run has made what takes effect
-			cfg := replayable
-			cfg.mutation = m
-			s := play(t, cfg)
-			l := s.lane(1)
-			s.Answered(s.read(l, "r", 0).Call, Actual)
-			guess := s.read(l, "guess", 1)
-			w := s.write(l, "w", Staged, 2)
-			second := s.run(2)
-			if s.Late(second.Main(), &CallSpec{Op: "r"}) {
-				t.Fatal("a call is made too late, and nothing has happened")
-			}
-			s.read(second.Main(), "guess", 0)
-			if made {
-				s.write(second.Main(), "w", Staged, 2)
-			}
-			s.Answered(guess.Call, 0)
-			s.skip()
-			if want := m == sound && w.Call.useOf(second) == nil; !w.Call.irrevocable() || second.Discarded() != want {
-				t.Errorf("mutation %d, made %v: the run that left a call out is discarded: %v", m, made, second.Discarded())
-			}
-			if m == sound {
-				s.Answered(w.Call, 1)
-				if r := s.runs[0]; !made && !s.Late(r.Main(), &CallSpec{Op: "r"}) {
-					t.Error("its replay leaves the call out, too")
-				}
-			}
+	for _, made := range []bool{false, true} { // the run has made what takes effect
+		s := play(t, replayable)
+		l := s.lane(1)
+		s.Answered(s.read(l, "r", 0).Call, Actual)
+		guess := s.read(l, "guess", 1)
+		w := s.write(l, "w", Staged, 2)
+		second := s.run(2)
+		if s.Late(second.Main(), &CallSpec{Op: "r"}) {
+			t.Fatal("a call is made too late, and nothing has happened")
+		}
+		s.read(second.Main(), "guess", 0)
+		if made {
+			s.write(second.Main(), "w", Staged, 2)
+		}
+		s.Answered(guess.Call, 0)
+		s.skip()
+		if want := w.Call.useOf(second) == nil; !w.Call.irrevocable() || second.Discarded() != want {
+			t.Errorf("made %v: the run that left a call out is discarded: %v", made, second.Discarded())
+		}
+		s.Answered(w.Call, 1)
+		if r := s.runs[0]; !made && !s.Late(r.Main(), &CallSpec{Op: "r"}) {
+			t.Error("its replay leaves the call out, too")
 		}
 	}
 }
@@ -244,24 +227,20 @@ func TestTwoPathsAtOnce(t *testing.T) {
 // TestReadBeforeANewEffect checks that a run does not find a read after an effect that only it has made, unless what
 // followed from the read has happened.
 func TestReadBeforeANewEffect(t *testing.T) {
-	for _, m := range []mutation{sound, keepOldReads} {
-		for _, behind := range []bool{false, true} {
-			cfg := replayable
-			cfg.mutation = m
-			s := play(t, cfg)
-			l := s.lane(1)
-			r := s.read(l, "r", 0)
-			s.Answered(r.Call, Actual)
-			s.Drop(s.read(l, "left", 0), false) // by a goroutine that shares the lane
-			if behind {
-				s.Answered(s.write(l, "followed", Immediate, 0).Call, Actual)
-			}
-			s.Answered(s.read(l, "guess", 1).Call, Actual)
-			l = s.lane(2)
-			s.write(l, "w", Staged, 1)
-			if u := s.read(l, "r", 0); (u.Call == r.Call) != (behind || m == keepOldReads) {
-				t.Errorf("mutation %d, behind %v: the reading after the writing is call %d", m, behind, u.Call.ID)
-			}
+	for _, behind := range []bool{false, true} {
+		s := play(t, replayable)
+		l := s.lane(1)
+		r := s.read(l, "r", 0)
+		s.Answered(r.Call, Actual)
+		s.Drop(s.read(l, "left", 0), false) // by a goroutine that shares the lane
+		if behind {
+			s.Answered(s.write(l, "followed", Immediate, 0).Call, Actual)
+		}
+		s.Answered(s.read(l, "guess", 1).Call, Actual)
+		l = s.lane(2)
+		s.write(l, "w", Staged, 1)
+		if u := s.read(l, "r", 0); (u.Call == r.Call) != behind {
+			t.Errorf("behind %v: the reading after the writing is call %d", behind, u.Call.ID)
 		}
 	}
 }

@@ -344,34 +344,3 @@ func (g *generator) offer(b *block) {
 		}
 	}
 }
-
-// TestExplorationFindsStalls: with the rules taken away that keep runs from
-// waiting for themselves, the same small programs show it.
-func TestExplorationFindsStalls(t *testing.T) {
-	for _, tt := range []struct {
-		mutation mutation
-		program  string
-	}{
-		{keepPath, "an early write, and equal reads behind a wrong guess"},
-		{keepPostponed, "a held call that a replay has chosen"},
-		{keepLocalGuess, "a guess at what another lane computes"},
-		{keepFirstOrder, "ordered reads of goroutines that share a lane"},
-		{keepOneOrder, "ordered reads in turn of goroutines that share a lane"},
-		{forgetWake, "the caller's word"},
-		{forgetHurried, "a guess at what a lane writes that is not known"},
-	} {
-		t.Run(tt.program, func(t *testing.T) {
-			for _, s := range small() {
-				if s.name != tt.program {
-					continue
-				}
-				s.cfg.mutation = tt.mutation
-				met, problem := explore(s.p, s.cfg, 20_000, nil)
-				if problem == "" {
-					t.Errorf("nothing is wrong in %d states", met)
-				}
-				t.Logf("after %d states: %s", met, problem)
-			}
-		})
-	}
-}

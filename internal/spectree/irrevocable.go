@@ -113,9 +113,6 @@ func (u *Use) consume(n int) {
 // missing returns a call of the lane that is irrevocable and that the lane's
 // run has not made, or nil.
 func (s *irrevocables) missing(l *Lane) *Call {
-	if t := l.run.tree; t.breaks(forgetDivergence) || t.breaks(forgetSent) {
-		return nil
-	}
 	if s.index != nil && s.lanes[l.id] == l.consumed && s.once == int(l.run.consumedOnce) {
 		return nil
 	}
@@ -131,7 +128,7 @@ func (s *irrevocables) missing(l *Lane) *Call {
 // the lane that took effect and is yet to be made, or what shows that the run is not on the right path.
 func (u *Use) overdue() *Call {
 	t := u.Run.tree
-	if c := t.sent.missing(u.lane); c != nil || t.breaks(makeGivenUp) {
+	if c := t.sent.missing(u.lane); c != nil {
 		return c
 	}
 	if u.late {

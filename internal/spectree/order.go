@@ -7,7 +7,7 @@ package spectree
 // share notes that goroutines share the lane: a call is made while another one
 // is waited for.
 func (t *Tree) share(l *Lane) {
-	if _, ok := t.shared[l.id]; ok || t.breaks(keepOrder) {
+	if _, ok := t.shared[l.id]; ok {
 		return
 	}
 	if t.shared == nil {
@@ -78,7 +78,7 @@ func (t *Tree) orderOf(n *chain) *chain {
 // that is right so far, or nil if there is none. If none may, it returns a call that
 // must be answered before, and is woken by all that may change that.
 func (t *Tree) sender(c *Call, right *Use) (u *Use, before *Call, reason string) {
-	if right == nil || len(c.uses) == 1 || t.breaks(keepFirstOrder) || t.breaks(keepOneOrder) {
+	if right == nil || len(c.uses) == 1 {
 		if u = right; u == nil {
 			u = c.uses[0]
 		}
@@ -102,18 +102,17 @@ func (t *Tree) sender(c *Call, right *Use) (u *Use, before *Call, reason string)
 // its account, and says why; nil if there is none.
 func (t *Tree) before(u *Use, right bool) (*Call, string) {
 	c := u.Call
-	if b := t.firstBefore(u, u.eff, right); b != nil && !t.breaks(sendBehindWrite) {
+	if b := t.firstBefore(u, u.eff, right); b != nil {
 		return b, "an earlier call with side effects is not answered"
 	}
-	if !c.spec.Ordered || t.breaks(ignoreOrder) {
+	if !c.spec.Ordered {
 		return nil, ""
 	}
 	ord := u.ord
-	if t.shared != nil && (!right || t.breaks(keepFirstOrder)) {
+	if t.shared != nil && !right {
 		ord = c.use.ord
 	}
-	gets := right && !t.breaks(keepFirstOrder) && !t.breaks(keepOneOrder)
-	if b := t.firstBefore(u, ord, gets); b != nil {
+	if b := t.firstBefore(u, ord, right); b != nil {
 		return b, "an earlier ordered call is not answered"
 	}
 	return nil, ""

@@ -42,20 +42,15 @@ func (t *Tree) Answered(c *Call, match int) {
 		case u.answer == Waiting:
 			u.answer = c.result
 			t.resume(u)
-		case u.answer == c.result, c.result >= 0 && t.breaks(twoWinners):
+		case u.answer == c.result:
 			u.Run.open--
 			right = append(right, u.Run)
-		case u.Run.open > 1 && t.breaks(noCascade):
-			u.Run.open--
 		default:
 			wrong = append(wrong, loss{u.Run, u.index})
 		}
 	}
 	for _, r := range t.runs {
 		if idx, ok := r.chosen(c); ok {
-			if t.breaks(forgetPath) {
-				idx = c.result
-			}
 			if idx == noGuess {
 				idx, t.doubtful = c.result, true
 			}
@@ -92,9 +87,6 @@ func (t *Tree) Answered(c *Call, match int) {
 // attempt was lost without a result: it is held until its caller is confirmed.
 func (t *Tree) Refused(c *Call, reason string) {
 	if c.answered || c.dead || t.over {
-		return
-	}
-	if t.breaks(loseRefused) && c.send == sentPlain {
 		return
 	}
 	if c.irrevocable() {
@@ -138,7 +130,7 @@ func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 		return
 	}
 	for _, l := range lanes {
-		if (l.eff != l.forkEff || l.ord != l.forkOrd || l.left) && !t.breaks(resolveWithEffects) {
+		if l.eff != l.forkEff || l.ord != l.forkOrd || l.left {
 			match = Actual
 		}
 	}
@@ -153,7 +145,7 @@ func (t *Tree) resolveLocal(c *Call) {
 	if c.pending == nil || c.answered || c.dead {
 		return
 	}
-	if b := c.pending.blocker(); b != nil && !t.breaks(resolveEarly) {
+	if b := c.pending.blocker(); b != nil {
 		wakeOn(b, c)
 		return
 	}
@@ -202,9 +194,6 @@ func (u *Use) received() {
 func (t *Tree) wake(c *Call) {
 	wakes := c.wakes
 	c.wakes = nil
-	if t.breaks(forgetWake) {
-		return
-	}
 	t.evaluateAll(wakes)
 }
 
@@ -231,14 +220,14 @@ func wakeOn(c, w *Call) {
 // did before, or nil. If there is none, c is evaluated again when that may have
 // changed.
 func (t *Tree) rightUse(c *Call) *Use {
-	if t.caller != CallerConfirmed && !t.breaks(confirmWithoutCaller) {
+	if t.caller != CallerConfirmed {
 		if n := len(t.waitCaller); t.caller == CallerOpen && (n == 0 || t.waitCaller[n-1] != c) {
 			t.waitCaller = append(t.waitCaller, c)
 		}
 		return nil
 	}
 	for _, u := range c.uses {
-		if u.dep.blocker() == nil || t.breaks(confirmEarly) {
+		if u.dep.blocker() == nil {
 			return u
 		}
 	}
@@ -263,16 +252,12 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	if c.send == unsent && !c.answered {
 		t.dispatch(c, right, refusal)
 	}
-	if c.answered && t.breaks(settleEarly) {
-		c.settled = true
-		t.emitCall(Settle, c)
-	}
 	if right == nil || t.over {
 		return
 	}
 	if c.send == sentSpeculative && !c.confirmed {
 		if c.spec.Effect != None {
-			if b := t.blocker(right.eff, c, ""); b != nil && !t.breaks(confirmOutOfOrder) {
+			if b := t.blocker(right.eff, c, ""); b != nil {
 				wakeOn(b, c)
 				return
 			}
@@ -310,7 +295,7 @@ func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 		t.emitCall(Send, c).Use = u
 	case c.refused:
 		t.held(c, refusal)
-	case c.spec.Effect == Immediate && !t.breaks(sendImmediate):
+	case c.spec.Effect == Immediate:
 		t.held(c, "it has side effects and its caller is speculative")
 	case c.spec.NoSpeculation:
 		t.held(c, "it cannot be sent for a speculative caller")

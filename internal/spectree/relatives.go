@@ -23,7 +23,7 @@ import "slices"
 // it stands on that as well.
 func (l *Lane) standOnRelatives() {
 	r := l.run
-	if r.forked == nil || r.tree.breaks(trustRelatives) || !r.guesses() {
+	if r.forked == nil || !r.guesses() {
 		return
 	}
 	d := l.children.guesses(l.dep)

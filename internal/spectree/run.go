@@ -194,10 +194,10 @@ func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
 	child.waitedFor = true
 	l.entangled = l.entangled || child.entangled
-	if child.dep != nil && child.dep != l.dep && !t.breaks(forgetJoin) {
+	if child.dep != nil && child.dep != l.dep {
 		l.dep = &dep{prev: l.dep, join: child.dep}
 	}
-	if child.eff != child.forkEff && !t.breaks(forgetJoinedEffects) {
+	if child.eff != child.forkEff {
 		l.eff = l.eff.pushJoin(child.eff)
 	}
 	if child.ord != child.forkOrd {
@@ -211,7 +211,7 @@ func (t *Tree) Join(l, child *Lane) {
 // MustPin reports whether the lane must pass a barrier before it makes this
 // call with side effects: which goroutine made which call is not certain.
 func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
-	if s.Effect == None || s.Once || t.breaks(neverPin) || l.run.pinned && l.run.open == 0 && t.caller == CallerConfirmed {
+	if s.Effect == None || s.Once || l.run.pinned && l.run.open == 0 && t.caller == CallerConfirmed {
 		return false
 	}
 	if !t.ambiguous {
@@ -223,7 +223,7 @@ func (t *Tree) MustPin(l *Lane, s *CallSpec) bool {
 // hasHappened reports whether the lane is about to make a call that took effect, so that it
 // does nothing new. Other calls of the run may wait for that: see release.
 func (t *Tree) hasHappened(l *Lane, s *CallSpec) bool {
-	if t.started == 1 || t.breaks(pinRepeated) || t.breaks(keepPath) { // that one shows at such a pin
+	if t.started == 1 {
 		return false
 	}
 	occ, _ := l.occurrence(s.Op)
@@ -256,19 +256,17 @@ func (t *Tree) Barrier(l *Lane) bool {
 	r := l.run
 	t.prefer(r)
 	r.pinned = true
-	if len(r.path) > 0 && !t.breaks(keepPath) {
+	if len(r.path) > 0 {
 		t.forgoPath(r)
 	}
 	if r.discarded {
 		return false
 	}
-	if r.open == 0 && t.caller == CallerConfirmed || t.breaks(passBarrier) {
+	if r.open == 0 && t.caller == CallerConfirmed {
 		return true
 	}
 	r.parked = append(r.parked, l)
-	if !t.breaks(keepLocalGuess) {
-		t.forgoLocal(r, func(c *Call) bool { return c.pending == nil })
-	}
+	t.forgoLocal(r, func(c *Call) bool { return c.pending == nil })
 	return false
 }
 
@@ -352,7 +350,7 @@ func (t *Tree) Exited(r *Run) {
 
 // finish moves a run that returned as far as its assumptions allow.
 func (t *Tree) finish(r *Run) {
-	if !r.returned || r.discarded || t.final != nil && !t.breaks(twoWinners) {
+	if !r.returned || r.discarded || t.final != nil {
 		return
 	}
 	if r.open > 0 {
@@ -368,7 +366,7 @@ func (t *Tree) finish(r *Run) {
 	}
 	t.final = r
 	for i := len(t.runs) - 1; i >= 0; i-- {
-		if o := t.runs[i]; o != r && !t.breaks(twoWinners) {
+		if o := t.runs[i]; o != r {
 			t.discard(o, nil)
 		}
 	}
@@ -381,9 +379,6 @@ func (t *Tree) finish(r *Run) {
 // missed returns a call that shows that the function is not deterministic: one
 // that it must have made and has not, or not as it did before.
 func (t *Tree) missed(r *Run) *Call {
-	if t.breaks(forgetDivergence) || t.breaks(forgetSent) {
-		return nil
-	}
 	for _, c := range t.sent.all {
 		if !r.made(c) && !r.excused(c) {
 			return c

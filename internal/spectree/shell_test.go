@@ -151,11 +151,10 @@ type shellCall struct {
 	changed     bool
 }
 
-func newShell(p *program, rng *rand.Rand, m mutation) *shell {
+func newShell(p *program, rng *rand.Rand) *shell {
 	s := &shell{rng: rng, p: p, world: newWorld()}
 	cfg := Config{
 		Limits: Limits{Depth: 1 + rng.IntN(8), Width: 1 + rng.IntN(4), Replays: rng.IntN(12), Runs: 1 + rng.IntN(6)}, Replayable: rng.IntN(16) != 0,
-		mutation: m,
 	}
 	if rng.IntN(4) == 0 {
 		cfg.Limits = Limits{Depth: 32, Width: 4, Replays: 64, Runs: 16}
@@ -281,12 +280,12 @@ func (s *shell) wait() bool {
 	case s.caller:
 		s.word()
 		return true
+	case s.hurry():
+		return true
 	case s.rescue && len(s.t.early) == 0:
 		s.log("go on")
 		s.stats.stalls++
 		return s.t.GoOn()
-	case s.hurry():
-		return true
 	case s.t.Orphans() == 0:
 		return false
 	}

@@ -128,7 +128,7 @@ func (t *Tree) isNew(path []choice) bool { return t.isNewBut(nil, path) }
 func (t *Tree) isNewBut(gone *Run, path []choice) bool {
 	for _, r := range t.runs {
 		if r != gone && !r.contradicts(path) {
-			return t.breaks(twoSiblings)
+			return false
 		}
 	}
 	return true
@@ -141,7 +141,7 @@ func (t *Tree) fork(r *Run, c *Call, idx int) {
 	if r.pinned || t.frozen || c.spec.NoPrediction || !t.cfg.Replayable {
 		return
 	}
-	if len(t.runs) >= l.Width && !t.breaks(ignoreWidth) || t.running >= l.Runs || t.started >= l.Replays {
+	if len(t.runs) >= l.Width || t.running >= l.Runs || t.started >= l.Replays {
 		t.limited |= ByWidth
 		return
 	}
@@ -183,7 +183,7 @@ func (t *Tree) replay(d loss, c *Call) {
 	if t.started < t.cfg.Limits.Replays {
 		path = guessesIn(d.run.before(c, d.calls))
 	}
-	if !t.over && t.isNew(path) && !t.breaks(noReplay) {
+	if !t.over && t.isNew(path) {
 		t.startRun(d.run, path)
 	}
 }

@@ -16,7 +16,7 @@ func (t *Tree) Last() *Run {
 		return nil
 	}
 	r := t.runs[0]
-	if t.breaks(spendEarly) || r.open == 0 && (r.pinned || !t.cfg.Replayable) {
+	if r.open == 0 && (r.pinned || !t.cfg.Replayable) {
 		return r
 	}
 	return nil
@@ -50,5 +50,5 @@ func (t *Tree) Spent(c *Call) bool {
 		return false
 	}
 	u := c.useOf(r)
-	return u != nil && u.taken || u == nil && t.breaks(spendUnasked)
+	return u != nil && u.taken
 }

@@ -22,12 +22,12 @@ import (
 // run has yet to make and that the lane makes now, if lanes swapped their names, or nil.
 func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 	late := effect == None && t.late
-	if l.parent == nil || l.run.ID == 1 || !late && t.madeAll(l.run) || t.breaks(trustNames) {
+	if l.parent == nil || l.run.ID == 1 || !late && t.madeAll(l.run) {
 		return nil
 	}
 	calls := t.sent.equal(k.op)
 	if effect == None {
-		if !late && !t.Behind(l.run) || t.breaks(renameWritesOnly) {
+		if !late && !t.Behind(l.run) {
 			return nil // made anew it reads the same
 		}
 		calls = t.record.all
@@ -58,7 +58,7 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 // one moment have other names in each.
 func (t *Tree) taken(u *Use) *Call {
 	c, r := u.Call, u.Run
-	if u.lane.parent == nil || t.madeAll(r) || c.spec.Effect == None || c.spec.Once || c.Confirmed() || t.breaks(trustNames) {
+	if u.lane.parent == nil || t.madeAll(r) || c.spec.Effect == None || c.spec.Once || c.Confirmed() {
 		return nil
 	}
 	for _, o := range t.sent.equal(c.spec.Op) {
@@ -169,7 +169,7 @@ func (t *Tree) compare(a, b []*Use, all bool) comparison {
 			return alike
 		case x.Call.spec.Op != y.Call.spec.Op:
 			return otherwise
-		case x.parts(y) && !t.breaks(nameByGuesses):
+		case x.parts(y):
 			return parted
 		}
 	}
@@ -185,7 +185,7 @@ func (t *Tree) does(l *Lane, others []*Use, op string) bool {
 			return false
 		case x == nil:
 			return y.Call.spec.Op != op
-		case y.parts(x) && !t.breaks(nameByGuesses):
+		case y.parts(x):
 			return false
 		}
 	}

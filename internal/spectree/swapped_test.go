@@ -14,22 +14,18 @@ func TestSwappedNames(t *testing.T) {
 		shared        bool     // goroutines are known to share the lane that forks
 		guesses       bool     // the replay stands on a guess
 		calls         []int    // of the replay, lane by lane, from 1; those of the first run come first
-		mutation      mutation
 	}{
-		{"two that swapped", []string{"a", "b"}, []string{"b", "a"}, false, false, []int{2, 1}, sound},
-		{"one is gone", []string{"a", "b"}, []string{"b"}, false, false, []int{2}, sound},
-		{"an equal one more", []string{"a", "b"}, []string{"b", "b", "a"}, false, false, []int{2, 4, 1}, sound},
-		{"nothing is swapped", []string{"", "a"}, []string{"a", "a"}, false, false, []int{3, 1}, sound},
-		{"nothing that shows", []string{"", "a"}, []string{"a", ""}, false, false, []int{3}, sound},
-		{"goroutines share the lane", []string{"", "a"}, []string{"a", ""}, true, false, []int{1}, sound},
-		{"and another one comes", []string{"", "a"}, []string{"a", "a"}, true, false, []int{1, 3}, sound},
-		{"on a guess", []string{"a", "b"}, []string{"b", "a"}, true, true, []int{2, 1}, sound},
-		{"the rule is gone", []string{"a", "b"}, []string{"b", "a"}, false, false, []int{4, 5}, trustNames},
+		{"two that swapped", []string{"a", "b"}, []string{"b", "a"}, false, false, []int{2, 1}},
+		{"one is gone", []string{"a", "b"}, []string{"b"}, false, false, []int{2}},
+		{"an equal one more", []string{"a", "b"}, []string{"b", "b", "a"}, false, false, []int{2, 4, 1}},
+		{"nothing is swapped", []string{"", "a"}, []string{"a", "a"}, false, false, []int{3, 1}},
+		{"nothing that shows", []string{"", "a"}, []string{"a", ""}, false, false, []int{3}},
+		{"goroutines share the lane", []string{"", "a"}, []string{"a", ""}, true, false, []int{1}},
+		{"and another one comes", []string{"", "a"}, []string{"a", "a"}, true, false, []int{1, 3}},
+		{"on a guess", []string{"a", "b"}, []string{"b", "a"}, true, true, []int{2, 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := replayable
-			cfg.mutation = tt.mutation
-			s := play(t, cfg)
+			s := play(t, replayable)
 			s.does(1, tt.first)
 			if tt.shared {
 				s.Shared(s.lane(1))
@@ -109,24 +105,20 @@ func TestSwappedByStart(t *testing.T) {
 // TestSwappedReads checks that a lane that swapped its name with another one gets what it
 // read before it wrote: made anew, the reading would see the writing.
 func TestSwappedReads(t *testing.T) {
-	for _, m := range []mutation{sound, renameWritesOnly} {
-		cfg := replayable
-		cfg.mutation = m
-		s := play(t, cfg)
-		one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
-		s.Answered(s.read(one, "x", 0).Call, Actual)
-		r := s.read(other, "r", 0)
-		s.Answered(r.Call, Actual)
-		w := s.write(other, "w", Immediate, 0)
-		s.Answered(w.Call, Actual)
-		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
-		l := s.Fork(s.lane(2))
-		if u := s.read(l, "r", 0); (u.Call == r.Call) != (m == sound) {
-			t.Errorf("mutation %d: the reading is call %d", m, u.Call.ID)
-		}
-		if u := s.write(l, "w", Immediate, 0); m == sound && u.Call != w.Call {
-			t.Errorf("the writing is call %d", u.Call.ID)
-		}
+	s := play(t, replayable)
+	one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+	s.Answered(s.read(one, "x", 0).Call, Actual)
+	r := s.read(other, "r", 0)
+	s.Answered(r.Call, Actual)
+	w := s.write(other, "w", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	l := s.Fork(s.lane(2))
+	if u := s.read(l, "r", 0); u.Call != r.Call {
+		t.Errorf("the reading is call %d", u.Call.ID)
+	}
+	if u := s.write(l, "w", Immediate, 0); u.Call != w.Call {
+		t.Errorf("the writing is call %d", u.Call.ID)
 	}
 }
 
@@ -154,25 +146,21 @@ func TestReadsBehindOwnWrites(t *testing.T) {
 // TestNamesOnAGuess checks that a lane that did something else on a wrong guess of its own is
 // not taken for one that swapped its name: of two that do the same each reads for itself.
 func TestNamesOnAGuess(t *testing.T) {
-	for _, m := range []mutation{sound, nameByGuesses} {
-		cfg := replayable
-		cfg.mutation = m
-		s := play(t, cfg)
-		one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
-		p := s.read(other, "p", 1)
-		s.read(other, "r of a wrong guess", 0)
-		s.Answered(s.read(one, "p", 0).Call, Actual)
-		r := s.read(one, "r", 0)
-		s.Answered(r.Call, Actual)
-		w := s.write(one, "w", Immediate, 0)
-		s.Answered(w.Call, Actual)
-		s.Answered(p.Call, Actual)
-		s.Fork(s.lane(2))
-		other = s.Fork(s.lane(2))
-		s.read(other, "p", 0)
-		if u := s.read(other, "r", 0); (u.Call != r.Call) != (m == sound) {
-			t.Errorf("mutation %d: the reading is call %d", m, u.Call.ID)
-		}
+	s := play(t, replayable)
+	one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
+	p := s.read(other, "p", 1)
+	s.read(other, "r of a wrong guess", 0)
+	s.Answered(s.read(one, "p", 0).Call, Actual)
+	r := s.read(one, "r", 0)
+	s.Answered(r.Call, Actual)
+	w := s.write(one, "w", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	s.Answered(p.Call, Actual)
+	s.Fork(s.lane(2))
+	other = s.Fork(s.lane(2))
+	s.read(other, "p", 0)
+	if u := s.read(other, "r", 0); u.Call == r.Call {
+		t.Errorf("the reading is call %d", u.Call.ID)
 	}
 }
 
@@ -182,12 +170,9 @@ func TestNamesOnAGuess(t *testing.T) {
 func TestSwappedReadsAfterTheContextEnded(t *testing.T) {
 	for _, tt := range []struct {
 		ended bool
-		m     mutation
 		found bool
-	}{{true, sound, true}, {false, sound, false}, {true, renameWritesOnly, false}} {
-		cfg := replayable
-		cfg.mutation = tt.m
-		s := play(t, cfg)
+	}{{true, true}, {false, false}} {
+		s := play(t, replayable)
 		one, other := s.Fork(s.lane(1)), s.Fork(s.lane(1))
 		s.Answered(s.read(one, "x", 0).Call, Actual)
 		r := s.read(other, "r", 0)
@@ -249,17 +234,13 @@ func TestNamesAfterAGuess(t *testing.T) {
 		name          string
 		open          bool // it is not known yet which guess is wrong
 		grandchildren bool // lanes that these start read
-		m             mutation
 	}{
-		{"a wrong guess", false, false, sound},
-		{"another guess", true, false, sound},
-		{"a wrong guess of what started the starter", false, true, sound},
-		{"the rule is gone", false, false, nameByGuesses},
+		{"a wrong guess", false, false},
+		{"another guess", true, false},
+		{"a wrong guess of what started the starter", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := replayable
-			cfg.mutation = tt.m
-			s := play(t, cfg)
+			s := play(t, replayable)
 			fork := func(run int) *Lane {
 				l := s.Fork(s.lane(run))
 				if tt.grandchildren {
@@ -281,10 +262,10 @@ func TestNamesAfterAGuess(t *testing.T) {
 			if !tt.open {
 				s.Answered(guess.Call, 1)
 			}
-			if u := s.read(fork(2), "r", 0); (u.Call != r.Call) != (tt.m == sound) {
+			if u := s.read(fork(2), "r", 0); u.Call == r.Call {
 				t.Errorf("the reading is call %d", u.Call.ID)
 			}
-			if u := s.read(one, "r", 0); u.Call != r.Call && tt.m == sound {
+			if u := s.read(one, "r", 0); u.Call != r.Call {
 				t.Errorf("the reading that the lane made before is call %d now", u.Call.ID)
 			}
 		})

@@ -19,7 +19,6 @@ type Config struct {
 	// Replayable says that the task's function may be run again, so that its
 	// calls may return predictions.
 	Replayable bool
-	mutation   mutation
 }
 
 // Caller is what is known of the task's caller.
@@ -138,9 +137,7 @@ func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 func (t *Tree) Take() []Action {
 	t.supersede()
 	t.relieve()
-	if !t.breaks(forgetHurried) {
-		t.helpHurried()
-	}
+	t.helpHurried()
 	out := t.out
 	t.out = t.out[:0]
 	return out

@@ -48,7 +48,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Certain
 	case !c.Confirmed() && !l.repeats(c, k):
 		return c, Doubtful
-	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run) && !t.breaks(trustPlaces):
+	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run):
 		return c, Doubtful
 	}
 	return c, Sure

@@ -1,0 +1,377 @@
+// Package treebugs has the bugs that tests plant in the rules of package spectree: one for each rule, with the tests of
+// spectree that catch it. Package randtest looks which of them random programs catch over real connections.
+package treebugs
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/internal/plant"
+)
+
+const dir = "internal/spectree"
+
+// Bugs returns them, in an order in which they can be planted together.
+func Bugs() []plant.Bug {
+	bugs := slices.Concat(
+		guessesBugs(), samenessBugs(), namesBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(),
+	)
+	for i := range bugs {
+		bugs[i].Dir = dir
+	}
+	return bugs
+}
+
+// guessesBugs are about runs and guesses.
+func guessesBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a run with other guesses outlives a wrong one
+			Name: "noCascade", Test: "TestProgramsNotice/deterministic/6",
+			Old: "\t\tdefault:\n\t\t\twrong = append(wrong, loss{",
+			New: "\t\tcase u.Run.open > 1 && MUTANT:\n\t\t\tu.Run.open--\n\t\tdefault:\n\t\t\twrong = append(wrong, loss{",
+		},
+		{ // a run outlives a wrong guess that it has yet to make
+			Name: "forgetPath", Test: "TestProgramsNotice/deterministic/7",
+			Old: "\t\t\tif idx == noGuess {\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tidx = c.result\n\t\t\t}\n\t\t\tif idx == noGuess {\n",
+		},
+		{ // runs are started that may turn out to be the same
+			Name: "twoSiblings", Test: "TestProgramsNotice/deterministic/7",
+			Old: "\t\tif r != gone && !r.contradicts(path) {\n\t\t\treturn false\n",
+			New: "\t\tif r != gone && !r.contradicts(path) {\n\t\t\treturn MUTANT\n",
+		},
+		{ // every equivalent prediction counts as right, and every run that returns wins
+			Name: "twoWinners", Test: "TestProgramsNotice/deterministic/6",
+			Old: "\t\tcase u.answer == c.result:\n",
+			New: "\t\tcase u.answer == c.result, c.result >= 0 && MUTANT:\n",
+			Also: []plant.Edit{
+				{Old: "r.discarded || t.final != nil {\n", New: "r.discarded || t.final != nil && !MUTANT {\n"},
+				{Old: "\t\tif o := t.runs[i]; o != r {\n", New: "\t\tif o := t.runs[i]; o != r && !MUTANT {\n"},
+			},
+		},
+		{ // nothing takes the place of a discarded run
+			Name: "noReplay", Test: "TestProgramsNotice/deterministic/0",
+			Old: "\tif !t.over && t.isNew(path) {\n", New: "\tif !t.over && t.isNew(path) && !MUTANT {\n",
+		},
+		{ // a local call is answered although its lanes guessed
+			Name: "resolveEarly", Test: "TestProgramsNotice/deterministic/278",
+			Old: "\tif b := c.pending.blocker(); b != nil {\n",
+			New: "\tif b := c.pending.blocker(); b != nil && !MUTANT {\n",
+		},
+		{ // a local guess holds although the lanes had effects
+			Name: "resolveWithEffects", Test: "TestProgramsNotice/deterministic/4199",
+			Old: "\t\tif r.local {\n\t\t\tt.forgoLocal(", New: "\t\tif r.local && !MUTANT {\n\t\t\tt.forgoLocal(",
+			Also: []plant.Edit{
+				{
+					Old: "\t\tif l.eff != l.forkEff || l.ord != l.forkOrd || l.left {\n",
+					New: "\t\tif !MUTANT && (l.eff != l.forkEff || l.ord != l.forkOrd || l.left) {\n",
+				},
+			},
+		},
+		{ // answers count as certain although their maker guessed before
+			Name: "settleEarly", Test: "TestProgramsNotice/deterministic/6",
+			Old: "\tif right == nil || t.over {\n",
+			New: "\tif c.answered && MUTANT {\n\t\tc.settled = true\n\t\tt.emitCall(Settle, c)\n\t}\n" +
+				"\tif right == nil || t.over {\n",
+		},
+		{ // runs are started beyond the limit
+			Name: "ignoreWidth", Test: "TestProgramsNotice/deterministic/25",
+			Old: "\tif len(t.runs) >= l.Width || ", New: "\tif len(t.runs) >= l.Width && !MUTANT || ",
+		},
+		{ // a pinned run takes predictions
+			Name: "predictAfterBarrier", Test: "TestProgramsNotice/deterministic/3",
+			Old: "!r.plain && !r.pinned && ", New: "!r.plain && (!r.pinned || MUTANT) && ",
+		},
+	}
+}
+
+// samenessBugs are about which calls are the same.
+func samenessBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a call is adopted whatever effects preceded it
+			Name: "adoptAcrossEffects", Test: "TestProgramsNotice/deterministic/2184",
+			Old: "variant: s.Variant, eff: l.eff}\n",
+			New: "variant: s.Variant, eff: l.eff}\n\tif MUTANT {\n\t\tk.eff = nil\n\t}\n",
+		},
+		{ // an ordered call is adopted whatever ordered calls preceded it
+			Name: "adoptAcrossOrder", Test: "TestProgramsNotice/deterministic/1533",
+			Old: "\tif s.Ordered && !s.Once {\n", New: "\tif s.Ordered && !s.Once && !MUTANT {\n",
+		},
+		{ // equal calls swap places in every other run
+			Name: "swapOccurrences", Test: "TestProgramsNotice/deterministic/12",
+			Old: "\t\tk = key{lane: onceLane, op: s.Op}\n\t}\n",
+			New: "\t\tk = key{lane: onceLane, op: s.Op}\n\t}\n\tif MUTANT {\n\t\tk.occ ^= l.run.ID & 1\n\t}\n",
+		},
+		{ // calls of one lane are found by another
+			Name: "mixLanes", Test: "TestProgramsNotice/deterministic/9",
+			Old: "\tk := key{lane: l.id, op: s.Op, occ: occ, variant",
+			New: "\tid := l.id\n\tif MUTANT {\n\t\tid = \"\"\n\t}\n\tk := key{lane: id, op: s.Op, occ: occ, variant",
+		},
+		{ // a call that is made once is made by each lane
+			Name: "forgetOnce", Test: "TestProgramsNotice/deterministic/34",
+			Old: "\tif s.Once {\n\t\tk = key{", New: "\tif s.Once && !MUTANT {\n\t\tk = key{",
+		},
+		{ // a replay sends again what took effect
+			Name: "forgetSent", Test: "TestProgramsNotice/deterministic/0",
+			Old: "\tif s.Local {\n\t\treturn nil, k\n\t}\n",
+			New: "\tif s.Local {\n\t\treturn nil, k\n\t}\n" +
+				"\tif MUTANT && s.Effect != None && r.ID > 1 {\n\t\treturn nil, k\n\t}\n",
+			Also: []plant.Edit{
+				{
+					Old: "\tif s.index != nil && s.lanes[l.id] == l.consumed",
+					New: "\tif MUTANT {\n\t\treturn nil\n\t}\n\tif s.index != nil && s.lanes[l.id] == l.consumed",
+				},
+				{
+					Old: "\tfor _, c := range t.sent.all {\n\t\tif !r.made(c) && !r.excused(c) {\n",
+					New: "\tfor _, c := range t.sent.all {\n\t\tif !MUTANT && !r.made(c) && !r.excused(c) {\n",
+				},
+			},
+		},
+		{ // a run need not make the calls that took effect
+			Name: "forgetDivergence", Test: "TestProgramsNotice/nondeterministic/27",
+			Old: "func (s *irrevocables) missing(l *Lane) *Call {\n",
+			New: "func (s *irrevocables) missing(l *Lane) *Call {\n\tif MUTANT {\n\t\treturn nil\n\t}\n",
+			Also: []plant.Edit{
+				{
+					Old: "func (t *Tree) missed(r *Run) *Call {\n",
+					New: "func (t *Tree) missed(r *Run) *Call {\n\tif MUTANT {\n\t\treturn nil\n\t}\n",
+				},
+			},
+		},
+		{ // what goroutines that share a lane make in one place is the same call
+			Name: "trustPlaces", Test: "TestCertainty",
+			Old: "!l.inStep(c)) && !t.Behind(l.run):\n", New: "!l.inStep(c)) && !t.Behind(l.run) && !MUTANT:\n",
+		},
+		{ // a read is found after other effects whatever relatives of its lane guessed
+			Name: "trustReads", Test: "TestReadBesideAGuess",
+			Tests: []string{"TestReadBesideAnotherGuess"},
+			Old:   "\tif c.spec.Effect != None || c.spec.Once {\n\t\treturn false\n",
+			New:   "\tif c.spec.Effect != None || c.spec.Once || MUTANT {\n\t\treturn false\n",
+		},
+	}
+}
+
+// namesBugs are about lanes that swap their names, and answers that nobody asks for any more.
+func namesBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // lanes that goroutines start in another order each time have one name each
+			Name: "trustNames", Test: "TestSwappedNames",
+			Old: "l.run.ID == 1 || !late && t.madeAll(l.run) {\n",
+			New: "l.run.ID == 1 || !late && t.madeAll(l.run) || MUTANT {\n",
+			Also: []plant.Edit{
+				{
+					Old: "c.spec.Once || c.Confirmed() {\n\t\treturn nil\n",
+					New: "c.spec.Once || c.Confirmed() || MUTANT {\n\t\treturn nil\n",
+				},
+			},
+		},
+		{ // reads of lanes that swapped their names are made anew
+			Name: "renameWritesOnly", Test: "TestSwappedReads",
+			Tests: []string{"TestSwappedReadsAfterTheContextEnded"},
+			Old:   "\t\tif !late && !t.Behind(l.run) {\n", New: "\t\tif !late && !t.Behind(l.run) || MUTANT {\n",
+		},
+		{ // what a lane does on a wrong guess tells whether it swapped its name
+			Name: "nameByGuesses", Test: "TestNamesOnAGuess",
+			Tests: []string{"TestNamesAfterAGuess"},
+			Old:   "\t\tcase x.parts(y):\n", New: "\t\tcase x.parts(y) && !MUTANT:\n",
+			Also: []plant.Edit{
+				{Old: "\t\tcase y.parts(x):\n", New: "\t\tcase y.parts(x) && !MUTANT:\n"},
+			},
+		},
+		{ // an answer counts as spent although a replay may come
+			Name: "spendEarly", Test: "TestProgramsNotice/deterministic/0",
+			Old: "\tif r.open == 0 && (r.pinned || !t.cfg.Replayable) {\n",
+			New: "\tif MUTANT || r.open == 0 && (r.pinned || !t.cfg.Replayable) {\n",
+		},
+		{ // an answer counts as spent although the last run has yet to ask for it
+			Name: "spendUnasked", Test: "TestProgramsNotice/deterministic/122",
+			Old: "\treturn u != nil && u.taken\n", New: "\treturn u != nil && u.taken || u == nil && MUTANT\n",
+		},
+	}
+}
+
+// sendingBugs are about what is sent and confirmed.
+func sendingBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // calls do not wait for the answers of calls with effects
+			Name: "sendBehindWrite", Test: "TestProgramsNotice/deterministic/25",
+			Old: "\tif b := t.firstBefore(u, u.eff, right); b != nil {\n",
+			New: "\tif b := t.firstBefore(u, u.eff, right); b != nil && !MUTANT {\n",
+		},
+		{ // calls without a conflict key commute with those that have one
+			Name: "commuteUnkeyed", Test: "TestProgramsNotice/deterministic/25",
+			Old: "\tt.walks++\n\tfound, _ := n.walk(",
+			New: "\tif conflict == \"\" && MUTANT {\n\t\tconflict = \"none\"\n\t}\n\tt.walks++\n\tfound, _ := n.walk(",
+		},
+		{ // calls with immediate effects are sent speculatively
+			Name: "sendImmediate", Test: "TestProgramsNotice/deterministic/1",
+			Old: "\tcase c.spec.Effect == Immediate:\n", New: "\tcase c.spec.Effect == Immediate && !MUTANT:\n",
+		},
+		{ // a call is confirmed although its maker guessed before
+			Name: "confirmEarly", Test: "TestProgramsNotice/deterministic/2",
+			Old: "\t\tif u.dep.blocker() == nil {\n\t\t\treturn u\n",
+			New: "\t\tif u.dep.blocker() == nil || MUTANT {\n\t\t\treturn u\n",
+		},
+		{ // a call is confirmed although the task's caller may be wrong
+			Name: "confirmWithoutCaller", Test: "TestProgramsNotice/deterministic/1",
+			Old: "\tif t.caller != CallerConfirmed {\n\t\tif n := ",
+			New: "\tif t.caller != CallerConfirmed && !MUTANT {\n\t\tif n := ",
+		},
+		{ // effects are confirmed before earlier ones are done
+			Name: "confirmOutOfOrder", Test: "TestProgramsNotice/deterministic/28887",
+			Old: "if b := t.blocker(right.eff, c, \"\"); b != nil {\n",
+			New: "if b := t.blocker(right.eff, c, \"\"); b != nil && !MUTANT {\n",
+		},
+		{ // a refused call still counts as sent
+			Name: "loseRefused", Test: "TestProgramsNotice/deterministic/3",
+			Old: "\tif c.irrevocable() {\n\t\tt.sent.remove(c)\n",
+			New: "\tif MUTANT && c.send == sentPlain {\n\t\treturn\n\t}\n\tif c.irrevocable() {\n\t\tt.sent.remove(c)\n",
+		},
+		{ // a call with effects does not wait for guesses of its lane's relatives
+			Name: "trustRelatives", Test: "TestProgramsNotice/deterministic/1696",
+			Old: "\tif r.forked == nil || !r.guesses() {\n",
+			New: "\tif r.forked == nil || MUTANT || !r.guesses() {\n",
+		},
+	}
+}
+
+// orderBugs are about ordered calls.
+func orderBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // ordered calls do not wait for each other
+			Name: "ignoreOrder", Test: "TestProgramsNotice/deterministic/31",
+			Old: "\tif !c.spec.Ordered {\n\t\treturn nil, \"\"\n",
+			New: "\tif !c.spec.Ordered || MUTANT {\n\t\treturn nil, \"\"\n",
+		},
+		{ // ordered calls of goroutines that share a lane keep the order of one run
+			Name: "keepOrder", Test: "TestOrderOfTheRightRun",
+			Old: "\tif _, ok := t.shared[l.id]; ok {\n\t\treturn\n",
+			New: "\tif _, ok := t.shared[l.id]; ok || MUTANT {\n\t\treturn\n",
+		},
+		{ // a call that is right keeps to the order of a run that is not
+			Name: "keepFirstOrder", Test: "TestOrderOfTheRightRun",
+			Tests: []string{"TestAllWaysOfSmallPrograms/ordered reads of goroutines that share a lane"},
+			Old:   "\tif right == nil || len(c.uses) == 1 {\n",
+			New:   "\tif right == nil || len(c.uses) == 1 || MUTANT {\n",
+			Also: []plant.Edit{
+				{
+					Old: "\tif t.shared != nil && !right {\n",
+					New: "\tif t.shared != nil && (!right || MUTANT) {\n",
+				},
+				{
+					Old: "\tif b := t.firstBefore(u, ord, right); b != nil {\n",
+					New: "\tif b := t.firstBefore(u, ord, right && !MUTANT); b != nil {\n",
+				},
+			},
+		},
+		{ // a call that is right keeps to the order of one run of several that are right so far
+			Name: "keepOneOrder", Test: "TestOrdersOfTwoRuns",
+			Tests: []string{"TestAllWaysOfSmallPrograms/ordered reads in turn of goroutines that share a lane"},
+			Old:   "\tif right == nil || len(c.uses) == 1", New: "\tif right == nil || MUTANT || len(c.uses) == 1",
+			Also: []plant.Edit{
+				{
+					Old: "\t\tord = c.use.ord\n\t}\n",
+					New: "\t\tord = c.use.ord\n\t}\n\tif MUTANT {\n\t\tright = false\n\t}\n",
+				},
+			},
+		},
+	}
+}
+
+// lanesBugs are about lanes that wait for each other, and barriers.
+func lanesBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // who waits for a lane does not depend on its guesses
+			Name: "forgetJoin", Test: "TestProgramsNotice/deterministic/278",
+			Old: "\tif child.dep != nil && child.dep != l.dep {\n",
+			New: "\tif child.dep != nil && child.dep != l.dep && !MUTANT {\n",
+		},
+		{ // who waits for a lane does not follow its effects
+			Name: "forgetJoinedEffects", Test: "TestProgramsNotice/deterministic/2551",
+			Old: "\tif child.eff != child.forkEff {\n", New: "\tif child.eff != child.forkEff && !MUTANT {\n",
+		},
+		{ // a barrier does not wait
+			Name: "passBarrier", Test: "TestProgramsNotice/deterministic/3",
+			Old: "\tif r.open == 0 && t.caller == CallerConfirmed {\n\t\treturn true\n",
+			New: "\tif r.open == 0 && t.caller == CallerConfirmed || MUTANT {\n\t\treturn true\n",
+		},
+		{ // a barrier waits for what waits for it
+			Name: "keepLocalGuess", Test: "TestProgramsNotice/deterministic/28",
+			Tests: []string{"TestAllWaysOfSmallPrograms/a guess at what another lane computes", "TestGoOn"},
+			Old:   "\tt.forgoLocal(r, func(c *Call) bool { return c.pending == nil })\n",
+			New:   "\tif !MUTANT {\n\t\tt.forgoLocal(r, func(c *Call) bool { return c.pending == nil })\n\t}\n",
+		},
+		{ // nobody looks at what waited for an answer
+			Name: "forgetWake", Test: "TestProgramsNotice/deterministic/2",
+			Tests: []string{"TestAllWaysOfSmallPrograms/the caller's word"},
+			Old:   "\tc.wakes = nil\n\tt.evaluateAll(wakes)\n",
+			New:   "\tc.wakes = nil\n\tif MUTANT {\n\t\treturn\n\t}\n\tt.evaluateAll(wakes)\n",
+		},
+		{ // goroutines that share a lane need not wait before they write
+			Name: "neverPin", Test: "TestMustPin",
+			Old: "s.Once || l.run.pinned && ", New: "s.Once || MUTANT || l.run.pinned && ",
+		},
+		{ // a run that waits at a barrier keeps what it is to assume later
+			Name: "keepPath", Test: "TestProgramsNotice/deterministic/1439",
+			Tests: []string{"TestAllWaysOfSmallPrograms/an early write, and equal reads behind a wrong guess", "TestGoOn"},
+			Old:   "\tif len(r.path) > 0 {\n\t\tt.forgoPath(r)\n",
+			New:   "\tif len(r.path) > 0 && !MUTANT {\n\t\tt.forgoPath(r)\n",
+			Also: []plant.Edit{
+				{
+					Old: "\treturn c != nil && c.irrevocable() && !l.run.made(c)\n",
+					New: "\treturn c != nil && c.irrevocable() && !l.run.made(c) && !MUTANT // it shows at such a pin\n",
+				},
+			},
+		},
+		{ // goroutines that share a lane wait before they write what took effect
+			Name: "pinRepeated", Test: "TestWhatHappenedNeedsNoPin",
+			Old: "\tif t.started == 1 {\n\t\treturn false\n",
+			New: "\tif t.started == 1 || MUTANT {\n\t\treturn false\n",
+		},
+		{ // a call that waited for a while is helped on then or never
+			Name: "forgetHurried", Test: "TestProgramsNotice/deterministic/16715",
+			Tests: []string{"TestAllWaysOfSmallPrograms/a guess at what a lane writes that is not known"},
+			Old:   "\tt.helpHurried()\n\tout := ", New: "\tif !MUTANT {\n\t\tt.helpHurried()\n\t}\n\tout := ",
+		},
+	}
+}
+
+// givingUpBugs are about calls that are given up.
+func givingUpBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a call that nobody makes any more stays although it was not really sent
+			Name: "keepPostponed", Test: "TestProgramsNotice/deterministic/22",
+			Tests: []string{"TestAllWaysOfSmallPrograms/a held call that a replay has chosen"},
+			Old:   "!c.answered, c.postponed:\n", New: "!c.answered, c.postponed && !MUTANT:\n",
+		},
+		{ // a run makes a call that a right one went on without, whatever followed
+			Name: "neverGiveWay", Test: "TestGivesWay",
+			Old: "\tif !t.gaveUp() || s.Local || s.Once {\n",
+			New: "\tif !t.gaveUp() || s.Local || s.Once || MUTANT {\n",
+		},
+		{ // a call that the right run gave up goes on since a wrong one waited for it last
+			Name: "keepGivenUp", Test: "TestGivenUpBeforeAWrongRunEnds",
+			Old: "\tif t.dropped == nil || c.irrevocable() || c.settled {\n",
+			New: "\tif t.dropped == nil || c.irrevocable() || c.settled || MUTANT {\n",
+		},
+		{ // a run that went on without what a right one made before an effect goes on beside that
+			Name: "keepLeftOut", Test: "TestRunsThatLeftOut",
+			Old: "\tif !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) {\n",
+			New: "\tif !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) || MUTANT {\n",
+		},
+		{ // a read is found after an effect that only the run itself has made
+			Name: "keepOldReads", Test: "TestReadBeforeANewEffect",
+			Old: "\tif c.spec.Effect != None {\n\t\treturn false\n\t}\n\tt.walks++\n",
+			New: "\tif c.spec.Effect != None || MUTANT {\n\t\treturn false\n\t}\n\tt.walks++\n",
+		},
+		{ // an effect that the right run gave up happens after what followed it
+			Name: "makeGivenUp", Test: "TestOvertakenRuns",
+			Old: "\tif c.right.around == nil {\n", New: "\tif c.right.around == nil || MUTANT {\n",
+			Also: []plant.Edit{
+				{
+					Old: "\tif c := t.sent.missing(u.lane); c != nil {\n",
+					New: "\tif c := t.sent.missing(u.lane); c != nil || MUTANT {\n",
+				},
+			},
+		},
+	}
+}

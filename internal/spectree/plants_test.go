@@ -1,0 +1,32 @@
+package spectree
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/internal/plant/treebugs"
+)
+
+// TestPlants plants a bug in each rule of the tree: the tests that are named must notice.
+func TestPlants(t *testing.T) {
+	if raceEnabled {
+		t.Skip("it compiles the tests anew, without the race detector")
+	}
+	plant.Catch(t, treebugs.Bugs())
+}
+
+// TestProgramsNotice executes the random programs that notice a bug by what the tree does: its own
+// invariants are not looked at.
+func TestProgramsNotice(t *testing.T) {
+	for name, nondet := range map[string]bool{"deterministic": false, "nondeterministic": true} {
+		t.Run(name, func(t *testing.T) {
+			plant.Seeds(t, treebugs.Bugs(), func(index uint64) error {
+				if problem := (execution{seed: 1, index: index, nondet: nondet, unchecked: true}).execute(); problem != "" {
+					return errors.New(problem)
+				}
+				return nil
+			})
+		})
+	}
+}
