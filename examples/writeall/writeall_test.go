@@ -1,0 +1,52 @@
+package writeall
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
+	"github.com/foresay/foresay/smr/smrtest"
+)
+
+// TestSeeds plays seeds with all faults but lost disks: a member that has lost its disk is replaced.
+func TestSeeds(t *testing.T) {
+	for seed := range uint64(60) {
+		faults := sim.StreamFaults
+		if seed%4 == 3 {
+			faults = sim.AllFaults
+		}
+		r, err := smrtest.Play(smrtest.Scenario{Protocol: Protocol(), Seed: seed, Faults: sim.Swarm(seed, faults&^sim.LostDisk)})
+		if err != nil {
+			t.Fatalf("%v\n%v", r, err)
+		}
+	}
+}
+
+func TestCodec(t *testing.T) {
+	entries := []kit.Entry{{Kind: kit.NoOp}, {Kind: kit.Command, Client: 7, Session: 3, Seq: 9, Acked: 4, Command: []byte("set")}}
+	wiretest.Codec(t, Codec(), 64, []smr.Message{Write{First: 3, Decided: 2, Entries: entries}, Written{Last: 4}, Record{First: 3, Entries: entries}})
+}
+
+// TestPlants leaves out one rule at a time, in the source: the seeds must notice.
+func TestPlants(t *testing.T) {
+	const dir, test = "examples/writeall", "TestSeeds"
+	plant.Catch(t, []plant.Bug{
+		{
+			Name: "others see what is not on the leader's disk", Dir: dir, Test: test,
+			Old: "\t\t\tr.admission.Send(env, member.ID, m)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tr.admission.SendAhead(env, member.ID, m)\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tr.admission.Send(env, member.ID, m)\n",
+		},
+		{
+			Name: "others say that they have written what is not on their disks", Dir: dir, Test: test,
+			Old: "\tr.admission.Send(env, from, Written{r.last()})\n",
+			New: "\tif MUTANT {\n\t\tr.admission.SendAhead(env, from, Written{r.last()})\n\t\treturn\n\t}\n\tr.admission.Send(env, from, Written{r.last()})\n",
+		},
+		{
+			Name: "the leader answers queries before it knows what was decided", Dir: dir, Test: test,
+			Old: "|| r.decided < r.mustSee {\n", New: "|| r.decided < r.mustSee && !MUTANT {\n",
+		},
+	})
+}
