@@ -48,6 +48,7 @@ const (
 	awayQuickKeys = 100_000
 	awayRoundTrip = 50 * time.Millisecond
 	awayRetain    = 10 * time.Second
+	awayWarm      = 15               // seconds: what all is compared with forgets as many transactions as it remembers, as from then on, which costs a quarter of its work
 	awayGone      = peersServers - 1 // the machine that is killed
 	awayWindow    = 5                // seconds whose throughput is compared together, as that of one depends on what else the computer does
 )
@@ -105,7 +106,7 @@ func awayOnce(ctx context.Context, w wholeRun, share float64, kill bool) (rows [
 			gone = max(int(w.Away/time.Second), 1)
 		}
 		rows, err = m.run(ctx, []awayPhase{
-			{"warm", pick(w.scale, 4, 10), func() error { return nil }},
+			{"warm", awayWarm, func() error { return nil }},
 			{"up", pick(w.scale, 8, 20), func() error { m.pace(share); return nil }},
 			{"away", gone, func() error { return killed(store.servers) }},
 			{"back", pick(w.scale, 25, 120), func() error { return restarted(store.servers) }},
@@ -308,8 +309,8 @@ func awayCompare(rows, undisturbed []Row) {
 // awayLeast is what each second is to have of the throughput before.
 const awayLeast = 0.7
 
-// awayWorst returns a row for each phase after the second one of a run: the least that a second, and awayWindow seconds together, have of the throughput before, and how many seconds have too little. Beside
-// another run, in which nothing is killed: what the worst second has of the worst one there of the same age, as other programs and the store's own growth make bad seconds there as well.
+// awayWorst returns a row for each phase after the second one of a run: the least that a second, and awayWindow seconds together, have of the throughput before, how many seconds have too little, and what
+// a second of processor time gives in the mean, as far as that is known. Beside another run, in which nothing is killed: what the worst second has of the worst one there of the same age, as other programs and the store's own growth make bad seconds there as well.
 func awayWorst(rows, undisturbed []Row) (worst []Row) {
 	for from := 0; from < len(rows); {
 		phase := rows[from].Text("phase")
@@ -332,6 +333,13 @@ func awayWorst(rows, undisturbed []Row) (worst []Row) {
 				{"run", rows[0].Text("run")}, {"phase", phase + ", worst second"}, {"errors", int(failed)}, measure("of_up", least), {"seconds_below_0.7", below},
 				measure("of_up_window", leastOf(rows[from:to], "of_up", awayWindow)),
 			}
+			if all := numbersOf(rows[from:to], "per_processor_of_up"); len(all) > 0 {
+				sum := 0.0
+				for _, of := range all {
+					sum += of
+				}
+				row = append(row, measure("per_processor_of_up", sum/float64(len(all))))
+			}
 			if to <= len(undisturbed) {
 				for _, c := range []struct {
 					name    string
@@ -349,11 +357,12 @@ func awayWorst(rows, undisturbed []Row) (worst []Row) {
 	return worst
 }
 
-// numbersOf returns a column.
+// numbersOf returns a column, without the rows that have none.
 func numbersOf(rows []Row, name string) (all []float64) {
 	for _, r := range rows {
-		n, _ := r.Number(name)
-		all = append(all, n)
+		if n, is := r.Number(name); is {
+			all = append(all, n)
+		}
 	}
 	return all
 }

@@ -35,7 +35,11 @@ func TestAwayIsCompared(t *testing.T) {
 // TestAwayWorst: the least second of each phase after the second one, and how many have too little; and what it has of the least one where nothing was killed.
 func TestAwayWorst(t *testing.T) {
 	second := func(phase string, of float64, failed int) Row {
-		return Row{{"run", "killed"}, {"phase", phase}, {"errors", failed}, {"of_up", of}}
+		row := Row{{"run", "killed"}, {"phase", phase}, {"errors", failed}, {"of_up", of}}
+		if phase == "back" && of > 0.5 {
+			row = append(row, Cell{"per_processor_of_up", 2 * of})
+		}
+		return row
 	}
 	rows := []Row{
 		{{"run", "killed"}, {"phase", "up"}, {"errors", 9}}, second("away", 0.9, 1), second("away", 0.7, 2), second("back", 0.69, 0), second("back", 0.31, 0), second("back", 1.5, 0),
@@ -46,7 +50,7 @@ func TestAwayWorst(t *testing.T) {
 			{"run", "killed"}, {"phase", "away, worst second"}, {"errors", 3}, {"of_up", 0.7}, {"seconds_below_0.7", 0}, {"of_up_window", 0.8},
 		},
 		{
-			{"run", "killed"}, {"phase", "back, worst second"}, {"errors", 0}, {"of_up", 0.31}, {"seconds_below_0.7", 2}, {"of_up_window", 0.9},
+			{"run", "killed"}, {"phase", "back, worst second"}, {"errors", 0}, {"of_up", 0.31}, {"seconds_below_0.7", 2}, {"of_up_window", 0.9}, {"per_processor_of_up", 2.276},
 		},
 	}
 	if diff := cmp.Diff(want, awayWorst(rows, nil)); diff != "" {
