@@ -48,7 +48,7 @@ const (
 	awayQuickKeys = 100_000
 	awayRoundTrip = 50 * time.Millisecond
 	awayRetain    = 10 * time.Second
-	awayWarm      = 15               // seconds: what all is compared with forgets as many transactions as it remembers, as from then on, which costs a quarter of its work
+	awayWarm      = 15               // seconds: what all is compared with forgets as many transactions as it remembers, as from then on
 	awayGone      = peersServers - 1 // the machine that is killed
 	awayWindow    = 5                // seconds whose throughput is compared together, as that of one depends on what else the computer does
 )
@@ -310,7 +310,8 @@ func awayCompare(rows, undisturbed []Row) {
 const awayLeast = 0.7
 
 // awayWorst returns a row for each phase after the second one of a run: the least that a second, and awayWindow seconds together, have of the throughput before, how many seconds have too little, and what
-// a second of processor time gives in the mean, as far as that is known. Beside another run, in which nothing is killed: what the worst second has of the worst one there of the same age, as other programs and the store's own growth make bad seconds there as well.
+// a second of processor time gives in the mean, as far as that is known. Beside another run, in which nothing is killed: what the worst second has of the worst one there of the same age, as other
+// programs and the store's own growth make bad seconds there as well.
 func awayWorst(rows, undisturbed []Row) (worst []Row) {
 	for from := 0; from < len(rows); {
 		phase := rows[from].Text("phase")
