@@ -9,6 +9,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/internal/plainerr"
 )
 
 // setHealth says how the machine's service is, and the machine as a whole, whose name is empty.
@@ -77,9 +78,9 @@ func (n *Node) obstacles(ctx context.Context) string {
 	for _, p := range n.Peers() {
 		switch {
 		case p.Refused:
-			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %s", p.Machine, p.trouble()))
+			out = append(out, fmt.Sprintf("machine %s does not belong together with this one: %s", p.Machine, plainerr.Text(p.Err)))
 		case !p.Reachable && p.Err != nil:
-			out = append(out, fmt.Sprintf("machine %s cannot be reached: %s", p.Machine, p.trouble()))
+			out = append(out, fmt.Sprintf("machine %s cannot be reached: %s", p.Machine, plainerr.Text(p.Err)))
 		case !p.Reachable:
 			out = append(out, fmt.Sprintf("machine %s does not answer", p.Machine))
 		}

@@ -3,8 +3,6 @@ package rcnode
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/transport"
@@ -125,26 +124,6 @@ type Peer struct {
 	Refused       bool  // the two do not belong together: by certificate, store or epoch
 }
 
-// trouble says why the machine is not reached, without what gRPC adds.
-func (p Peer) trouble() string {
-	text := p.Err.Error()
-	if _, after, ok := strings.Cut(text, "rpc error: code = "); ok {
-		if _, desc, ok := strings.Cut(after, " desc = "); ok {
-			text = desc
-		}
-	}
-	const quoted = "connection error: desc = "
-	if rest, ok := strings.CutPrefix(text, quoted); ok {
-		if said, err := strconv.Unquote(rest); err == nil {
-			text = said
-		}
-	}
-	for _, layer := range []string{"transport: ", "Error while dialing: ", "authentication handshake failed: "} {
-		text = strings.TrimPrefix(text, layer)
-	}
-	return text
-}
-
 // Peers returns how the machine stands with the others, in the topology's order.
 func (n *Node) Peers() []Peer {
 	links := map[protocol.ID]transport.PeerStats{}
@@ -186,7 +165,7 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	for _, p := range n.Peers() {
 		row := &pb.PeerStatus{Machine: p.Machine, Site: p.Site, Reachable: p.Reachable, Refused: p.Refused}
 		if p.Err != nil {
-			row.Error = p.trouble()
+			row.Error = plainerr.Text(p.Err)
 		}
 		out.Peers = append(out.Peers, row)
 	}

@@ -44,6 +44,7 @@ func rooms() []room {
 		{pattern: "internal/wirefmt/...", layer: contract},
 		{pattern: "internal/fieldpath/...", layer: contract},
 		{pattern: "internal/nearest/...", layer: contract},
+		{pattern: "internal/plainerr/...", layer: contract},
 		{pattern: "internal/processors/...", layer: contract},
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},

@@ -68,23 +68,36 @@ func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 					if log := w.running["a"].log.String(); !strings.Contains(log, "store: machine does not take part yet") || !strings.Contains(log, tc.want) {
 						t.Errorf("the log does not tell of %q:\n%s", tc.want, log)
 					}
-					page := w.page("a", "/ready", http.StatusServiceUnavailable, "new\n", tc.want)
-					for _, word := range []string{"rpc error", "desc =", "transport:", "Error while dialing"} {
-						if strings.Contains(page, word) {
-							t.Errorf("/ready has gRPC's words %q:\n%s", word, page)
-						}
-					}
+					grpcsWords(t, "/ready", w.page("a", "/ready", http.StatusServiceUnavailable, "new\n", tc.want))
 					look, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 					defer cancel()
 					if s := Complaints(conn.Status(look)); !strings.Contains(s, "machine a is new") || !strings.Contains(s, tc.want) {
 						t.Errorf("the status does not tell of %q: %s", tc.want, s)
+					} else {
+						grpcsWords(t, "the status", s)
 					}
+					err := put(look, c, "k", "v")
+					if err == nil {
+						t.Error("a store that has not started takes a write")
+						return
+					}
+					grpcsWords(t, "a client's error", err.Error())
 				})
 				if took := time.Since(start); took > 5*time.Second {
 					t.Errorf("it is told after %v", took)
 				}
 			})
 		})
+	}
+}
+
+// grpcsWords looks for what gRPC puts around the reason of an error, and nobody who reads it needs.
+func grpcsWords(t *testing.T, where, text string) {
+	t.Helper()
+	for _, word := range []string{"rpc error", "desc =", "transport:", "Error while dialing"} {
+		if strings.Contains(text, word) {
+			t.Errorf("%s has gRPC's words %q:\n%s", where, word, text)
+		}
 	}
 }
 

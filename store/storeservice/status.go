@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storeconfig"
 )
@@ -165,7 +164,7 @@ func (c *Client) statusOf(ctx context.Context, l *link) []Status {
 func (c *Client) ask(ctx context.Context, l *link, s *Status) {
 	answer, err := l.conn.Status(ctx, s.Machine)
 	if err != nil {
-		s.State, s.Error = Unreachable, status.Convert(err).Message()
+		s.State, s.Error = Unreachable, plainerr.Text(err)
 		return
 	}
 	address, isNew := s.Address, s.New

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/internal/plainerr"
 )
 
 // together returns when no other machine of the same site can be in an earlier epoch any more. A site's shards say in an epoch what they know of decisions, and no coordinator of the
@@ -34,7 +33,7 @@ func (m *Machine) together(ctx context.Context, say func(what string)) error {
 			answer, err := conn.Change(ask, other, &pb.ChangeRequest{})
 			switch {
 			case err != nil:
-				why = append(why, fmt.Sprintf("%s (%s)", other, status.Convert(err).Message()))
+				why = append(why, fmt.Sprintf("%s (%s)", other, plainerr.Text(err)))
 			case answer.GetEpoch() < c.own.Epoch:
 				why = append(why, fmt.Sprintf("%s (it is of epoch %d)", other, answer.GetEpoch()))
 			default:

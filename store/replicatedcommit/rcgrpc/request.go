@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	rc "github.com/foresay/foresay/store/replicatedcommit"
@@ -215,7 +216,7 @@ func (c *Conn) missing(r *request) (sites []string, why string) {
 	for _, k := range r.calls {
 		answered[k.to] = answered[k.to] || k.answered
 		if k.err != nil {
-			said[k.to] = status.Convert(k.err).Message()
+			said[k.to] = plainerr.Text(k.err)
 		} else if said[k.to] == "" {
 			said[k.to] = "no answer"
 		}
