@@ -34,6 +34,8 @@ type Bug struct {
 	Test string
 	// Tests do so as well.
 	Tests []string
+	// With names another bug of the table, if that is planted as well.
+	With string
 	// Hangs says that the test may hang with the bug instead. Such a bug is tried only if
 	// AllVariable is set.
 	Hangs bool
@@ -157,7 +159,7 @@ func (c *catcher) try(ctx context.Context, b Bug) (seed string, err error) {
 			return "", err
 		}
 	}
-	out, err := c.run(ctx, b, b.Name, "")
+	out, err := c.run(ctx, b, strings.TrimSuffix(b.Name+"\n"+b.With, "\n"), "")
 	failed := err != nil && err != context.DeadlineExceeded && strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
 	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
 		return "", fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)

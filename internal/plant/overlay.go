@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that names the bug of a run; None names no bug.
+// Variable is the environment variable that names the bugs of a run, a line each; None names no bug.
 const (
 	Variable = "FORESAY_PLANT"
 	None     = "none"
@@ -74,8 +74,8 @@ func (o *Overlay) Plant(name, dir, old, with string) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.Add(filepath.Join(dir, "planted.go"), "package "+f.Name.Name+"\n\nimport \"os\"\n\n"+
-		"var plantedBug = os.Getenv(\""+Variable+"\")\n\nfunc planted(name string) bool { return plantedBug == name }\n")
+	o.Add(filepath.Join(dir, "planted.go"), "package "+f.Name.Name+"\n\nimport (\n\t\"os\"\n\t\"slices\"\n\t\"strings\"\n)\n\n"+
+		"var plantedBugs = strings.Split(os.Getenv(\""+Variable+"\"), \"\\n\")\n\nfunc planted(name string) bool { return slices.Contains(plantedBugs, name) }\n")
 }
 
 // Replace replaces the one place of a package where old stands, and returns the file.

@@ -109,9 +109,6 @@ func (s *Server) startAdmission(env *protocol.Env[Message]) (newDisk bool) {
 	}
 	a.own.start = env.Rand.Uint64()
 	s.raiseMark(env)
-	if s.cfg.skip.has(ruleAdmission) {
-		a.admitted = true
-	}
 	s.maybeAdmit(env)
 	return newDisk
 }
@@ -266,10 +263,10 @@ func (s *Server) onHello(env *protocol.Env[Message], from protocol.ID, m Hello) 
 func (s *Server) onWelcome(env *protocol.Env[Message], from protocol.ID, m Welcome) {
 	a := &s.admission
 	switch {
-	case !s.isPeer(from) || m.Asked != a.own.start || a.refused != "" || s.cfg.skip.has(ruleAdmission):
+	case !s.isPeer(from) || m.Asked != a.own.start || a.refused != "":
 	case m.Disk != a.own.disk:
 		s.refuseDisk(env, fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost disk comes back as a new site", from, s.cfg.ID))
-	case m.Start != a.own.start && !s.cfg.skip.has(ruleMark):
+	case m.Start != a.own.start:
 		s.refuseDisk(env, fmt.Sprintf("server %d knows that the disk of server %d had reached mark %d, and it began at %d now: it is an older copy of itself, restored from a backup or "+
 			"without the end of its log, and has forgotten what it had voted: like a lost disk, it comes back as a new site", from, s.cfg.ID, m.Mark, a.own.mark))
 	default:

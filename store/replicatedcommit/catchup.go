@@ -145,10 +145,6 @@ func (s *Server) onOwing(env *protocol.Env[Message], from protocol.ID, m Owing) 
 		return
 	}
 	c.owing[from] = m
-	if s.cfg.skip.has(ruleOwedCopy) {
-		env.Send(from, Paid{Serial: m.Serial})
-		return
-	}
 	if !c.timed {
 		c.timed = true
 		env.After(6*s.cfg.RoundTrip, catchUpTimer{})
@@ -278,7 +274,7 @@ func (s *Server) pay(env *protocol.Env[Message]) {
 
 func (s *Server) checkCatchUp() error {
 	c := &s.catchUp
-	if (c.source != 0 || len(c.owing) > 0 && !s.cfg.skip.has(ruleOwedCopy)) && !c.timed && s.admission.refused == "" {
+	if (c.source != 0 || len(c.owing) > 0) && !c.timed && s.admission.refused == "" {
 		return fmt.Errorf("replicatedcommit: server %d: it copies server %d, is owed something by %d, and waits for nothing", s.cfg.ID, c.source, len(c.owing))
 	}
 	return nil

@@ -301,10 +301,7 @@ func (c *Client) onReadReply(env *protocol.Env[Message], from protocol.ID, m Rea
 	default:
 		return
 	}
-	out.Settled = !g.ask.Nearest && (!out.Pending || c.cfg.skip.has(ruleSettledRead))
-	if c.cfg.skip.has(ruleQuorumValue) {
-		out.Value.Present, out.Value.Bytes = g.first.Value.Present, g.first.Value.Bytes
-	}
+	out.Settled = !g.ask.Nearest && !out.Pending
 	if g.few == nil && g.tries == 1 && (g.ask.Nearest || g.ask.Priority.IsZero()) {
 		g.done = true // the others' distances are learnt, until the timer ends it
 		delete(c.getRefs, g.ask.Ref)
@@ -363,7 +360,7 @@ func (c *Client) begin(env *protocol.Env[Message], s *submit) {
 		o.Detail = err.Error()
 	case len(c.submits) >= c.cfg.MaxWaiting:
 		o.Detail = fmt.Sprintf("%d transactions are on their way", len(c.submits))
-	case len(s.txn.Reads)+len(s.txn.Writes) == 0, s.txn.ReadOnly() && c.cfg.skip.has(ruleValidateReadOnly):
+	case len(s.txn.Reads)+len(s.txn.Writes) == 0:
 		o.Verdict = store.Committed
 	default:
 		s.bytes, s.begun = contentBytes(s.txn.Reads, s.txn.Writes), env.Now

@@ -136,55 +136,9 @@ type Config struct {
 	// Retired has a server vote for nothing new from its start on: see Retire.
 	Retired bool
 
-	skip    rules                        // what a test leaves out
 	page    int                          // how many entries a page has at most; 0 is maxPageEntries
 	applied func(store.Key, store.Value) // tells a test what is applied; nil: nobody
 }
-
-// rules are parts of the protocol that can be left out, to see that something notices. They are those of notes on the protocol's errata.
-type rules uint64
-
-const (
-	ruleVersionOrder     rules = 1 << iota // R1: a transaction's version is above those that it replaces
-	ruleValidateReads                      // R2: what was read is still so at accept
-	ruleReadLocks                          // R2: and stays so until the decision
-	ruleDurableVotes                       // R3: votes survive crashes
-	ruleWaitForVotes                       // R3: {yes, no, lost} waits
-	ruleFenceOnAsk                         // R3: who was asked before it voted does not vote yes any more
-	ruleApplyByVersion                     // R4: an older version does not replace a newer one
-	ruleApplyEverywhere                    // R4: sites that said no, or nothing, apply too
-	ruleQuorumValue                        // R5: the value is that of the version that is validated
-	ruleValidateReadOnly                   // R6: transactions that only read are validated
-	rulePriority                           // R7: the oldest one wins everywhere
-	ruleLocksSurvive                       // locks are there again after a restart
-	ruleAdmission                          // a new disk does not vote under an old ID
-	ruleMark                               // nor one that is an older copy of itself
-	ruleTombstones                         // a deletion leaves its version
-	ruleAbsentReads                        // keys that were read as absent are validated like others
-	ruleRefusedWait                        // R7: who is refused is in the queue of each key, until it is tried again
-	ruleReadQueue                          // R7: who was refused reads when it is its turn
-	ruleRoom                               // who finds no room is refused for good
-	ruleBlockedAlone                       // R7: who meets a blocked transaction reserves nothing
-	ruleHoldBound                          // a vote is held back for a round trip at most
-	ruleSync                               // a newcomer does not vote or answer reads before it has what others have
-	ruleSyncEnough                         // it copies one of each majority's voters
-	ruleSyncSettled                        // and that only when what was voted for is decided
-	ruleSyncTxns                           // and what they know of transactions too
-	ruleUrge                               // recovery has sites that have not heard of a transaction vote on it
-	ruleQuestion                           // what a server has refused and nobody has decided is refused to others
-	ruleUrgeYes                            // if its own site has voted yes
-	ruleOwe                                // what a server that is away has to learn is owed to it
-	ruleGone                               // what is owed and forgotten does not count as never heard of
-	ruleOweAll                             // to each of its servers by those of all shards
-	ruleOwedCopy                           // a debt is paid by a copy
-	ruleOwedSerial                         // of all that it was for when the copy began
-	ruleSettledRead                        // what one read alone stands on is read where nobody is about to change it
-	ruleLook                               // a lost site's vote is a no only where nobody knows of a decision
-	ruleRetire                             // a site that leaves votes for nothing new
-	ruleRetireSettled                      // and leaves when what it voted for is carried out elsewhere
-)
-
-func (r rules) has(x rules) bool { return r&x != 0 }
 
 func (c Config) withDefaults() (Config, error) {
 	if err := c.Layout.Validate(); err != nil {

@@ -31,9 +31,6 @@ func contentBytes(reads []store.Read, writes []store.Write) int {
 // save writes what is known of a transaction, and keeps no more of it in memory than is needed.
 func (s *Server) save(env *protocol.Env[Message], r *record) {
 	s.txns[r.id] = r
-	if s.cfg.skip.has(ruleDurableVotes) && r.state <= No {
-		return
-	}
 	if !r.ownKey && contentBytes(r.reads, r.writes) > ownKeyBytes {
 		r.ownKey = true
 		var w wirefmt.Writer

@@ -38,6 +38,7 @@ func TestContentsAreWrittenOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.admission.admitted = true
 		b.server = s
 		b.do(func() { s.Start(b.env, nil) })
 	}

@@ -177,7 +177,7 @@ func (c *Coordinator) onVote(env *protocol.Env[Message], from protocol.ID, m Vot
 	case c.entries[m.ID] != e || e.outcome != Undecided || !e.recovering:
 	case before == Undecided && own.vote() == No:
 		c.recover(env, e) // others were asked when they could still vote yes
-	case m.State == Undecided && (own.vote() == Yes || c.cfg.skip.has(ruleUrgeYes)):
+	case m.State == Undecided && own.vote() == Yes:
 		env.Send(c.cfg.Layout.Sites[c.place.site].Shards[p.index], Urge{ID: e.id, Site: uint32(p.site)})
 	}
 }
@@ -228,10 +228,6 @@ func (c *Coordinator) onResolve(env *protocol.Env[Message], from protocol.ID, m 
 		return
 	}
 	c.recover(env, e)
-	if c.cfg.skip.has(ruleWaitForVotes) && e.outcome == Undecided {
-		e.outcome = Aborted
-		c.carryOut(env, e)
-	}
 }
 
 // recover asks the shards of all sites for votes that are missing or, once there is a decision, tells those that have not carried it out.
@@ -250,7 +246,7 @@ func (c *Coordinator) recover(env *protocol.Env[Message], e *entry) {
 			case e.outcome != Undecided && !row.applied && !settled(row.cells[j]):
 				c.ask(env, to, e.decide())
 			case e.outcome == Undecided:
-				fence := own == No && !c.cfg.skip.has(ruleUrgeYes) || i == c.place.site || c.cfg.skip.has(ruleUrge)
+				fence := own == No || i == c.place.site
 				c.ask(env, to, Ask{ID: e.id, Shards: e.shards, Fence: fence}) // also who has voted: it may know the decision by now
 			}
 		}
@@ -271,7 +267,7 @@ func (c *Coordinator) step(env *protocol.Env[Message], e *entry) {
 		return
 	}
 	if e.outcome == Undecided {
-		if e.outcome, e.reason = e.tally(c.cfg.Layout.majority(), c.cfg.skip); e.outcome != Undecided {
+		if e.outcome, e.reason = e.tally(c.cfg.Layout.majority()); e.outcome != Undecided {
 			c.carryOut(env, e)
 		} else if !e.asked && e.lost(c.cfg.Layout.majority()) {
 			e.asked = true
@@ -318,7 +314,7 @@ func (c *Coordinator) away(env *protocol.Env[Message], server protocol.ID) bool 
 	if c.silent[site] != 0 && (!quiet || c.silent[site] < since) {
 		since, quiet = c.silent[site], true
 	}
-	return quiet && env.Now-since > max(awayAfter*c.cfg.RoundTrip, leastAway) && !c.cfg.skip.has(ruleOwe)
+	return quiet && env.Now-since > max(awayAfter*c.cfg.RoundTrip, leastAway)
 }
 
 // carriedOut tells whether all servers have carried out a decision, but for those that are away, which are returned. A majority of the sites has whole, so that what it wrote can be copied

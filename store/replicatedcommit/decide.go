@@ -15,9 +15,6 @@ func (s *Server) decide(env *protocol.Env[Message], r *record, state State) {
 	voted := r.state
 	r.state, r.waits = state, 0
 	s.counts.decided(r)
-	if state == Committed && voted == No && s.cfg.skip.has(ruleApplyEverywhere) {
-		r.known, r.writes = true, nil
-	}
 	if state == Committed && r.known {
 		s.apply(env, r)
 	}
@@ -43,12 +40,9 @@ func (s *Server) apply(env *protocol.Env[Message], r *record) {
 		if s.cfg.applied != nil {
 			s.cfg.applied(w.Key, v)
 		}
-		if r.id.After(value(env, w.Key).Version) || s.cfg.skip.has(ruleApplyByVersion) {
+		if r.id.After(value(env, w.Key).Version) {
 			putValue(env, w.Key, v)
 			s.changed(w.Key)
-		}
-		if w.Delete && s.cfg.skip.has(ruleTombstones) {
-			env.Delete([]byte(valuePrefix + string(w.Key)))
 		}
 	}
 }

@@ -64,13 +64,11 @@ func (s *Server) hold(env *protocol.Env[Message], from protocol.ID, m Prepare) {
 		s.holding.byKey[key] = append(s.holding.byKey[key], h)
 	}
 	s.reserveRefused(env, m.Txn)
-	if !s.cfg.skip.has(ruleHoldBound) {
-		wait := s.cfg.RoundTrip
-		if m.Firm {
-			wait *= firmHold
-		}
-		env.After(wait, holdTimer{m.Txn.ID})
+	wait := s.cfg.RoundTrip
+	if m.Firm {
+		wait *= firmHold
 	}
+	env.After(wait, holdTimer{m.Txn.ID})
 }
 
 // letGo ends the wait of a transaction's request, and returns it; nil if none waits.

@@ -91,7 +91,7 @@ func TestHeld(t *testing.T) {
 		{"the reader is committed", "k", "o", "", "k", true, store.NoReason},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newContest(t, 0)
+			c := newContest(t)
 			holder, v := c.try(5, tc.theirs, tc.writes)
 			c.wantReason(v, store.NoReason)
 			m := c.hold(1, tc.reads, tc.mine)
@@ -124,7 +124,7 @@ func TestHeld(t *testing.T) {
 
 // TestNotHeld: who does not ask for it is refused at once, and so is what no wait can help.
 func TestNotHeld(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(0, "", "k")
 	m := c.request(1, "k", "l")
 	m.Hold = false
@@ -147,7 +147,7 @@ func TestNotHeld(t *testing.T) {
 
 // TestHeldKeepsItsKeys: while a request waits younger ones are refused what it needs, and it waits for older ones to be done, also if they have no vote.
 func TestHeldKeepsItsKeys(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.request(1, "", "kl")
 	m.Txn.ID.Time += uint64(time.Second) // above the version of the older one
@@ -172,7 +172,7 @@ func TestHeldKeepsItsKeys(t *testing.T) {
 
 // TestOldestHeldFirst: of those that wait for one key the oldest gets it, and the others go on waiting.
 func TestOldestHeldFirst(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	old, middle, young := c.request(1, "", "k"), c.request(3, "", "k"), c.request(4, "", "k")
 	for _, m := range []Prepare{young, old, middle} {
@@ -188,7 +188,7 @@ func TestOldestHeldFirst(t *testing.T) {
 
 // TestHeldEach: those that wait for different keys get them all when they are left at once.
 func TestHeldEach(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "kl")
 	one, other := c.hold(1, "", "k"), c.hold(2, "", "l")
 	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
@@ -198,7 +198,7 @@ func TestHeldEach(t *testing.T) {
 // TestHeldIsNext: who has reserved a key may leave it without having had it: it has read what it needs, or is not tried again.
 func TestHeldIsNext(t *testing.T) {
 	for _, done := range []bool{true, false} {
-		c := newContest(t, 0)
+		c := newContest(t)
 		c.try(5, "", "k")
 		older := c.request(0, "k", "l")
 		older.Hold = false
@@ -220,7 +220,7 @@ func TestHeldIsNext(t *testing.T) {
 
 // TestHeldWithoutPriority: of those that nobody knows the age of the one with the lowest version goes first, so that it need not be above the others'.
 func TestHeldWithoutPriority(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	first, second := c.request(1, "", "k"), c.request(2, "", "k")
 	first.Txn.Priority, second.Txn.Priority = store.Priority{}, store.Priority{}
@@ -234,7 +234,7 @@ func TestHeldWithoutPriority(t *testing.T) {
 
 // TestFirmHeld: to who waits although another site has voted yes, reservations are no reason to vote no, when it comes as when the key is free.
 func TestFirmHeld(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	older := c.request(0, "", "k")
 	older.Hold = false

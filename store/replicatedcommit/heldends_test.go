@@ -21,7 +21,7 @@ func (c *contest) holdFor(id store.TxnID) time.Duration {
 
 // TestHeldNoLonger: a vote waits for a round trip, and is a refusal then. Behind a transaction that nobody could decide it does not wait at all, or no longer than that.
 func TestHeldNoLonger(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "kl")
 	if got := c.holdFor(m.Txn.ID); got != c.server.cfg.RoundTrip {
@@ -41,7 +41,7 @@ func TestHeldNoLonger(t *testing.T) {
 
 // TestHeldBehindBlocked: when something else of what it needs changes, who waits behind a transaction that may be blocked by now is refused.
 func TestHeldBehindBlocked(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	blocked, _ := c.try(5, "", "k")
 	free, _ := c.try(4, "", "l")
 	m := c.hold(1, "", "kl")
@@ -59,7 +59,7 @@ func TestHeldIsStale(t *testing.T) {
 		{"a write, and a read is locked", "k", "l", "k", "l"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newContest(t, 0)
+			c := newContest(t)
 			c.try(5, "", tc.locked)
 			m := c.hold(1, tc.reads, tc.writes)
 			other, v := c.try(2, "", tc.changed)
@@ -80,7 +80,7 @@ func TestHeldIsStale(t *testing.T) {
 
 // TestHeldHearsOfChanges: a key that a request waits with may change without anybody's having locked or reserved it here.
 func TestHeldHearsOfChanges(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	c.try(5, "", "l")
 	m := c.hold(1, "k", "l")
 	id := store.TxnID{Time: uint64(c.now), Client: 77}
@@ -93,7 +93,7 @@ func TestHeldHearsOfChanges(t *testing.T) {
 
 // TestHeldIsRepeated: a request that comes again, marked or not, is one, and waits no longer for it.
 func TestHeldIsRepeated(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
 	for _, again := range []bool{true, false} {
@@ -112,7 +112,7 @@ func TestHeldIsRepeated(t *testing.T) {
 
 // TestAskEndsHold: who is asked about a request that waits votes no, for good, and what the transaction writes is known if it is committed all the same.
 func TestAskEndsHold(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
 	c.give(20, Ask{ID: m.Txn.ID, Shards: []uint32{0}, Fence: true})
@@ -129,7 +129,7 @@ func TestAskEndsHold(t *testing.T) {
 // TestDecideEndsHold: the other sites may decide meanwhile. What is committed is applied at once, without asking anybody what it is; what is aborted is next in line for its keys.
 func TestDecideEndsHold(t *testing.T) {
 	for _, commit := range []bool{true, false} {
-		c := newContest(t, 0)
+		c := newContest(t)
 		holder, _ := c.try(5, "", "k")
 		m := c.hold(1, "", "kl")
 		c.give(10, Decide{ID: m.Txn.ID, Shards: []uint32{0}, Commit: commit})
@@ -161,13 +161,14 @@ func (c *contest) restart() {
 	if err != nil {
 		c.Fatal(err)
 	}
+	again.admission.admitted = true
 	c.server, c.env = again, protocol.NewEnv[Message](c.disk, 11, rand.New(rand.NewPCG(1, 3)))
 	c.do(func() { c.server.Start(c.env, nil) })
 }
 
 // TestHeldVoteLasts: a vote that came late is like others: a crash leaves it, and its locks.
 func TestHeldVoteLasts(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "r", "k")
 	c.give(10, Decide{ID: holder, Shards: []uint32{0}})
@@ -183,7 +184,7 @@ func TestHeldVoteLasts(t *testing.T) {
 
 // TestHoldIsForgotten: a crash while a request waits is the loss of a message.
 func TestHoldIsForgotten(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
 	c.restart()
@@ -197,7 +198,7 @@ func TestHoldIsForgotten(t *testing.T) {
 
 // TestOldHeld: a request that waits while its time is forgotten is not voted on.
 func TestOldHeld(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(5, "", "k")
 	m := c.hold(1, "", "k")
 	c.do(func() { c.server.raiseOld(c.env, m.Txn.ID.Time) })
@@ -207,7 +208,7 @@ func TestOldHeld(t *testing.T) {
 
 // TestFullHoldsNothing: a server that takes no more transactions does not take any in order to have them wait.
 func TestFullHoldsNothing(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	c.server.cfg.MaxTxns = 1
 	holder, _ := c.try(5, "", "k")
 	m := c.request(1, "", "k")
@@ -230,7 +231,7 @@ func TestHoldIsBounded(t *testing.T) {
 		{"for a key", 10_000, maxQueue},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newContest(t, 0)
+			c := newContest(t)
 			c.server.cfg.MaxWaiting = tc.all
 			holder, _ := c.try(5, "", "k")
 			for range tc.want {

@@ -56,7 +56,7 @@ func TestReceiveAnything(t *testing.T) {
 
 // feed makes a node that takes part, gives it messages, and lets its timers run out.
 func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
-	cfg := Config{ID: id, Layout: layout(3, 2), MaxTxns: 4, MaxWaiting: 4, skip: ruleAdmission}
+	cfg := Config{ID: id, Layout: layout(3, 2), MaxTxns: 4, MaxWaiting: 4}
 	if id == 12 { // a newcomer
 		cfg.Epoch, cfg.Layout.Sites[0].Since = 1, 1
 	}
@@ -70,7 +70,11 @@ func feed(t *testing.T, id, from protocol.ID, msgs []Message) {
 	case 200:
 		n, err = NewClient(cfg)
 	default:
-		n, err = NewServer(cfg)
+		var s *Server
+		if s, err = NewServer(cfg); err == nil {
+			s.admission.admitted = true
+		}
+		n = s
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 // question puts the keys of a transaction that is asked about in question, if this server has refused it.
 func (s *Server) question(r *record) {
-	if r.state != No || !r.known || r.questioned || s.cfg.skip.has(ruleQuestion) {
+	if r.state != No || !r.known || r.questioned {
 		return
 	}
 	r.questioned = true

@@ -28,9 +28,6 @@ func (s *Server) lock(r *record) {
 	for _, w := range r.writes {
 		s.lockOf(w.Key).writer = r.id
 	}
-	if s.cfg.skip.has(ruleReadLocks) {
-		return
-	}
 	for _, a := range r.reads {
 		l := s.lockOf(a.Key)
 		l.readers = append(l.readers, r.id)
@@ -64,7 +61,7 @@ func (s *Server) dropLock(key store.Key, l *lock) {
 
 // refused returns why the server does not vote for a transaction, NoReason if it does, and what the client's next version must be above.
 func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (store.Reason, uint64) {
-	if s.retirement.retired && !s.cfg.skip.has(ruleRetire) {
+	if s.retirement.retired {
 		return store.Fenced, 0
 	}
 	if !firm && !t.ReadOnly() && s.inQuestion(t) {
@@ -76,7 +73,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 		latest = max(latest, v.Time)
 		l := s.locks[a.Key]
 		switch {
-		case v.After(a.Version) && !s.cfg.skip.has(ruleValidateReads) && !(a.Version.IsZero() && s.cfg.skip.has(ruleAbsentReads)):
+		case v.After(a.Version):
 			return store.StaleRead, v.Time
 		case l != nil && !l.writer.IsZero():
 			return store.Locked, 0
@@ -89,7 +86,7 @@ func (s *Server) refused(env *protocol.Env[Message], t store.Txn, firm bool) (st
 		latest = max(latest, v.Time)
 		l := s.locks[w.Key]
 		switch {
-		case !t.ID.After(v) && !s.cfg.skip.has(ruleVersionOrder):
+		case !t.ID.After(v):
 			return store.StaleWrite, v.Time
 		case l != nil:
 			return store.Locked, 0

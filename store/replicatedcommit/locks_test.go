@@ -41,10 +41,11 @@ func (d benchDisk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 }
 
 func newServerBench(t *testing.T) *serverBench {
-	s, err := NewServer(Config{ID: 11, Layout: layout(3, 1), skip: ruleAdmission})
+	s, err := NewServer(Config{ID: 11, Layout: layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.admission.admitted = true
 	disk := benchDisk{}
 	b := &serverBench{t, s, protocol.NewEnv[Message](disk, 11, rand.New(rand.NewPCG(1, 2))), disk, 10 * time.Hour, 0}
 	b.do(func() { s.Start(b.env, nil) })

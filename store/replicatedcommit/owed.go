@@ -90,10 +90,8 @@ func (s *Server) mayOwe(r *record, but []protocol.ID) bool {
 func (s *Server) owe(env *protocol.Env[Message], r *record, but []protocol.ID) {
 	r.but = nil
 	for _, id := range but {
-		if s.shards[id].index == s.place.index || !s.cfg.skip.has(ruleOweAll) {
-			r.but = append(r.but, id)
-			s.extend(env, id, r.id.Time-1, r.id.Time)
-		}
+		r.but = append(r.but, id)
+		s.extend(env, id, r.id.Time-1, r.id.Time)
 	}
 }
 
@@ -130,7 +128,7 @@ func (s *Server) keepDebt(env *protocol.Env[Message], peer protocol.ID, d *debt)
 // having forgotten for a refusal.
 func (s *Server) forgotten(id store.TxnID) State {
 	for _, d := range s.debts { //pure:ok one or none is the same in any order
-		if d.since < id.Time && id.Time <= d.upto && !d.behind && !s.cfg.skip.has(ruleGone) {
+		if d.since < id.Time && id.Time <= d.upto && !d.behind {
 			return Gone
 		}
 	}
@@ -193,7 +191,7 @@ func (s *Server) onPaid(env *protocol.Env[Message], from protocol.ID, m Paid) {
 		d.behind = d.behind || d.serial == m.Serial
 		return
 	}
-	if m.Serial == 0 || d.serial != m.Serial && !s.cfg.skip.has(ruleOwedSerial) {
+	if m.Serial == 0 || d.serial != m.Serial {
 		s.tellDebt(env, from, d)
 		return
 	}

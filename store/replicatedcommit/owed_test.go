@@ -14,8 +14,8 @@ import (
 )
 
 // playAway plays clients while sites leave, one of three or two of five at a time, by a crash or cut off, for long enough that others forget what they have missed.
-func playAway(seed uint64, skip rules) (*world, error) {
-	sc := scenario{seed: seed, clients: 5, keys: 6, near: seed%2 == 0, skip: skip, test: "TestSitesAway"}
+func playAway(seed uint64) (*world, error) {
+	sc := scenario{seed: seed, clients: 5, keys: 6, near: seed%2 == 0, test: "TestSitesAway"}
 	if seed%3 > 0 {
 		sc.faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
 	}
@@ -84,7 +84,7 @@ func TestSitesAway(t *testing.T) {
 			t.Parallel()
 			committed := 0
 			for i := shard; i < seeds; i += 2 {
-				w, err := playAway(first+uint64(i), 0)
+				w, err := playAway(first + uint64(i))
 				if err != nil {
 					t.Fatalf("seed %d: %v", first+uint64(i), err)
 				}
@@ -97,28 +97,6 @@ func TestSitesAway(t *testing.T) {
 	}
 }
 
-// TestAwayMutations leaves out one rule of what is owed to sites that are away: some seed must notice.
-func TestAwayMutations(t *testing.T) {
-	for _, m := range []struct {
-		name  string
-		skip  rules
-		first uint64 // many seeds before it do not notice
-	}{
-		{"a debt is paid without a copy", ruleOwedCopy, 1},
-	} {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			for i := range uint64(500) {
-				if _, err := playAway(m.first+i, m.skip); err != nil {
-					t.Logf("seed %d: %.600v", m.first+i, err)
-					return
-				}
-			}
-			t.Error("nobody noticed")
-		})
-	}
-}
-
 // TestLongAway: what the others remember, and ask, while a site or one of its machines is away for minutes, many times what they remember, is what they do when it is there, and when it is back all is copied.
 func TestLongAway(t *testing.T) {
 	const minutes = 2
@@ -126,15 +104,12 @@ func TestLongAway(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		down []protocol.ID
-		skip rules
 	}{
-		{"a site", []protocol.ID{30, 31, 32}, 0},
-		{"a site, without debts", []protocol.ID{30, 31, 32}, ruleOwe},
-		{"a server", []protocol.ID{31}, 0},
-		{"a server, without debts", []protocol.ID{31}, ruleOwe},
-		{"a machine with a server and a coordinator", []protocol.ID{30, 32}, 0},
+		{"a site", []protocol.ID{30, 31, 32}},
+		{"a server", []protocol.ID{31}},
+		{"a machine with a server and a coordinator", []protocol.ID{30, 32}},
 	} {
-		s := newScript(t, func(c *Config) { c.skip = tc.skip })
+		s := newScript(t, nil)
 		for _, id := range tc.down {
 			s.sim.Crash(id, sim.KeepAll)
 		}
@@ -151,7 +126,7 @@ func TestLongAway(t *testing.T) {
 				}
 			}
 		}
-		if (most < 20) != (tc.skip == 0) {
+		if most >= 20 {
 			t.Errorf("%s: a server remembers %d transactions", tc.name, most)
 		}
 		for _, id := range tc.down {
@@ -206,88 +181,85 @@ func TestReturnIsLittleWork(t *testing.T) {
 // TestAbsentSiteKeepsItsLocks: c has voted for a transaction that a and b carry out and forget while c is away. When it is back, another one that read what the first replaced, and that b voted for before,
 // must not get c's vote because c takes their having forgotten for an abort. One of c's servers has copied what it lacks before the other one does.
 func TestAbsentSiteKeepsItsLocks(t *testing.T) {
-	for _, skip := range []rules{0, ruleGone, ruleOweAll} {
-		s := newScript(t, func(c *Config) { c.skip = skip })
-		first, _ := s.done(200, s.submit(200, "first", "k"))
-		want(t, first, store.Committed)
-		s.run(time.Second)
-		shard, other := s.layout.shardOf("k"), store.Key("l")
-		for i := 0; s.layout.shardOf(other) == shard; i++ {
-			other = store.Key(fmt.Sprint("l", i))
-		}
+	s := newScript(t, nil)
+	first, _ := s.done(200, s.submit(200, "first", "k"))
+	want(t, first, store.Committed)
+	s.run(time.Second)
+	shard, other := s.layout.shardOf("k"), store.Key("l")
+	for i := 0; s.layout.shardOf(other) == shard; i++ {
+		other = store.Key(fmt.Sprint("l", i))
+	}
 
-		// b alone hears of a transaction that has read k, and locks k there.
-		s.cut([]protocol.ID{201}, append(append(s.siteNodes(0), s.siteNodes(2)...), 200, 202))
-		s.cut(append(s.siteNodes(0), s.siteNodes(1)...), s.siteNodes(2))
-		s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second)) // its clock is ahead, so that c does not find it too old
-		s.ref++
-		s.sim.Deliver(201, Submit{
-			Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
-		})
-		s.run(roundTrip / 20)
+	// b alone hears of a transaction that has read k, and locks k there.
+	s.cut([]protocol.ID{201}, append(append(s.siteNodes(0), s.siteNodes(2)...), 200, 202))
+	s.cut(append(s.siteNodes(0), s.siteNodes(1)...), s.siteNodes(2))
+	s.sim.Get(201).(*Client).see(uint64(time.Hour + 45*time.Second)) // its clock is ahead, so that c does not find it too old
+	s.ref++
+	s.sim.Deliver(201, Submit{
+		Ref: s.ref, Reads: []store.Read{{Key: "k", Version: first.Txn.ID}}, Writes: []store.Write{{Key: "k", Bytes: []byte("stale")}},
+	})
+	s.run(roundTrip / 20)
 
-		// a and c commit another one, and c does not hear that they have.
-		d, _ := s.done(200, s.submit(200, "second", "k", other))
-		want(t, d, store.Committed)
-		s.crashSite(2)
-		s.run(20 * time.Second)
-		if st := s.status(s.layout.Sites[1].Shards[shard]); st.Undecided != 1 || st.Txns != 1 {
-			t.Fatalf("with %b left out: while c is away b has %+v", skip, st)
-		}
-		s.sim.Heal()
-		s.restartSite(2)
-		s.run(roundTrip * 5 / 4)                                                                                                    // it is admitted
-		s.cut(s.layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...)) // it cannot copy yet
-		s.run(10 * time.Second)
-		s.sim.Heal()
-		s.settle()
-		if stale := slices.Contains(slices.Collect(maps.Values(s.versions["k"])), "stale"); stale != (skip != 0) {
-			t.Errorf("with %b left out: what read the first value, and what replaced it, have committed: %v", skip, s.versions["k"])
-		}
+	// a and c commit another one, and c does not hear that they have.
+	d, _ := s.done(200, s.submit(200, "second", "k", other))
+	want(t, d, store.Committed)
+	s.crashSite(2)
+	s.run(20 * time.Second)
+	if st := s.status(s.layout.Sites[1].Shards[shard]); st.Undecided != 1 || st.Txns != 1 {
+		t.Fatalf("while c is away b has %+v", st)
+	}
+	s.sim.Heal()
+	s.restartSite(2)
+	s.run(roundTrip * 5 / 4)                                                                                                    // it is admitted
+	s.cut(s.layout.Sites[2].Shards[shard:shard+1], append(slices.Clone(s.layout.Sites[0].Shards), s.layout.Sites[1].Shards...)) // it cannot copy yet
+	s.run(10 * time.Second)
+	s.sim.Heal()
+	s.settle()
+	if slices.Contains(slices.Collect(maps.Values(s.versions["k"])), "stale") {
+		t.Errorf("what read the first value, and what replaced it, have committed: %v", s.versions["k"])
 	}
 }
 
 // TestDebtGrows: what is added to a debt after a copy began is not paid by it.
 func TestDebtGrows(t *testing.T) {
-	for _, skip := range []rules{0, ruleOwedSerial} {
-		n, err := NewServer(Config{ID: 11, Layout: layout(3, 1), skip: ruleAdmission | skip})
-		if err != nil {
+	n, err := NewServer(Config{ID: 11, Layout: layout(3, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.admission.admitted = true
+	env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	step := func(call func()) (told Owing) {
+		env.Begin(time.Hour)
+		call()
+		for _, e := range env.Out {
+			if m, ok := e.Msg.(Owing); ok && e.To == 31 {
+				told = m
+			}
+		}
+		if err := n.Check(); err != nil {
 			t.Fatal(err)
 		}
-		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-		step := func(call func()) (told Owing) {
-			env.Begin(time.Hour)
-			call()
-			for _, e := range env.Out {
-				if m, ok := e.Msg.(Owing); ok && e.To == 31 {
-					told = m
-				}
-			}
-			if err := n.Check(); err != nil {
-				t.Fatal(err)
-			}
-			return told
-		}
-		txn := func(time uint64) {
-			id := store.TxnID{Time: time, Client: 1}
-			step(func() { n.Receive(env, 10, Decide{ID: id, Shards: []uint32{0}}) })
-			step(func() { n.Receive(env, 10, Forget{ID: id, But: []protocol.ID{31}}) })
-		}
-		step(func() { n.Start(env, nil) })
-		txn(7)
-		told := step(func() { n.Expire(env, oweTimer{}) })
-		if told.Since != 6 || told.To != 1<<2 {
-			t.Fatalf("it tells %+v", told)
-		}
-		txn(5)
-		step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
-		if n.forgotten(store.TxnID{Time: 5, Client: 2}) != Gone != (skip != 0) {
-			t.Errorf("with %b left out: it owes %v", skip, n.debtList())
-		}
-		told = step(func() { n.Expire(env, oweTimer{}) })
-		step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
-		if len(n.debts) != 0 {
-			t.Errorf("with %b left out: in the end it owes %v", skip, n.debtList())
-		}
+		return told
+	}
+	txn := func(time uint64) {
+		id := store.TxnID{Time: time, Client: 1}
+		step(func() { n.Receive(env, 10, Decide{ID: id, Shards: []uint32{0}}) })
+		step(func() { n.Receive(env, 10, Forget{ID: id, But: []protocol.ID{31}}) })
+	}
+	step(func() { n.Start(env, nil) })
+	txn(7)
+	told := step(func() { n.Expire(env, oweTimer{}) })
+	if told.Since != 6 || told.To != 1<<2 {
+		t.Fatalf("it tells %+v", told)
+	}
+	txn(5)
+	step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
+	if n.forgotten(store.TxnID{Time: 5, Client: 2}) != Gone {
+		t.Errorf("it owes %v", n.debtList())
+	}
+	told = step(func() { n.Expire(env, oweTimer{}) })
+	step(func() { n.Receive(env, 31, Paid{Serial: told.Serial}) })
+	if len(n.debts) != 0 {
+		t.Errorf("in the end it owes %v", n.debtList())
 	}
 }

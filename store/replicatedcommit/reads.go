@@ -49,7 +49,7 @@ func (s *Server) mustWait(env *protocol.Env[Message], key store.Key, p store.Pri
 
 // inQueue tells whether older transactions are going to change a key that one which was refused before reads, and is going to change too. One that only reads the key may be in time.
 func (s *Server) inQueue(env *protocol.Env[Message], key store.Key, p store.Priority) bool {
-	if s.fresh(env, p).IsZero() || s.cfg.skip.has(ruleReadQueue) || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.priority == p && q.writes }) {
+	if s.fresh(env, p).IsZero() || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool { return q.priority == p && q.writes }) {
 		return false
 	}
 	return s.reservedBefore(env, key, false, p)

@@ -1,7 +1,6 @@
 package replicatedcommit
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -36,12 +35,12 @@ func (c *contest) answered() (refs []int) {
 	return refs
 }
 
-// readsInTurn plays reads of transactions that were refused, and returns what is not as it should be.
-func readsInTurn(t *testing.T, skip rules) (wrong []string) {
-	c := newContest(t, skip)
+// TestReadsInTurn: what was refused reads a key when all older ones that are to change it are done, one after the other. Reads of others wait for locks only.
+func TestReadsInTurn(t *testing.T) {
+	c := newContest(t)
 	expect := func(what string, got []int, want ...int) {
 		if diff := cmp.Diff(want, got); diff != "" {
-			wrong = append(wrong, fmt.Sprintf("%s: answered reads (-want +got):\n%s", what, diff))
+			t.Errorf("%s: answered reads (-want +got):\n%s", what, diff)
 		}
 	}
 	c.now += time.Millisecond
@@ -66,17 +65,6 @@ func readsInTurn(t *testing.T, skip rules) (wrong []string) {
 	c.now += reserveFor * c.server.cfg.RoundTrip // the second does not come back
 	c.do(func() { c.server.Expire(c.env, reserveTimer{"k"}) })
 	expect("the second does not come back", c.answered(), 5)
-	return wrong
-}
-
-// TestReadsInTurn: what was refused reads a key when all older ones that are to change it are done, one after the other. Reads of others wait for locks only.
-func TestReadsInTurn(t *testing.T) {
-	for _, w := range readsInTurn(t, 0) {
-		t.Error(w)
-	}
-	if len(readsInTurn(t, ruleReadQueue)) == 0 {
-		t.Error("without a queue nothing is wrong: this test notices nothing")
-	}
 }
 
 // TestQueuedReadGoesOn: a client whose read has to wait for its turn asks again at once and does not give up while sites answer; but it does not do so for ever.

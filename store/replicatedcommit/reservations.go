@@ -46,7 +46,7 @@ func (s *Server) reservedBefore(env *protocol.Env[Message], key store.Key, write
 
 // reserve puts a transaction into a key's queue, or has it stay there longer.
 func (s *Server) reserve(env *protocol.Env[Message], key store.Key, write bool, p store.Priority) {
-	if p = s.fresh(env, p); s.cfg.skip.has(rulePriority) || p.IsZero() {
+	if p = s.fresh(env, p); p.IsZero() {
 		return
 	}
 	s.keep(env, key, func(q reservation) bool { return q.until > env.Now })
@@ -96,7 +96,7 @@ func (s *Server) keep(env *protocol.Env[Message], key store.Key, stays func(rese
 // reserveRefused reserves what a transaction needs that this server refuses. It does not if a transaction that may be blocked is in its way: others that need the rest of what it
 // needs would wait with it, and others for these.
 func (s *Server) reserveRefused(env *protocol.Env[Message], t store.Txn) {
-	if !s.cfg.skip.has(ruleBlockedAlone) && s.behindBlocked(t) {
+	if s.behindBlocked(t) {
 		return
 	}
 	s.reserveAll(env, t.Reads, t.Writes, t.Priority)
@@ -126,9 +126,6 @@ func (s *Server) behindBlocked(t store.Txn) bool {
 
 // reserveAll reserves what a transaction needs that was refused.
 func (s *Server) reserveAll(env *protocol.Env[Message], reads []store.Read, writes []store.Write, p store.Priority) {
-	if s.cfg.skip.has(ruleRefusedWait) {
-		return
-	}
 	for _, w := range writes {
 		s.reserve(env, w.Key, true, p)
 	}

@@ -34,9 +34,8 @@ type contest struct {
 	ages []store.Priority
 }
 
-func newContest(t *testing.T, skip rules) *contest {
+func newContest(t *testing.T) *contest {
 	c := &contest{serverBench: newServerBench(t)}
-	c.server.cfg.skip |= skip
 	for i := range 6 {
 		c.ages = append(c.ages, store.Priority{Began: uint64(c.now) + uint64(i), Client: store.ClientID(i + 1)})
 	}
@@ -57,12 +56,12 @@ func (c *contest) decide(id store.TxnID, commit bool) {
 	c.give(10, Decide{ID: id, Shards: []uint32{0}, Commit: commit})
 }
 
-// refusedWait plays what a refusal does for who was refused, and returns what is not as it should be.
-func refusedWait(t *testing.T, skip rules) (wrong []string) {
-	c := newContest(t, skip)
+// TestRefusedWait: who is refused comes before all that are younger, at each site, until it is tried again: also if others were refused before it, and where it was voted for.
+func TestRefusedWait(t *testing.T) {
+	c := newContest(t)
 	expect := func(what string, v Vote, want store.Reason) {
 		if v.Reason != want {
-			wrong = append(wrong, fmt.Sprintf("%s: the reason is %v, want %v", what, v.Reason, want))
+			t.Errorf("%s: the reason is %v, want %v", what, v.Reason, want)
 		}
 	}
 	holder, v := c.try(5, "", "k")
@@ -89,41 +88,23 @@ func refusedWait(t *testing.T, skip rules) (wrong []string) {
 	c.now += reserveFor * c.server.cfg.RoundTrip
 	_, v = c.try(4, "", "l")
 	expect("a younger one, when the next one does not come back", v, store.NoReason)
-	return wrong
-}
-
-// TestRefusedWait: who is refused comes before all that are younger, at each site, until it is tried again: also if others were refused before it, and where it was voted for.
-func TestRefusedWait(t *testing.T) {
-	for _, w := range refusedWait(t, 0) {
-		t.Error(w)
-	}
-	if len(refusedWait(t, ruleRefusedWait)) == 0 {
-		t.Error("without reservations nothing is wrong: this test notices nothing")
-	}
 }
 
 // TestBlockedAlone: who waits for a transaction that may be blocked does not keep others from what else it needs.
 func TestBlockedAlone(t *testing.T) {
-	after := func(skip rules) store.Reason {
-		c := newContest(t, skip)
-		holder, _ := c.try(5, "", "k")
-		c.do(func() { c.server.Expire(c.env, resolveTimer{holder}) }) // not decided in time
-		_, v := c.try(0, "", "kl")
-		c.wantReason(v, store.Locked)
-		_, v = c.try(3, "", "l")
-		return v.Reason
-	}
-	if got := after(0); got != store.NoReason {
-		t.Errorf("a key is kept for one that is behind a blocked one: the reason is %v", got)
-	}
-	if got := after(ruleBlockedAlone); got != store.Reserved {
-		t.Errorf("the reason is %v: this test notices nothing", got)
+	c := newContest(t)
+	holder, _ := c.try(5, "", "k")
+	c.do(func() { c.server.Expire(c.env, resolveTimer{holder}) }) // not decided in time
+	_, v := c.try(0, "", "kl")
+	c.wantReason(v, store.Locked)
+	if _, v = c.try(3, "", "l"); v.Reason != store.NoReason {
+		t.Errorf("a key is kept for one that is behind a blocked one: the reason is %v", v.Reason)
 	}
 }
 
 // TestReadersDoNotReserveFromEachOther: a transaction that waits to read a key keeps writers away from it, not readers.
 func TestReadersDoNotReserveFromEachOther(t *testing.T) {
-	c := newContest(t, 0)
+	c := newContest(t)
 	holder, _ := c.try(1, "", "k")
 	_, v := c.try(0, "kr", "w")
 	c.wantReason(v, store.Locked)

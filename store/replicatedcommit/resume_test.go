@@ -34,6 +34,7 @@ func TestCopyIsResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.admission.admitted = true
 	b.server = s
 	b.do(func() { s.Start(b.env, nil) })
 	b.give(21, Owing{Serial: 5, Since: 1000, To: 1})
@@ -54,10 +55,11 @@ func TestCopyIsResumed(t *testing.T) {
 
 // TestSeveralAreCopied: who owes something to servers of all sites cannot say which of them has it all. So one of each majority is copied before that is paid.
 func TestSeveralAreCopied(t *testing.T) {
-	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2), skip: ruleAdmission})
+	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.admission.admitted = true
 	env := protocol.NewEnv[Message](nil, 11, rand.New(rand.NewPCG(1, 1)))
 	step := func(call func()) (source protocol.ID, asked Copy, paid bool) {
 		env.Begin(time.Hour)
@@ -93,10 +95,11 @@ func TestSeveralAreCopied(t *testing.T) {
 
 // TestSourcesAreAskedAgain: where several are to be copied, and after the first one nobody answers for long, those that are left are asked again.
 func TestSourcesAreAskedAgain(t *testing.T) {
-	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2), skip: ruleAdmission})
+	n, err := NewServer(Config{ID: 11, Layout: layout(5, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.admission.admitted = true
 	env := protocol.NewEnv[Message](nil, 11, rand.New(rand.NewPCG(1, 1)))
 	asked := map[protocol.ID]int{}
 	var last Copy

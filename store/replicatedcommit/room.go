@@ -61,9 +61,7 @@ func (s *Server) turnAway(env *protocol.Env[Message], to protocol.ID, id store.T
 	if id.Time > uint64(max(env.Now, 0)+s.cfg.RoundTrip) {
 		return // all that others begin until then would be old, too
 	}
-	if !s.cfg.skip.has(ruleRoom) {
-		s.raiseOld(env, id.Time)
-	}
+	s.raiseOld(env, id.Time)
 	s.marked(env)
 	s.counts.voted(store.Overloaded)
 	env.Send(to, Vote{ID: id, State: Old, Reason: store.Overloaded, Hint: s.old})

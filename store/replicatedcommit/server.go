@@ -104,7 +104,7 @@ func (s *Server) Start(env *protocol.Env[Message], _ []protocol.Record[Message])
 		}
 		s.txns[r.id] = r
 		s.shed(r)
-		if r.state == Yes && !s.cfg.skip.has(ruleLocksSurvive) {
+		if r.state == Yes {
 			s.lock(r)
 		}
 		all = append(all, r)

@@ -83,7 +83,7 @@ type newcomer struct {
 func neededSources(l Layout) int { return len(l.Sites) - l.majority() + 1 }
 
 // behind tells whether the server may not vote yes or answer reads yet.
-func (s *Server) behind() bool { return s.newcomer.syncing && !s.cfg.skip.has(ruleSync) }
+func (s *Server) behind() bool { return s.newcomer.syncing }
 
 // startSync finds out whether the server is a newcomer, and how far it came.
 func (s *Server) startSync(env *protocol.Env[Message], newDisk bool) {
@@ -223,9 +223,6 @@ func (s *Server) validPage(m Page) bool {
 
 // takeSettled notes a transaction that another server has carried out. There are at most as many as the sources together remember, so MaxTxns is not asked.
 func (s *Server) takeSettled(env *protocol.Env[Message], m SettledTxn) {
-	if s.cfg.skip.has(ruleSyncTxns) {
-		return
-	}
 	r := s.txns[m.Txn.ID]
 	state := Aborted
 	if m.Commit {
@@ -265,7 +262,7 @@ func (s *Server) maybeSynced(env *protocol.Env[Message]) {
 			done++
 		}
 	}
-	if done < neededSources(s.cfg.Layout) && !(done > 0 && s.cfg.skip.has(ruleSyncEnough)) {
+	if done < neededSources(s.cfg.Layout) {
 		return
 	}
 	n.syncing = false

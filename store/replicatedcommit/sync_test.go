@@ -210,8 +210,8 @@ func (w *world) silence(lost []int) {
 }
 
 // lossSwarm returns the scenario of a seed, and which sites are lost when.
-func lossSwarm(seed uint64, skip rules) (scenario, []change) {
-	sc := scenario{seed: seed, clients: 6, keys: 6, faults: sim.Swarm(seed, sim.AllFaults), skip: skip, test: "TestLostSitesAreReplaced"}
+func lossSwarm(seed uint64) (scenario, []change) {
+	sc := scenario{seed: seed, clients: 6, keys: 6, faults: sim.Swarm(seed, sim.AllFaults), test: "TestLostSitesAreReplaced"}
 	r := rand.New(rand.NewPCG(seed, 11))
 	if seed%4 == 3 {
 		sc.sites = 5
@@ -225,8 +225,8 @@ func lossSwarm(seed uint64, skip rules) (scenario, []change) {
 	return sc, []change{{sites: first}, {sites: second}}[:1+seed/4%2]
 }
 
-func playLossOnce(seed uint64, skip rules, trace io.Writer) (*world, error) {
-	sc, lost := lossSwarm(seed, skip)
+func playLossOnce(seed uint64, trace io.Writer) (*world, error) {
+	sc, lost := lossSwarm(seed)
 	sc.trace = trace
 	w, err := newWorld(sc)
 	if err != nil {
@@ -245,7 +245,7 @@ func TestLostSitesAreReplaced(t *testing.T) {
 			var verdicts [5]int
 			for i := shard; i < seeds; i += shards {
 				seed := first + uint64(i)
-				w, err := playLossOnce(seed, 0, nil)
+				w, err := playLossOnce(seed, nil)
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
@@ -255,7 +255,7 @@ func TestLostSitesAreReplaced(t *testing.T) {
 				if i >= 8 {
 					continue
 				}
-				if again, err := playLossOnce(seed, 0, nil); err != nil || again.sim.Hash() != w.sim.Hash() {
+				if again, err := playLossOnce(seed, nil); err != nil || again.sim.Hash() != w.sim.Hash() {
 					t.Fatalf("seed %d went otherwise the second time: %v", seed, err)
 				}
 			}

@@ -113,7 +113,7 @@ func (s *Server) onSeen(env *protocol.Env[Message], from protocol.ID, m Seen) {
 
 // maybeSeen refuses a transaction once all others know of no decision.
 func (s *Server) maybeSeen(env *protocol.Env[Message], id store.TxnID, l *look) {
-	if len(l.seen) == len(l.shards)*(len(s.cfg.Layout.unfenced())-1) || s.cfg.skip.has(ruleLook) {
+	if len(l.seen) == len(l.shards)*(len(s.cfg.Layout.unfenced())-1) {
 		s.endLookWith(env, id, l, No)
 	}
 }

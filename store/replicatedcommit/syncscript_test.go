@@ -39,133 +39,120 @@ func (s *script) newEpoch(fence bool) {
 
 // TestCopiesOfEnoughSites: what the lost site and one other committed is known to that one only. Whoever copies the third would not have it.
 func TestCopiesOfEnoughSites(t *testing.T) {
-	for _, skip := range []rules{0, ruleSyncEnough} {
-		s := newScript(t, func(c *Config) { c.skip = skip })
-		a, b := s.siteNodes(0), s.siteNodes(1)
-		s.cut(append(slices.Clone(a), 200), b)
-		s.cut(s.siteNodes(2), b)
-		d, _ := s.done(200, s.submit(200, "a", "k"))
-		want(t, d, store.Committed)
-		s.run(roundTrip)
+	s := newScript(t, nil)
+	a, b := s.siteNodes(0), s.siteNodes(1)
+	s.cut(append(slices.Clone(a), 200), b)
+	s.cut(s.siteNodes(2), b)
+	d, _ := s.done(200, s.submit(200, "a", "k"))
+	want(t, d, store.Committed)
+	s.run(roundTrip)
 
-		s.newEpoch(false)
-		s.run(roundTrip * 3 / 2) // until the new site is admitted
-		s.cut(a, append(append(slices.Clone(b), s.siteNodes(2)...), 201))
-		s.cut(b, a)
-		s.run(2 * time.Second)
-		if g, _ := s.read(201, "k"); g.OK != (skip != 0) || g.Value.Present {
-			t.Errorf("with %b left out, the others say %+v", skip, g)
-		}
-		s.sim.Heal()
-		if skip == 0 {
-			s.settle()
-			if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
-				t.Errorf("k is %+v", g)
-			}
-		}
+	s.newEpoch(false)
+	s.run(roundTrip * 3 / 2) // until the new site is admitted
+	s.cut(a, append(append(slices.Clone(b), s.siteNodes(2)...), 201))
+	s.cut(b, a)
+	s.run(2 * time.Second)
+	if g, _ := s.read(201, "k"); g.OK || g.Value.Present {
+		t.Errorf("the others say %+v", g)
+	}
+	s.sim.Heal()
+	s.settle()
+	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+		t.Errorf("k is %+v", g)
 	}
 }
 
 // TestCopiesOfWhatIsDecided: the lost site and a committed, which only b has heard, as b lacks the content, which a has. Who copies both before a hears of it has it from neither.
 func TestCopiesOfWhatIsDecided(t *testing.T) {
-	for _, skip := range []rules{0, ruleSyncSettled} {
-		s := newScript(t, func(c *Config) { c.skip = skip })
-		a, b := s.layout.Sites[0], s.layout.Sites[1]
-		s.sim.Cut(200, 20)
-		s.sim.Cut(30, 10)
-		s.cut(a.Shards, b.Shards)
-		s.cut(s.siteNodes(2), b.Shards)
-		d, _ := s.done(200, s.submit(200, "a", "k"))
-		want(t, d, store.Committed)
-		s.run(roundTrip / 2)
+	s := newScript(t, nil)
+	a, b := s.layout.Sites[0], s.layout.Sites[1]
+	s.sim.Cut(200, 20)
+	s.sim.Cut(30, 10)
+	s.cut(a.Shards, b.Shards)
+	s.cut(s.siteNodes(2), b.Shards)
+	d, _ := s.done(200, s.submit(200, "a", "k"))
+	want(t, d, store.Committed)
+	s.run(roundTrip / 2)
 
-		s.newEpoch(false)
-		s.cut([]protocol.ID{10}, append(s.siteNodes(1), s.siteNodes(2)...))
-		n := s.layout.Sites[2]
-		others := append(s.siteNodes(1), s.siteNodes(2)...)
-		s.cut(a.Coordinators, others)
-		s.cut(others, a.Coordinators)
-		s.cut(append(slices.Clone(b.Coordinators), n.Coordinators...), a.Shards)
-		s.cut(b.Coordinators, n.Shards)
-		s.cut(a.Shards, append(slices.Clone(b.Shards), 201))
-		s.run(2 * time.Second)
-		if g, _ := s.read(201, "k"); g.OK != (skip != 0) || g.Value.Present {
-			t.Errorf("with %b left out, the others say %+v", skip, g)
-		}
-		s.sim.Heal()
-		s.settle()
-		if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
-			t.Errorf("with %b left out, k is %+v", skip, g)
-		}
+	s.newEpoch(false)
+	s.cut([]protocol.ID{10}, append(s.siteNodes(1), s.siteNodes(2)...))
+	n := s.layout.Sites[2]
+	others := append(s.siteNodes(1), s.siteNodes(2)...)
+	s.cut(a.Coordinators, others)
+	s.cut(others, a.Coordinators)
+	s.cut(append(slices.Clone(b.Coordinators), n.Coordinators...), a.Shards)
+	s.cut(b.Coordinators, n.Shards)
+	s.cut(a.Shards, append(slices.Clone(b.Shards), 201))
+	s.run(2 * time.Second)
+	if g, _ := s.read(201, "k"); g.OK || g.Value.Present {
+		t.Errorf("the others say %+v", g)
+	}
+	s.sim.Heal()
+	s.settle()
+	if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+		t.Errorf("k is %+v", g)
 	}
 }
 
 // TestNewcomersRemember: a and the lost site refused a transaction, as another had its key reserved, and b never heard of it. Its client asks again, where a cannot be reached: b would vote for it
 // by now, and so would a newcomer that does not know that it was aborted.
 func TestNewcomersRemember(t *testing.T) {
-	for _, skip := range []rules{0, ruleSyncTxns} {
-		s := newScript(t, func(c *Config) { c.skip = skip })
-		s.cut([]protocol.ID{200, 202, 10, 30}, s.siteNodes(1))
-		s.ref++
-		s.sim.Deliver(202, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.sim.Now()), Client: 1}})
-		s.run(roundTrip * 3 / 4)
-		d, _ := s.done(200, s.submit(200, "refused", "k"))
-		want(t, d, store.Aborted)
-		s.run(roundTrip / 2)
+	s := newScript(t, nil)
+	s.cut([]protocol.ID{200, 202, 10, 30}, s.siteNodes(1))
+	s.ref++
+	s.sim.Deliver(202, Get{Ref: s.ref, Key: "k", Priority: store.Priority{Began: uint64(time.Hour + s.sim.Now()), Client: 1}})
+	s.run(roundTrip * 3 / 4)
+	d, _ := s.done(200, s.submit(200, "refused", "k"))
+	want(t, d, store.Aborted)
+	s.run(roundTrip / 2)
 
-		s.newEpoch(false)
-		n := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
-		if err := s.sim.RunUntil(2*time.Second, func() bool { st := s.sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
-			t.Fatal(err)
-		}
-		others := append(append(s.siteNodes(1), s.siteNodes(2)...), 201)
-		s.cut(s.siteNodes(0), others)
-		s.cut(others, s.siteNodes(0))
-		s.ref++
-		s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
-		again, _ := s.done(201, s.ref)
-		if got := again.Outcome.Verdict; (got == store.Aborted) != (skip == 0) {
-			t.Errorf("with %b left out: it is %v", skip, again.Outcome)
-		}
+	s.newEpoch(false)
+	n := s.layout.Sites[2].Shards[s.layout.shardOf("k")]
+	if err := s.sim.RunUntil(2*time.Second, func() bool { st := s.sim.Get(n).(*Server); return st.admission.admitted && !st.newcomer.syncing }); err != nil {
+		t.Fatal(err)
+	}
+	others := append(append(s.siteNodes(1), s.siteNodes(2)...), 201)
+	s.cut(s.siteNodes(0), others)
+	s.cut(others, s.siteNodes(0))
+	s.ref++
+	s.sim.Deliver(201, Query{Ref: s.ref, Txn: d.Txn})
+	again, _ := s.done(201, s.ref)
+	if got := again.Outcome.Verdict; got != store.Aborted {
+		t.Errorf("it is %v", again.Outcome)
 	}
 }
 
 // TestDecisionsThatStandOnLostVotes: site a has decided by the lost site's yes, and b has refused. What b hears first must not be that the lost vote counts as a no.
 func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 	for _, fence := range []bool{true, false} {
-		for _, skip := range []rules{0, ruleLook} {
-			s := newScript(t, func(c *Config) { c.skip = skip })
-			s.sim.Cut(201, 10)
-			s.sim.Cut(201, 30)
-			s.submit(201, "b", "k") // which b alone hears of, so that it refuses the other one
-			s.run(time.Millisecond)
-			s.sim.Cut(10, 20)
-			s.sim.Cut(30, 20)
-			d, _ := s.done(200, s.submit(200, "a", "k"))
-			want(t, d, store.Committed)
-			s.run(roundTrip / 2)
+		s := newScript(t, nil)
+		s.sim.Cut(201, 10)
+		s.sim.Cut(201, 30)
+		s.submit(201, "b", "k") // which b alone hears of, so that it refuses the other one
+		s.run(time.Millisecond)
+		s.sim.Cut(10, 20)
+		s.sim.Cut(30, 20)
+		d, _ := s.done(200, s.submit(200, "a", "k"))
+		want(t, d, store.Committed)
+		s.run(roundTrip / 2)
 
-			s.newEpoch(fence)
-			s.cut(s.siteNodes(0), s.siteNodes(1))
-			s.run(roundTrip * 3 / 2) // until a new site is admitted
-			s.cut(s.siteNodes(0), s.siteNodes(2))
-			err := s.sim.Run(5 * time.Second)
-			if err == nil {
-				s.sim.Heal()
-				err = s.sim.RunUntil(time.Minute, s.quiet)
-			}
-			if err == nil {
-				err = s.equalSites()
-			}
-			if (err != nil) != (skip != 0) {
-				t.Errorf("fenced %v, with %b left out: %v", fence, skip, err)
-			}
-			if skip != 0 {
-				continue
-			}
-			if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
-				t.Errorf("fenced %v: k is %+v", fence, g)
-			}
+		s.newEpoch(fence)
+		s.cut(s.siteNodes(0), s.siteNodes(1))
+		s.run(roundTrip * 3 / 2) // until a new site is admitted
+		s.cut(s.siteNodes(0), s.siteNodes(2))
+		err := s.sim.Run(5 * time.Second)
+		if err == nil {
+			s.sim.Heal()
+			err = s.sim.RunUntil(time.Minute, s.quiet)
+		}
+		if err == nil {
+			err = s.equalSites()
+		}
+		if err != nil {
+			t.Errorf("fenced %v: %v", fence, err)
+		}
+		if g, _ := s.read(201, "k"); string(g.Value.Bytes) != "a" {
+			t.Errorf("fenced %v: k is %+v", fence, g)
 		}
 	}
 }
@@ -174,7 +161,7 @@ func TestDecisionsThatStandOnLostVotes(t *testing.T) {
 // it has copied this server, which has to be done with the transaction first.
 func TestForgottenWhileANewcomerCopies(t *testing.T) {
 	for _, isNew := range []bool{false, true} {
-		cfg := Config{ID: 21, Layout: layout(3, 2), Epoch: 1, skip: ruleAdmission}
+		cfg := Config{ID: 21, Layout: layout(3, 2), Epoch: 1}
 		if isNew {
 			cfg.Layout.Sites[2].Since = 1
 		}
@@ -182,6 +169,7 @@ func TestForgottenWhileANewcomerCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		n.admission.admitted = true
 		env := protocol.NewEnv[Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 		id := store.TxnID{Time: 5, Client: 1}
 		for _, step := range []func(){

@@ -51,7 +51,7 @@ func readEpoch(env *protocol.Env[Message]) (epoch, floor uint64, ok bool) {
 
 // oldSettled tells whether all transactions of earlier epochs that are remembered here are carried out. Once they are, they stay so.
 func (s *Server) oldSettled() bool {
-	if s.settled || s.cfg.skip.has(ruleSyncSettled) {
+	if s.settled {
 		return true
 	}
 	for id, r := range s.txns { //pure:ok all or not all is the same in any order

@@ -118,7 +118,7 @@ func (r *row) allSettled() bool {
 // sites have what it wrote by then, and only its clients are not told whether it was committed.
 //
 // A fenced site's vote is a no once all shards of all others have said themselves that they know of no decision, which may have stood on a yes.
-func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
+func (e *entry) tally(majority int) (State, store.Reason) {
 	yes, no, fenced := 0, 0, 0
 	heard, reason := true, store.NoReason
 	aborted, why := false, store.NoReason
@@ -156,7 +156,7 @@ func (e *entry) tally(majority int, skip rules) (State, store.Reason) {
 		return Committed, store.NoReason
 	case len(e.rows)-no < majority:
 		return Aborted, reason
-	case len(e.rows)-no-fenced < majority && (heard || skip.has(ruleLook)):
+	case len(e.rows)-no-fenced < majority && heard:
 		return Aborted, cmp.Or(reason, store.Fenced)
 	}
 	return Undecided, reason

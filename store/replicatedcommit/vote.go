@@ -130,7 +130,7 @@ func (r *record) vote() Vote { return Vote{ID: r.id, State: r.now(), Reason: r.r
 func (s *Server) onUrge(env *protocol.Env[Message], from protocol.ID, m Urge) {
 	p, ok := s.coordinators[from]
 	r := s.txns[m.ID]
-	if !ok || p.site != s.place.site || r == nil || !r.known || r.state != Yes && !(r.state == No && s.cfg.skip.has(ruleUrgeYes)) {
+	if !ok || p.site != s.place.site || r == nil || !r.known || r.state != Yes {
 		return
 	}
 	if int(m.Site) >= len(s.cfg.Layout.Sites) || int(m.Site) == s.place.site || s.cfg.Layout.Sites[m.Site].Fenced {
@@ -159,9 +159,6 @@ func (s *Server) onAsk(env *protocol.Env[Message], from protocol.ID, m Ask) {
 		env.Send(from, Vote{ID: m.ID, State: Undecided})
 		return
 	case len(s.txns) >= s.cfg.MaxTxns:
-		return
-	case s.cfg.skip.has(ruleFenceOnAsk):
-		env.Send(from, Vote{ID: m.ID, State: No, Reason: store.Fenced})
 		return
 	default:
 		r = s.unprepared(env, m.ID, m.Shards)

@@ -45,12 +45,12 @@ type scenario struct {
 	clients      int
 	keys         int
 	faults       sim.Faults
-	skip         rules
 	near         bool // clients read from the nearest site, which may hold votes back
 	hot          bool // each transaction reads and writes one key
 	lose         bool // a site goes down for a while
 	appends      bool // each write adds to what is there
 	ring         bool // client i reads key i and writes the next one
+	hasty        bool // a site leaves before what it voted for is settled
 	trace        io.Writer
 	test         string // whose seed it is; empty: TestConformance's
 }
@@ -130,7 +130,7 @@ func newWorldOf(sc scenario, configure func(*Config), app func(protocol.ID, Mess
 }
 
 func (w *world) config(id protocol.ID) Config {
-	c := Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, skip: w.sc.skip, applied: w.applied}
+	c := Config{ID: id, Layout: w.layout, Epoch: w.epoch, RoundTrip: roundTrip, Retain: 3 * time.Second, applied: w.applied}
 	if w.configure != nil {
 		w.configure(&c)
 	}
