@@ -55,7 +55,7 @@ func TestMachinesOfASiteMoveTogether(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			for _, s := range conn.Status(ctx) {
-				if s.State != want[s.Machine] || s.Machine == "b" && !strings.Contains(s.Error, "when b2 (connection error: ") {
+				if s.State != want[s.Machine] || s.Machine == "b" && !strings.Contains(s.Error, "when b2 (shape: dial b2:2 from b: connection refused)") {
 					t.Errorf("machine %s is %s (%s), want %s", s.Machine, s.State, s.Error, want[s.Machine])
 				}
 			}
