@@ -29,3 +29,18 @@ func median(values []float64) float64 {
 	}
 	return (s[m-1] + s[m]) / 2
 }
+
+// latencyCells returns the usual figures of latencies, which it sorts.
+func latencyCells(took []time.Duration) []Cell {
+	slices.Sort(took)
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	return []Cell{
+		measure("mean_ms", ms(sum)/float64(max(len(took), 1))), measure("p50_ms", ms(quantile(took, 0.5))),
+		measure("p95_ms", ms(quantile(took, 0.95))), measure("p99_ms", ms(quantile(took, 0.99))),
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
